@@ -2,10 +2,12 @@
 
 use crate::failure::Failure;
 use crate::load::Loaded;
+use crate::network_shape::network;
 use crate::output;
 use crate::runs_csv::write_runs_csv;
 use crate::runs_parquet::write_runs_parquet;
 use crate::tidy_csv::{comparisons_csv, summary_csv};
+use anabranch_report::of_run::Network;
 use anabranch_run::Results;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,9 @@ pub struct Manifest {
     pub git_commit: Option<String>,
     pub command: Vec<String>,
     pub scenario: ScenarioText,
+    /// Of a sweep, without it.
+    #[serde(default)]
+    pub network: Network,
     seeds: Vec<u64>,
     digest: String,
     started_unix_s: u64,
@@ -120,6 +125,7 @@ pub fn write(
             text: loaded.source.text.clone(),
             overrides: loaded.overrides.iter().map(ToString::to_string).collect(),
         },
+        network: network(&loaded.document.scenario),
         seeds: results.runs.seeds(),
         digest: results.digest.clone(),
         started_unix_s: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),

@@ -15,6 +15,7 @@ mod kept;
 mod link_table;
 mod load;
 mod marked;
+mod network_shape;
 mod number;
 mod opener;
 mod out_folder;

@@ -5,11 +5,11 @@ use crate::failure::Failure;
 use crate::input::{read_regular, why};
 use crate::output::{create, write};
 use crate::watch::file_stem;
-use anabranch_report::of_run::{self, RunFolder, Series};
+use anabranch_report::of_run::{self, OfRow, RunFolder, Series};
 use anabranch_report::{MadeBy, Report, files, html};
 use anabranch_run::{Results, RunRow};
 use anabranch_trace::Timeline;
-use indexmap::IndexSet;
+use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +54,7 @@ fn read(folder: &Path) -> Result<Report, Failure> {
     let whole = folder.join("report.json");
     if whole.exists() {
         let mut report: Report = read_json(&whole)?;
-        report.sections.extend(of_run::timelines(timelines));
+        report.sections.extend(of_run::timelines(of_rows(&IndexMap::new(), timelines)));
         return Ok(report);
     }
     run_report(folder, &read_json(&folder.join("results.json"))?, timelines)
@@ -66,24 +66,42 @@ fn timelines(folder: &Path) -> Result<Vec<(String, Timeline)>, Failure> {
 }
 
 /// Of a run: its results, with the other files of its folder.
-fn run_report(folder: &Path, results: &Results, mut timelines: Vec<(String, Timeline)>) -> Result<Report, Failure> {
+fn run_report(folder: &Path, results: &Results, timelines: Vec<(String, Timeline)>) -> Result<Report, Failure> {
     let manifest: Manifest = read_json(&folder.join("manifest.json"))?;
-    let mut series = each(folder, "series", "csv", Series::parse)?;
-    // As the rows of the results; what the user put beside them follows. They are of each row's first run.
-    let stem = |row: RunRow<'_>| {
-        let seed = row.seeds().first().copied().unwrap_or_default();
-        file_stem(row.scheduler(), row.congestion(), seed, row.cell().iter())
-    };
-    if !series.is_empty() || !timelines.is_empty() {
-        let stems: IndexSet<String> = results.runs.rows().map(stem).collect();
-        let place = |name: &str| stems.get_index_of(name).unwrap_or(stems.len());
-        series.sort_by_key(|(name, _)| place(name));
-        timelines.sort_by_key(|(name, _)| place(name));
-    }
+    let series = each(folder, "series", "csv", Series::parse)?;
+    let stems = if series.is_empty() && timelines.is_empty() { IndexMap::new() } else { stems(results) };
+    let (series, timelines) = (of_rows(&stems, series), of_rows(&stems, timelines));
     Ok(of_run::report(results, run_folder(manifest, series, timelines)))
 }
 
-fn run_folder(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<(String, Timeline)>) -> RunFolder {
+/// The names of the rows' files, which are of each row's first run, with that run.
+fn stems(results: &Results) -> IndexMap<String, OfRow<()>> {
+    let rows = results.rows();
+    let entry = |row: RunRow<'_>| {
+        let seed = row.seeds().first().copied();
+        let stem = file_stem(row.scheduler(), row.congestion(), seed.unwrap_or_default(), row.cell().iter());
+        let known = rows.iter().find(|known| {
+            (known.scheduler, known.congestion) == (&**row.scheduler(), &**row.congestion())
+                && *known.cell == **row.cell()
+        });
+        let name = known.map_or_else(|| row.scheduler().to_string(), |known| known.name.clone());
+        let cell = row.cell().iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ");
+        (stem, OfRow { row: name, cell, seed, record: () })
+    };
+    results.runs.rows().map(entry).collect()
+}
+
+/// In the order of the rows; files that the user put beside them follow under their own names.
+fn of_rows<T>(stems: &IndexMap<String, OfRow<()>>, mut files: Vec<(String, T)>) -> Vec<OfRow<T>> {
+    files.sort_by_key(|(name, _)| stems.get_index_of(name).unwrap_or(stems.len()));
+    let of_row = |(name, record)| match stems.get(&name) {
+        Some(OfRow { row, cell, seed, .. }) => OfRow { row: row.clone(), cell: cell.clone(), seed: *seed, record },
+        None => OfRow { row: name, cell: String::new(), seed: None, record },
+    };
+    files.into_iter().map(of_row).collect()
+}
+
+fn run_folder(manifest: Manifest, series: Vec<OfRow<Series>>, timelines: Vec<OfRow<Timeline>>) -> RunFolder {
     let mut settings = vec![("command".to_owned(), manifest.command.join(" "))];
     let mut add = |key: &str, value: String| settings.push((key.to_owned(), value));
     if !manifest.scenario.overrides.is_empty() {
@@ -101,6 +119,7 @@ fn run_folder(manifest: Manifest, series: Vec<(String, Series)>, timelines: Vec<
         settings,
         scenario: (manifest.scenario.source, manifest.scenario.text),
         schedulers: scheduler_names(),
+        network: manifest.network,
         series,
         timelines,
     }

@@ -28,8 +28,10 @@ function plot(width, options) {
   });
 }
 
-// Below the chart, what one might not see.
-const remark = (place, text) => { place.remarks.textContent = `${place.remarks.textContent} ${text}`.trim(); };
+// Below the chart, once, what one might not see.
+function remark(place, text) {
+  if (!place.remarks.textContent.includes(text)) place.remarks.textContent = `${place.remarks.textContent} ${text}`.trim();
+}
 
 // An axis from zero: where nothing can be negative, an interval that reaches below zero does not move it.
 function span(axis, means, lows, highs) {
@@ -115,7 +117,7 @@ const charts = {
           tickFormat: (row) => shorten(row, letters), tickSize: 0 },
         marks: [
           Plot.barX(ours, { x: (bar) => bar.ours.mean, y: "row", fill: (bar) => colourOf(bar.row), fillOpacity: filled,
-            stroke: (bar) => colourOf(bar.row), strokeWidth: 1.5, insetTop: 1, insetBottom: 1, ariaLabel: text }),
+            stroke: (bar) => colourOf(bar.row), strokeWidth: 1.5, insetTop: 1, insetBottom: 1 }),
           Plot.ruleX([0], { stroke: "var(--soft)" }),
           Plot.ruleY(spread, { ...whisker, x1: (bar) => Math.max(domain[0], bar.ours.low), x2: (bar) => bar.ours.high, className: "interval" }),
           ...["low", "high"].map((end, i) => Plot.tickX(ends[i], { ...whisker, x: (bar) => bar.ours[end], inset: 5 })),
@@ -169,35 +171,7 @@ const charts = {
     });
   },
 
-  time_series(chart, width, place) {
-    const names = unique(chart.panels.flatMap((panel) => panel.curves.map((curve) => curve.name))).filter((name) => name);
-    legend(place.legend, names.map((name) => [name, sample(styleOf(name), "bare")]));
-    const end = d3.max(chart.panels.flatMap((panel) => panel.curves), (curve) => curve.start_s + curve.step_s * curve.mean.length) ?? 0;
-    const height = chart.panels.length > 1 ? 220 : lineHeight(width);
-    return chart.panels.map((panel) => {
-      const curves = panel.curves.map((curve) => curve.mean.map((mean, i) => ({ name: curve.name, mean,
-        t: curve.start_s + curve.step_s * (i + 0.5), low: curve.low?.[i], high: curve.high?.[i] })));
-      const all = curves.flat();
-      const up = upwards(panel.axis, all.map((d) => d.mean), all.map((d) => d.low), all.map((d) => d.high));
-      const under = covered(panel.curves.map((curve) => ({ name: curve.name, points: curve.mean.map((mean, i) => [i, mean ?? NaN]) })), place);
-      const bands = panel.curves.filter((curve) => curve.low?.length).length;
-      const drawn = curves.map((curve, i) => {
-        const name = panel.curves[i].name, style = name ? styleOf(name) : { dash: "" };
-        const colour = name ? colourOf(name) : "var(--ink)";
-        return [
-          panel.curves[i].low?.length ? Plot.areaY(curve, { x: "t", y1: (d) => (d.low == null ? NaN : Math.max(up.floor, d.low)), y2: "high",
-            fill: colour, fillOpacity: bandOpacity(bands, 0.22) }) : null,
-          Plot.line(curve, { x: "t", y: "mean", stroke: colour, strokeWidth: 1.5 + 4 * under[i], strokeDasharray: style.dash || undefined }),
-        ];
-      });
-      // Every line above every band.
-      const marks = [...drawn.map(([band]) => band), ...drawn.map(([, line]) => line)];
-      const known = all.filter((d) => d.mean != null);
-      marks.push(Plot.tip(known, Plot.pointerX({ x: "t", y: "mean",
-        title: (d) => `${d.name ? `${d.name}, ` : ""}${number.format(d.t)} s\n${number.format(d.mean)}` })));
-      return plot(width, { height, ...frame({ label: "time, s", domain: [0, end] }, up), marks });
-    });
-  },
+  time_series: (chart, width, place) => timeSeries(chart, width, place),
 
   scatter(chart, width, place) {
     legend(place.legend, [

@@ -5,21 +5,28 @@ const kinds = {
   retransmission: "TCP retransmission",
 };
 
-// The file's columns as seconds since the run began; NaN where a packet did not arrive or was not delivered. `end` = when
-// nothing more became of it.
+// The file's columns, each value against one that it is near, as bytes and as seconds since the run began; NaN where a packet did
+// not arrive or was not delivered. `end` = when nothing more became of it.
 function readPackets(chart) {
   const length = chart.sent.length;
-  const packets = { length, data: chart.data, size: chart.size, path: chart.path, why: chart.why };
+  const packets = { length, data: new Float64Array(length), size: new Float64Array(length), path: chart.path, why: new Array(length).fill("first") };
   for (const key of ["bound", "sent", "arrived", "ordered", "delivered", "end"]) packets[key] = new Float64Array(length);
-  let sent = 0;
+  const sizes = new Map(chart.sizes);
+  for (const [i, kind] of chart.again) packets.why[i] = kind;
+  let [sent, data, size] = [0, 0, 0];
   for (let i = 0; i < length; i++) {
     sent += chart.sent[i];
+    size = sizes.get(i) ?? size;
+    packets.data[i] = data + chart.data[i];
+    packets.size[i] = size;
+    data = packets.data[i] + size;
     const at = (value) => (value == null ? NaN : (sent + value) / 1e6);
+    const after = (value) => (value == null ? NaN : (sent + chart.arrived[i] + value) / 1e6);
     packets.sent[i] = sent / 1e6;
     packets.bound[i] = at(chart.bound[i]);
     packets.arrived[i] = at(chart.arrived[i]);
-    packets.ordered[i] = at(chart.ordered[i]);
-    packets.delivered[i] = at(chart.delivered[i]);
+    packets.ordered[i] = after(chart.ordered[i]);
+    packets.delivered[i] = after(chart.delivered[i]);
     packets.end[i] = Math.max(packets.sent[i], packets.arrived[i] || 0, packets.delivered[i] || 0);
   }
   packets.fate = new Array(length);
@@ -49,6 +56,10 @@ const strokes = {
   bound(pen, packets, i, x, y) {
     if (packets.bound[i] < packets.sent[i]) { pen.moveTo(x(packets.bound[i]), y); pen.lineTo(x(packets.sent[i]), y); }
   },
+  sent(pen, packets, i, x, y, r) {
+    const at = x(packets.sent[i]);
+    pen.moveTo(at, y - r); pen.lineTo(at, y + r);
+  },
   flight(pen, packets, i, x, y) {
     const until = packets.fate[i] === "on_the_way" ? packets.end[i] : packets.arrived[i];
     if (until >= 0) { pen.moveTo(x(packets.sent[i]), y); pen.lineTo(x(until), y); }
@@ -72,19 +83,19 @@ const strokes = {
   },
 };
 
-// Height of a lane where there are more packets than pixels.
-const LANE = 3;
-
 // The strokes, with how each looks; `row` = pixels that a packet is high. Marks grow with the room that there is for them.
+// Sendings are upright ticks over the packet's bytes, as in a Stevens graph: together the line of the path's sequence.
 function layers(row) {
-  const bar = row < 1 ? LANE : Math.max(1, Math.min(9, row * 0.7));
-  const mark = Math.max(1, Math.min(4.5, 1 + row));
+  // A canvas adds up lines that are thinner than a pixel: those of packets would hide that they are pale.
+  const bar = Math.max(2, Math.min(9, row * 0.7));
+  const mark = Math.max(1.5, Math.min(4.5, 1 + row));
   return [
     [
-      { draw: strokes.bound, width: 1, opacity: 0.4, dash: [1, 3] },
-      { draw: strokes.flight, width: row < 1 ? bar : Math.max(0.8, bar / 4), opacity: row < 1 ? 0.4 : 0.75, dash: [] },
-      { draw: strokes.subflow, width: row < 1 ? bar : Math.max(1, bar * 0.55), opacity: row < 1 ? 0.65 : 0.9, dash: [] },
+      { draw: strokes.bound, width: row < 1 ? 2 : 1, opacity: row < 1 ? 0.15 : 0.4, dash: [1, 3] },
+      { draw: strokes.flight, width: row < 1 ? 2 : Math.max(0.8, bar / 4), opacity: row < 1 ? 0.2 : 0.55, dash: [] },
+      { draw: strokes.subflow, width: row < 1 ? 2 : Math.max(1, bar * 0.55), opacity: row < 1 ? 0.45 : 0.85, dash: [] },
       { draw: strokes.queue, width: bar, opacity: 0.9, dash: [] },
+      { draw: strokes.sent, width: 1.4, opacity: 1, dash: [], mark: Math.max(0.8, row / 2) },
     ],
     [
       { draw: strokes.again, width: Math.min(1.4, mark / 2), opacity: 1, dash: [], ink: true, mark },
@@ -109,4 +120,31 @@ function packetInWords(packets, paths, i) {
   else parts.push({ lost: "lost", on_the_way: "on its way at the end", waiting: "waited for earlier data at the end" }[packets.fate[i]]
     ?? "after other packets with the same data");
   return parts.join(" · ");
+}
+
+// Waited at the receiver, in seconds; 0 for what did not.
+const waited = (packets, i) => (packets.delivered[i] > packets.arrived[i] ? packets.delivered[i] - packets.arrived[i] : 0);
+
+// The packet for which packet i waited: of those with earlier data, the last to arrive until i was delivered; -1 for none.
+function blocker(packets, i) {
+  if (waited(packets, i) === 0) return -1;
+  let last = -1;
+  for (let j = 0; j < packets.length; j++) {
+    const fills = packets.data[j] < packets.data[i] && packets.arrived[j] > packets.arrived[i] && packets.arrived[j] <= packets.delivered[i] + 1e-6;
+    if (fills && (last < 0 || packets.arrived[j] > packets.arrived[last])) last = j;
+  }
+  return last;
+}
+
+// Places to jump to: [name, places in the order of sending]. Those that do not occur are left out.
+function sights(packets) {
+  const all = [...Array(packets.length).keys()];
+  const longest = all.reduce((best, i) => (waited(packets, i) > waited(packets, best) ? i : best), 0);
+  const list = [
+    ["Longest wait", waited(packets, longest) > 0 ? [longest] : []],
+    ["Loss", all.filter((i) => packets.fate[i] === "lost")],
+    ["Retransmission", all.filter((i) => packets.why[i] === "retransmission")],
+    ["Copy on another path", all.filter((i) => ["opportunistic", "rescue", "copy"].includes(packets.why[i]))],
+  ];
+  return list.filter(([, places]) => places.length);
 }

@@ -27,9 +27,14 @@ function draw(figure) {
   views.forEach((view) => view.querySelectorAll("svg").forEach(name));
   views.filter((view) => view.tagName === "svg").forEach(name);
   place.replaceChildren(...views);
-  drawn.set(figure, { width: place.clientWidth });
+  drawn.set(figure, { width: place.clientWidth, version: chart.kind === "time_series" ? overTime.version : null });
 
+  // A picture has one name. Those that Plot gives its parts say nothing without a role.
   function name(svg) {
+    for (const part of svg.querySelectorAll("[aria-label]")) {
+      part.dataset.part = part.getAttribute("aria-label");
+      part.removeAttribute("aria-label");
+    }
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", place.dataset.words);
   }
@@ -48,6 +53,8 @@ function tellWidth() {
   for (const box of document.querySelectorAll(".wide")) box.toggleAttribute("data-more", box.scrollWidth > box.clientWidth + 1);
 }
 
+// Charts over time that show other times or names than the others do.
+const stale = (was) => was.version != null && was.version !== overTime.version;
 const resized = (was, figure) => was.width !== figure.querySelector(".chart").clientWidth;
 
 function saveFigure(figure) {
@@ -80,7 +87,7 @@ document.addEventListener("click", (event) => {
   if (event.target.matches("button.svg")) saveFigure(event.target.closest("figure"));
   if (event.target.matches("button.copy")) copy(event.target);
 });
-document.addEventListener("toggle", () => { drawAll(() => false); tellWidth(); }, true);
+document.addEventListener("toggle", () => { drawAll(stale); tellWidth(); }, true);
 // What is drawn on canvas does not follow the style sheet's variables.
 const repaint = () => document.querySelectorAll(".stage").forEach((stage) => stage.paint());
 document.addEventListener("themechange", repaint);

@@ -1,9 +1,10 @@
-// The packet timeline: time across, data upwards. Wheel, drag, pinch, keys, buttons and the overview all move one window.
+// The packet timeline: time across, data upwards, a panel per path. Wheel, drag, pinch, keys, buttons and the overview all move one window.
 
 function timeline(chart, place) {
   const packets = readPackets(chart), paths = chart.paths;
-  const width = place.chart.clientWidth, height = 380;
   const margin = { left: 56, right: 10, top: 8, bottom: 34 };
+  const panel = Math.max(110, Math.min(300, 440 / Math.max(1, paths.length))), gap = 22;
+  const width = place.chart.clientWidth, height = margin.top + margin.bottom + paths.length * panel;
   const inner = { width: width - margin.left - margin.right, height: height - margin.top - margin.bottom };
   const begin = packets.length ? d3.min(packets.sent) : 0;
   const end = Math.max(begin + 1e-6, Math.min(chart.duration_s, d3.max(packets.end) ?? chart.duration_s));
@@ -20,17 +21,22 @@ function timeline(chart, place) {
   const canvas = stage.append("canvas").style("left", `${margin.left}px`).style("top", `${margin.top}px`);
   const svg = stage.append("svg").attr("width", width).attr("height", height).attr("aria-hidden", "true").style("position", "relative");
   const across = svg.append("g").attr("transform", `translate(${margin.left},${height - margin.bottom})`);
-  const upwards = svg.append("g").attr("transform", `translate(${margin.left},${margin.top})`);
+  const upwards = paths.map((name, path) => {
+    const group = svg.append("g").attr("transform", `translate(${margin.left},${margin.top})`);
+    svg.append("text").attr("x", margin.left + 4).attr("y", margin.top + path * panel + 12).attr("fill", colourOf(name))
+      .attr("font-size", 12).attr("font-weight", 600).text(name);
+    return group;
+  });
   // An SVG of its own cuts off what lies outside.
   const marked = svg.append("svg").attr("x", margin.left).attr("y", margin.top).attr("width", inner.width).attr("height", inner.height)
     .style("overflow", "hidden");
   svg.append("text").attr("x", margin.left + inner.width / 2).attr("y", height - 2).attr("text-anchor", "middle")
     .attr("fill", "currentColor").attr("font-size", 12).text("time, s");
-  svg.append("text").attr("x", 2).attr("y", 9).attr("fill", "currentColor").attr("font-size", 12).text("data, MB");
+  svg.append("text").attr("x", 2).attr("y", 11).attr("fill", "currentColor").attr("font-size", 12).text("data, MB");
   const told = box.append("p").attr("class", "told").attr("aria-live", "polite")
     .text("Point at a packet, or go from one to the next with the arrow keys.");
 
-  let x = whole, y = d3.scaleLinear(), seen = [], chosen = -1;
+  let x = whole, ys = paths.map(() => d3.scaleLinear()), seen = [], chosen = -1, cause = -1;
 
   // The packets within the window, and the scale that they need.
   function look() {
@@ -43,18 +49,16 @@ function timeline(chart, place) {
       low = Math.min(low, packets.data[i]);
       high = Math.max(high, packets.data[i] + packets.size[i]);
     }
-    y = d3.scaleLinear(seen.length ? [low / 1e6, high / 1e6] : [0, 1], [inner.height - 6, 6]);
+    const domain = seen.length ? [low / 1e6, high / 1e6] : [0, 1];
+    ys = paths.map((_, path) => d3.scaleLinear(domain, [(path + 1) * panel - 6, path * panel + gap]));
   }
 
-  const heightOf = (i) => y((packets.data[i] + packets.size[i] / 2) / 1e6);
-  const rowHeight = () => (seen.length ? Math.abs(y(packets.size[seen[0]] / 1e6) - y(0)) : 1);
+  const heightOf = (i) => ys[packets.path[i]]((packets.data[i] + packets.size[i] / 2) / 1e6);
+  const rowHeight = () => (seen.length ? Math.abs(ys[0](packets.size[seen[0]] / 1e6) - ys[0](0)) : 1);
 
-  // One layer of one path: lines into `pen`. Where packets are thinner than a pixel, each path has lanes of its own, so
-  // that none covers another.
+  // One layer of one path: lines into `pen`.
   function trace(pen, layer, path) {
-    const lanes = rowHeight() < 1 && !layer.mark ? LANE * paths.length : 0;
-    const place = (y) => (lanes ? Math.floor(y / lanes) * lanes + LANE * (path + 0.5) : y);
-    for (const i of seen) if (packets.path[i] === path) layer.draw(pen, packets, i, x, place(heightOf(i)), layer.mark);
+    for (const i of seen) if (packets.path[i] === path) layer.draw(pen, packets, i, x, heightOf(i), layer.mark);
   }
 
   function paint() {
@@ -77,21 +81,31 @@ function timeline(chart, place) {
 
   function axes() {
     across.call(d3.axisBottom(x).ticks(Math.max(3, width / 110)));
-    upwards.call(d3.axisLeft(y).ticks(6));
+    upwards.forEach((group, path) => group.call(d3.axisLeft(ys[path]).ticks(Math.max(2, panel / 45))));
   }
 
+  // The chosen packet, and the one that it waited for.
   function mark() {
     marked.selectAll("*").remove();
-    if (chosen < 0 || !seen.includes(chosen)) return;
-    marked.append("circle").attr("cx", x(packets.sent[chosen])).attr("cy", heightOf(chosen)).attr("r", 5);
-    marked.append("line").attr("x1", x(packets.sent[chosen])).attr("x2", x(packets.end[chosen]))
-      .attr("y1", heightOf(chosen)).attr("y2", heightOf(chosen));
+    for (const [i, dash] of [[chosen, null], [cause, "3 3"]]) {
+      if (i < 0 || !seen.includes(i)) continue;
+      marked.append("circle").attr("cx", x(packets.sent[i])).attr("cy", heightOf(i)).attr("r", 5).attr("stroke-dasharray", dash);
+      marked.append("line").attr("x1", x(packets.sent[i])).attr("x2", x(packets.end[i]))
+        .attr("y1", heightOf(i)).attr("y2", heightOf(i)).attr("stroke-dasharray", dash);
+    }
+    if (cause >= 0 && chosen >= 0) {
+      // From the arrival that filled the gap to the packet that it set free.
+      const at = x(packets.arrived[cause]);
+      marked.append("line").attr("x1", at).attr("x2", at).attr("y1", heightOf(cause)).attr("y2", heightOf(chosen)).attr("stroke-dasharray", "3 3");
+    }
     marked.selectAll("*").attr("fill", "none").attr("stroke", "var(--ink)").attr("stroke-width", 2);
   }
 
-  function tell(i) {
+  function tell(i, withCause = false) {
     chosen = i;
-    if (i >= 0) told.text(packetInWords(packets, paths.map((_, p) => pathName(p)), i));
+    cause = withCause && i >= 0 ? blocker(packets, i) : -1;
+    const names = paths.map((_, p) => pathName(p));
+    if (i >= 0) told.text(packetInWords(packets, names, i) + (cause < 0 ? "" : `. It waited for ${packetInWords(packets, names, cause)} (dashed).`));
     mark();
   }
 
@@ -122,15 +136,24 @@ function timeline(chart, place) {
     return best;
   }
 
-  const overview = timelineOverview(box, { width, margin, inner, whole, packets }, ([from, to]) => {
+  function show([from, to]) {
     const k = inner.width / (whole(to) - whole(from));
     pad.call(zoom.transform, d3.zoomIdentity.scale(k).translate(-whole(from), 0));
-  });
+  }
+  const overview = timelineOverview(box, { width, margin, inner, whole, packets }, show);
+
+  // To the first of `places` after the chosen packet, with what happens around it.
+  function jump(places) {
+    const next = places.find((i) => i > chosen) ?? places[0];
+    const near = Math.max(0.02, packets.end[next] - packets.sent[next]);
+    show([Math.max(begin, packets.sent[next] - 0.4 * near), Math.min(end, packets.end[next] + 0.4 * near)]);
+    tell(next, true);
+  }
 
   function step(direction) {
     if (!seen.length) return;
     const at = seen.indexOf(chosen);
-    tell(seen[at < 0 ? 0 : Math.max(0, Math.min(seen.length - 1, at + direction))]);
+    tell(seen[at < 0 ? 0 : Math.max(0, Math.min(seen.length - 1, at + direction))], true);
   }
 
   const moves = {
@@ -145,8 +168,10 @@ function timeline(chart, place) {
     event.preventDefault();
     moves[event.key]();
   });
-  for (const [text, key] of [["Zoom in", "+"], ["Zoom out", "-"], ["Earlier", "ArrowLeft"], ["Later", "ArrowRight"], ["Show all", "Home"]]) {
-    keys.append("button").attr("type", "button").text(text).on("click", moves[key]);
+  for (const [text, key] of zoomButtons) keys.append("button").attr("type", "button").text(text).on("click", moves[key]);
+  for (const [text, places] of sights(packets)) {
+    const count = places.length > 1 ? ` (${places.length})` : "";
+    keys.append("button").attr("type", "button").attr("class", "jump").text(`${text}${count}`).on("click", () => jump(places));
   }
 
   // The window as SVG, with the same strokes as on canvas.
@@ -175,7 +200,7 @@ function timelineLegend(place, paths) {
   const shape = (d) => ownSign((svg) => svg.append("path").attr("d", d).attr("fill", "none").attr("stroke", "currentColor").attr("stroke-width", 1.6));
   legend(place, [
     ...paths.map((name) => [name, swatch(name)]),
-    ["bound, not sent yet", bar(1, "1 3")], ["on the way", bar(1.5, null)], ["arrived, waits in its subflow", bar(4, null)], ["waits in the OFO queue", bar(7, null)],
+    ["bound, not sent yet", bar(1, "1 3")], ["sent", shape("M11,1L11,13")], ["on the way", bar(1.5, null)], ["arrived, waits in its subflow", bar(4, null)], ["waits in the OFO queue", bar(7, null)],
     ["retransmitted or copied", shape("M11,2L16,11L6,11Z")], ["lost", shape("M7,3L15,11M7,11L15,3")],
   ]);
 }

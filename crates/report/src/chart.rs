@@ -137,6 +137,8 @@ pub struct Density {
 pub struct TimeSeries {
     /// One a quantity.
     pub panels: Vec<Panel>,
+    /// Up to here nothing is measured, in seconds.
+    pub warmup_s: f64,
 }
 
 /// One quantity over time.

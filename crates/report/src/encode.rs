@@ -1,14 +1,14 @@
 //! Values as the page's script reads them, inside HTML.
 
 use crate::chart::Chart;
-use anabranch_trace::{Fate, Timeline};
+use anabranch_trace::{Fate, SendKind, Timeline};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// Packets in one page: what is sooner than a browser can draw fluently, and keeps the file below 3 MB.
-pub const PACKETS: usize = 40_000;
+/// Packets in one page: what is sooner than a browser can draw fluently, and keeps the page of the demo below 2 MB.
+pub const PACKETS: usize = 30_000;
 
 /// Most packets of one timeline.
 pub const PACKETS_OF_ONE: usize = 20_000;
@@ -37,22 +37,25 @@ pub fn script_hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// A timeline in a tenth of the space: one array a field, times in microseconds against the packet's sending, sendings
-/// against the one before.
+/// A timeline in a twentieth of the space: one array a field, each value against one that it is near: data against the end of the
+/// packet before; in microseconds, sendings against the one before, binding and arrival against the sending, the others
+/// against the arrival.
 #[derive(Serialize)]
 struct Columns<'a> {
     kind: &'static str,
     paths: &'a [String],
     duration_s: f64,
-    data: Vec<u64>,
-    size: Vec<u64>,
+    data: Vec<i64>,
+    /// The place of every packet whose size differs from that of the packet before, with its size.
+    sizes: Vec<(usize, u64)>,
     path: Vec<usize>,
     bound: Vec<i64>,
     sent: Vec<i64>,
     arrived: Vec<Option<i64>>,
     ordered: Vec<Option<i64>>,
     delivered: Vec<Option<i64>>,
-    why: Vec<anabranch_trace::SendKind>,
+    /// Places of the packets that were not sent for the first time, with the kind of their sending.
+    again: Vec<(usize, SendKind)>,
     /// Places of the packets that met these fates; of the others, the times say what there is to know.
     waiting: Vec<usize>,
     on_the_way: Vec<usize>,
@@ -73,33 +76,40 @@ impl<'a> Columns<'a> {
             paths: &timeline.paths,
             duration_s: timeline.duration_s,
             data: Vec::new(),
-            size: Vec::new(),
+            sizes: Vec::new(),
             path: Vec::new(),
             bound: Vec::new(),
             sent: Vec::new(),
             arrived: Vec::new(),
             ordered: Vec::new(),
             delivered: Vec::new(),
-            why: Vec::new(),
+            again: Vec::new(),
             waiting: met(Fate::Waiting),
             on_the_way: met(Fate::OnTheWay),
             lost: met(Fate::Lost),
         };
         let known = timeline.knows_subflows();
-        let mut before = 0;
-        for packet in timeline.packets.iter().take(PACKETS_OF_ONE) {
+        let (mut before, mut data_end, mut size) = (0, 0, 0);
+        for (place, packet) in timeline.packets.iter().take(PACKETS_OF_ONE).enumerate() {
             let sent = micros(packet.sent_s);
             let since = |seconds: f64| micros(seconds).saturating_sub(sent);
-            columns.data.push(packet.data_start);
-            columns.size.push(packet.data_end.saturating_sub(packet.data_start));
+            let arrived = packet.arrived_s.map(since);
+            let waited = |seconds: Option<f64>| Some(since(seconds?).saturating_sub(arrived?));
+            columns.data.push(packet.data_start.wrapping_sub(data_end).cast_signed());
+            let own = packet.data_end.saturating_sub(packet.data_start);
+            if own != size {
+                columns.sizes.push((place, own));
+            }
             columns.path.push(packet.path.min(last));
             columns.bound.push(since(packet.bound_s));
             columns.sent.push(sent.saturating_sub(before));
-            columns.arrived.push(packet.arrived_s.map(since));
-            columns.ordered.push(if known { packet.subflow_in_order_s } else { packet.arrived_s }.map(since));
-            columns.delivered.push(packet.delivered_s.map(since));
-            columns.why.push(packet.kind);
-            before = sent;
+            columns.arrived.push(arrived);
+            columns.ordered.push(waited(if known { packet.subflow_in_order_s } else { packet.arrived_s }));
+            columns.delivered.push(waited(packet.delivered_s));
+            if packet.kind != SendKind::First {
+                columns.again.push((place, packet.kind));
+            }
+            (before, data_end, size) = (sent, packet.data_end, own);
         }
         columns
     }
@@ -108,7 +118,7 @@ impl<'a> Columns<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_trace::{SendKind, TimelinePacket};
+    use anabranch_trace::TimelinePacket;
     use serde_json::json;
 
     #[test]
@@ -148,10 +158,10 @@ mod tests {
         let value: serde_json::Value = serde_json::from_str(&chart(&Chart::Timeline(timeline))).unwrap();
         let expected = json!({
             "kind": "timeline", "paths": ["wlan", "3g"], "duration_s": 4.0,
-            "data": [1400, 1400], "size": [1400, 1400], "path": [0, 1], "bound": [-1000, -1000],
+            "data": [1400, -1400], "sizes": [[0, 1400]], "path": [0, 1], "bound": [-1000, -1000],
             "sent": [1_000_000, 250_000], "arrived": [500_000, null],
-            "ordered": [1_000_000, null], "delivered": [2_000_000, null],
-            "why": ["rescue", "rescue"], "waiting": [], "on_the_way": [], "lost": [1],
+            "ordered": [500_000, null], "delivered": [1_500_000, null],
+            "again": [[0, "rescue"], [1, "rescue"]], "waiting": [], "on_the_way": [], "lost": [1],
         });
         assert_eq!(value, expected);
     }

@@ -4,7 +4,7 @@ use crate::chart::Chart;
 use crate::describe::{in_words, values};
 use crate::encode::{self, PACKETS, PACKETS_OF_ONE};
 use crate::style::{BACKGROUND, PALETTE, styles};
-use crate::table::{Column, Table};
+use crate::table::{Column, Table, escape};
 use crate::value::{Figure, MadeBy, Report, Section, Verdict};
 use anabranch_reproduce::Class;
 use minijinja::value::Serde;
@@ -21,6 +21,7 @@ const SCRIPT: &str = concat!(
     "\"use strict\";\n",
     include_str!("../assets/theme.js"),
     include_str!("../assets/legend.js"),
+    include_str!("../assets/overtime.js"),
     include_str!("../assets/charts.js"),
     include_str!("../assets/packets.js"),
     include_str!("../assets/timeline.js"),
@@ -76,6 +77,7 @@ struct Page<'a> {
 struct Head<'a> {
     title: &'a str,
     subtitle: &'a str,
+    answer: &'a [String],
     made_by: &'a MadeBy,
     settings: &'a [(String, String)],
     scenario_texts: &'a [(String, String)],
@@ -87,7 +89,7 @@ fn page(report: &Report) -> Value {
         "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {}",
         scripts.map(encode::script_hash).join(" ")
     );
-    let Report { title, subtitle, made_by, settings, scenario_texts, verdicts, .. } = report;
+    let Report { title, subtitle, answer, made_by, settings, scenario_texts, verdicts, .. } = report;
     let shown: Vec<&String> = report.sections.iter().flat_map(|section| &section.verdicts).collect();
     let share = packets_each(report);
     let names = report.sections.iter().flat_map(|section| &section.figures).flat_map(|figure| figure.chart.names());
@@ -101,7 +103,7 @@ fn page(report: &Report) -> Value {
         sheet: Value::from_safe_string(format!("{}{SHEET}", palette())),
         scripts: scripts.map(|text| Value::from_safe_string(text.to_owned())).to_vec(),
         licences: LICENCES,
-        report: &Head { title, subtitle, made_by, settings, scenario_texts },
+        report: &Head { title, subtitle, answer, made_by, settings, scenario_texts },
         seeds: seeds(&report.seeds),
         counts: counts(verdicts),
         verdicts: verdicts.iter().filter(|verdict| !shown.contains(&&verdict.item)).map(VerdictView::of).collect(),
@@ -182,10 +184,14 @@ fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize) ->
     let figures = section.figures.iter().enumerate();
     let find = |item: &String| report.verdicts.iter().find(|verdict| verdict.item == *item);
     let verdicts = || section.verdicts.iter().filter_map(find);
+    let figure_view = |i: usize, figure: &'a Figure| {
+        let before = i.checked_sub(1).map(|i| &section.figures[i]);
+        FigureView::of(figure, before, format!("{id}-figure-{}", i + 1), packets)
+    };
     SectionView {
         title: &section.title,
         about: &section.about,
-        figures: figures.map(|(i, figure)| FigureView::of(figure, format!("{id}-figure-{}", i + 1), packets)).collect(),
+        figures: figures.map(|(i, figure)| figure_view(i, figure)).collect(),
         pictures: section.pictures.iter().map(|svg| Value::from_safe_string(svg.clone())).collect(),
         tables: section.tables.iter().map(|table| TableView::of(table, &stem(&section.id, &table.id))).collect(),
         verdicts: verdicts().map(VerdictView::of).collect(),
@@ -199,7 +205,11 @@ struct FigureView<'a> {
     id: String,
     title: &'a str,
     caption: String,
+    /// Heading before this figure, where a group begins.
+    group: Option<&'a str>,
     folded: bool,
+    /// A `figure` environment around the saved drawing.
+    latex: String,
     /// The chart in words.
     words: String,
     chart: Value,
@@ -207,7 +217,7 @@ struct FigureView<'a> {
 }
 
 impl<'a> FigureView<'a> {
-    fn of(figure: &'a Figure, id: String, packets: usize) -> Self {
+    fn of(figure: &'a Figure, before: Option<&Figure>, id: String, packets: usize) -> Self {
         let mut caption = figure.caption.clone();
         let cut;
         let chart = match &figure.chart {
@@ -221,6 +231,9 @@ impl<'a> FigureView<'a> {
         };
         Self {
             title: &figure.title,
+            group: Some(figure.group.as_str())
+                .filter(|group| !group.is_empty() && before.is_none_or(|before| before.group != *group)),
+            latex: encode::data_link("application/x-tex", &latex_figure(&id, &figure.title, &caption)),
             caption,
             folded: figure.folded,
             words: in_words(chart),
@@ -229,6 +242,15 @@ impl<'a> FigureView<'a> {
             id,
         }
     }
+}
+
+/// A LaTeX figure of the file that the page saves as `ID.svg`; the document needs `\\usepackage{svg}`.
+fn latex_figure(id: &str, title: &str, caption: &str) -> String {
+    let (title, caption) = (escape(title), escape(caption));
+    format!(
+        "\\begin{{figure}}\n  \\centering\n  \\includesvg[width=\\linewidth]{{{id}}}\n  \\caption[{title}]{{{title}. {caption}}}\n  \
+         \\label{{fig:{id}}}\n\\end{{figure}}\n"
+    )
 }
 
 #[derive(Serialize)]

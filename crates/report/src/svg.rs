@@ -10,6 +10,15 @@ pub(crate) fn open(width: usize, height: usize, name: Option<&str>) -> String {
     )
 }
 
+/// Opens a picture of the page, in the page's own colours.
+pub(crate) fn open_bare(width: usize, height: usize, name: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+         font-size=\"12\" fill=\"var(--ink)\" role=\"img\" aria-label=\"{}\">\n",
+        escape(name)
+    )
+}
+
 /// The end of a picture.
 pub(crate) const CLOSE: &str = "</svg>\n";
 

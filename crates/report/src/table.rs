@@ -58,15 +58,28 @@ impl Column {
 }
 
 impl Table {
-    /// As CSV, with the heads as first line.
+    /// As CSV for programs, with the heads as first line: a column of `5.92 ± 0.24, n 18` becomes columns of plain numbers, the
+    /// second and third with `±` and `n` after the head.
     pub fn to_csv(&self) -> String {
+        let parts: Vec<Parts> = (0..self.columns.len()).map(|i| self.parts(i)).collect();
         let mut table = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
         // Into memory, and rows may be of any length: nothing can fail.
-        let _ = table.write_record(self.columns.iter().map(|column| &column.head));
+        let heads = self.columns.iter().zip(&parts).flat_map(|(column, parts)| parts.heads(column));
+        let _ = table.write_record(heads);
         for row in &self.rows {
-            let _ = table.write_record(row);
+            let cells = row.iter().enumerate().flat_map(|(i, cell)| match parts.get(i) {
+                Some(parts) if self.columns[i].numeric => parts.cells(cell),
+                _ => vec![cell.clone()],
+            });
+            let _ = table.write_record(cells);
         }
         String::from_utf8_lossy(&table.into_inner().unwrap_or_default()).into_owned()
+    }
+
+    fn parts(&self, column: usize) -> Parts {
+        let has = |sign: &str| self.rows.iter().filter_map(|row| row.get(column)).any(|cell| cell.contains(sign));
+        let numeric = self.columns[column].numeric;
+        Parts { half: numeric && has(HALF), n: numeric && has(COUNT) }
     }
 
     /// As a LaTeX table; the document needs `\usepackage{booktabs}`.
@@ -117,6 +130,32 @@ impl Table {
     }
 }
 
+/// Before the half-width of an interval, and before the number of runs, in a cell of figures.
+const HALF: &str = " ± ";
+const COUNT: &str = ", n ";
+
+/// The parts of a column of figures besides its means.
+struct Parts {
+    half: bool,
+    n: bool,
+}
+
+impl Parts {
+    fn heads(&self, column: &Column) -> Vec<String> {
+        let more = [(self.half, "±"), (self.n, "n")].into_iter().filter(|(has, _)| *has);
+        let more = more.map(|(_, sign)| format!("{} {sign}", column.head));
+        [column.head.clone()].into_iter().chain(more).collect()
+    }
+
+    fn cells(&self, cell: &str) -> Vec<String> {
+        let (rest, n) = cell.split_once(COUNT).unwrap_or((cell, ""));
+        let (mean, half) = rest.split_once(HALF).unwrap_or((rest, ""));
+        let more = [(self.half, half), (self.n, n)].into_iter().filter(|(has, _)| *has).map(|(_, text)| text);
+        // The sign of typesetting is none of programs.
+        [mean].into_iter().chain(more).map(|text| text.replace('−', "-")).collect()
+    }
+}
+
 /// Records of one length as CSV.
 pub fn csv_lines(records: &[Vec<String>]) -> String {
     let mut table = csv::Writer::from_writer(Vec::new());
@@ -128,7 +167,7 @@ pub fn csv_lines(records: &[Vec<String>]) -> String {
 }
 
 /// `text` as LaTeX prints it: its special characters taken literally, the signs that we write as mathematics.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -220,7 +259,7 @@ mod tests {
 
     #[test]
     fn csv_quotes_what_it_must() {
-        assert_eq!(table().to_csv(), "row_name,Mbit/s\n\"a, \"\"b\"\"\",5.92 ± 0.24\n{x}^~\\$#,−3\n");
+        assert_eq!(table().to_csv(), "row_name,Mbit/s,Mbit/s ±\n\"a, \"\"b\"\"\",5.92,0.24\n{x}^~\\$#,-3,\n");
     }
 
     #[test]

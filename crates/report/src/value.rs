@@ -13,6 +13,8 @@ pub struct Report {
     pub title: String,
     /// A line below it.
     pub subtitle: String,
+    /// The answer in sentences, the first the most important; drawn large, before all else.
+    pub answer: Vec<String>,
     /// The program.
     pub made_by: MadeBy,
     /// `(key, value)`: how the figures came about.
@@ -86,6 +88,9 @@ pub struct Figure {
     /// A description, in a sentence or two.
     #[serde(default)]
     pub caption: String,
+    /// Heading of the figures from this one on, until another one has another; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
     /// Shown only on request: for charts that are rarely read.
     #[serde(default)]
     pub folded: bool,

@@ -69,6 +69,7 @@ fn check(traffic: &str) -> &'static MetricInfo {
     let head: Vec<&str> = text.lines().skip(2).take_while(|line| !line.starts_with('─')).collect();
     assert!(words.all(|word| head.iter().any(|line| line.contains(word))), "{traffic}: {text}");
     let report = report(&results, RunFolder::default());
+    assert!(report.answer[0].contains(main.label), "{traffic}: {:?}", report.answer);
     let summary = table(&report, "summary");
     let place = summary.columns.iter().position(|column| name(&column.head) == main.label);
     let place = place.unwrap_or_else(|| panic!("{traffic}: {:?}", summary.columns));

@@ -2,10 +2,14 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "the tests start a browser and talk to it")]
 
+#[path = "page/axe.rs"]
+mod axe;
 #[path = "common/browser.rs"]
 mod browser;
 #[path = "page/charts.rs"]
 mod charts;
+#[path = "page/over_time.rs"]
+mod over_time;
 #[path = "common/sample.rs"]
 mod sample;
 
@@ -40,7 +44,8 @@ fn opened() -> Option<(TempDir, Browser)> {
 fn the_page_is_whole_and_quiet_and_says_what_the_data_says() {
     let Some((_folder, mut page)) = opened() else { return };
     // Verdicts come first, counted, each as word and sign, and each once: with its section, if it has one.
-    assert_eq!(page.text("document.querySelector('main section').id"), "verdicts");
+    assert_eq!(page.text("document.querySelector('#answer .first').textContent"), "blest has the highest goodput.");
+    assert_eq!(page.text("document.querySelectorAll('main section')[1].id"), "verdicts");
     let marks = |page: &mut Browser, of: &str| {
         page.value(&format!("[...document.querySelectorAll('{of} .mark')].map((mark) => mark.textContent)"))
     };
@@ -55,15 +60,15 @@ fn the_page_is_whole_and_quiet_and_says_what_the_data_says() {
     let drawn = |page: &mut Browser, figure: u32, selector: &str| {
         page.number(&format!("document.querySelectorAll('#charts-figure-{figure} .chart {selector}').length"))
     };
-    assert_eq!(drawn(&mut page, 1, "[aria-label=bar] rect"), 6.0);
+    assert_eq!(drawn(&mut page, 1, "[data-part=bar] rect"), 6.0);
     assert_eq!(drawn(&mut page, 1, ".published path"), 3.0);
     assert_eq!(drawn(&mut page, 1, ".interval line"), 6.0);
-    assert_eq!(drawn(&mut page, 2, "[aria-label=line] path"), 3.0);
-    assert_eq!(drawn(&mut page, 2, "[aria-label=area] path"), 3.0);
+    assert_eq!(drawn(&mut page, 2, "[data-part=line] path"), 3.0);
+    assert_eq!(drawn(&mut page, 2, "[data-part=area] path"), 3.0);
     assert_eq!(drawn(&mut page, 2, ".published path"), 6.0);
-    assert_eq!(drawn(&mut page, 3, "[aria-label=line] path"), 3.0);
-    assert_eq!(drawn(&mut page, 4, "[aria-label=line] path"), 7.0);
-    assert_eq!(drawn(&mut page, 5, "[aria-label=dot] path"), 40.0);
+    assert_eq!(drawn(&mut page, 3, "[data-part=line] path"), 3.0);
+    assert_eq!(drawn(&mut page, 4, "[data-part=line] path"), 7.0);
+    assert_eq!(drawn(&mut page, 5, "[data-part=dot] path"), 40.0);
     let words = page.text("document.querySelector('#charts-figure-1 svg[role=img]').getAttribute('aria-label')");
     assert!(
         words.starts_with("Bars: goodput, Mbit/s. 3G+WLAN, minrtt+pr 5.9 (5.65 to 6.15), published 6.1;"),
@@ -75,8 +80,8 @@ fn the_page_is_whole_and_quiet_and_says_what_the_data_says() {
     );
     // The bar of 6.6 ends at 6.6 of the axis.
     let at = "(() => { const svg = document.querySelectorAll('#charts-figure-1 .chart svg')[0]; \
-              const bar = svg.querySelectorAll('[aria-label=bar] rect')[1].getBoundingClientRect().right; \
-              const ticks = [...svg.querySelectorAll('[aria-label=\"x-axis tick label\"] text')]; \
+              const bar = svg.querySelectorAll('[data-part=bar] rect')[1].getBoundingClientRect().right; \
+              const ticks = [...svg.querySelectorAll('[data-part=\"x-axis tick label\"] text')]; \
               const place = (e) => { const r = e.getBoundingClientRect(); return (r.left + r.right) / 2; }; \
               const zero = ticks.find((e) => e.textContent === '0'), last = ticks.at(-1); \
               return (bar - place(zero)) / (place(last) - place(zero)) * Number(last.textContent); })()";
@@ -94,10 +99,10 @@ fn the_page_is_whole_and_quiet_and_says_what_the_data_says() {
 #[test]
 fn schedulers_have_one_colour_in_all_charts() {
     let Some((_folder, mut page)) = opened() else { return };
-    let bar = page.text("document.querySelectorAll('#charts-figure-1 [aria-label=bar] rect')[1].getAttribute('fill')");
-    let line = "document.querySelectorAll('#charts-figure-2 [aria-label=line]')[2].getAttribute('stroke')";
+    let bar = page.text("document.querySelectorAll('#charts-figure-1 [data-part=bar] rect')[1].getAttribute('fill')");
+    let line = "document.querySelectorAll('#charts-figure-2 [data-part=line]')[2].getAttribute('stroke')";
     assert_eq!((bar.as_str(), page.text(line).as_str()), ("var(--c5)", "var(--c5)"));
-    let hollow = "getComputedStyle(document.querySelectorAll('#charts-figure-1 [aria-label=bar] rect')[0]).fillOpacity";
+    let hollow = "getComputedStyle(document.querySelectorAll('#charts-figure-1 [data-part=bar] rect')[0]).fillOpacity";
     assert!(page.text(hollow).parse::<f64>().unwrap() < 0.5);
 }
 
@@ -144,20 +149,38 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
         "{told}"
     );
 
+    // Each jump chooses a packet of its kind, and shows it whole.
+    for (name, word) in
+        [("Longest wait", "waited for bytes"), ("Loss (", "lost"), ("Copy on another path (", "again, opportunistic")]
+    {
+        page.value(&format!(
+            "[...document.querySelectorAll('.jump')].find((b) => b.textContent.startsWith('{name}')).click()"
+        ));
+        let told = page.text("document.querySelector('.told').textContent");
+        let near = window(&mut page);
+        assert!(told.to_lowercase().contains(word) && near.1 - near.0 < 1.0, "{name}: {told}, {near:?}");
+    }
+    page.wait_for(PAINTED);
+    page.photograph("timeline-jump", Some("#timelines-figure-1"));
+
     // The saved drawing holds the same strokes and no variables.
     let svg = page.text(&stage("drawing()"));
     assert!(svg.starts_with("<svg") && svg.contains("<path") && !svg.contains("var("), "{}", &svg[..300]);
 
     page.press("Home");
     assert_eq!(window(&mut page).2, 20_000.0);
-    page.value("[...document.querySelectorAll('.keys button')].find((b) => b.textContent === 'Zoom in').click()");
+    page.value(
+        "[...document.querySelectorAll('.timeline .keys button')].find((b) => b.textContent === 'Zoom in').click()",
+    );
     assert!(window(&mut page).2 < 20_000.0);
     // A window dragged in the strip below.
     page.press("Home");
     let strip = |what: &str| format!("document.querySelector('.overview').getBoundingClientRect().{what}");
     let (x, y) = (page.number(&strip("x")) + 400.0, page.number(&strip("y")) + 25.0);
     // All is selected at first: a press outside begins a new window.
-    page.value("[...document.querySelectorAll('.keys button')].find((b) => b.textContent === 'Zoom in').click()");
+    page.value(
+        "[...document.querySelectorAll('.timeline .keys button')].find((b) => b.textContent === 'Zoom in').click()",
+    );
     let press = serde_json::json!({ "button": "left", "buttons": 1, "clickCount": 1 });
     page.mouse("mousePressed", x, y, press.clone());
     page.mouse("mouseMoved", x + 60.0, y, press.clone());
@@ -182,7 +205,7 @@ fn dark_follows_the_system_and_the_button() {
     assert_eq!(page.text(background), "rgb(255, 255, 255)");
     page.prefer("dark");
     assert_eq!(page.text(background), "rgb(20, 23, 28)");
-    let bar = "getComputedStyle(document.querySelectorAll('#charts-figure-1 [aria-label=bar] rect')[1]).fill";
+    let bar = "getComputedStyle(document.querySelectorAll('#charts-figure-1 [data-part=bar] rect')[1]).fill";
     let dark = page.text(bar);
     page.photograph("dark", None);
     // As the system → light → dark.
@@ -221,8 +244,14 @@ fn figures_are_saved_as_svg_and_tables_as_files() {
     let svg = page.text("exported(document.querySelector('#charts-figure-2 .chart svg'))");
     assert!(svg.contains("#0072b2") || svg.contains("#008f68"), "the light theme's colours");
     assert!(!svg.contains("var("), "{}", &svg[svg.find("var(").unwrap_or(0)..][..80]);
-    let read = "decodeBase64(document.querySelector('#charts .files a[download$=\".csv\"]').href.split(',')[1])";
+    let read = "decodeBase64(document.querySelector('#charts > .files a[download$=\".csv\"]').href.split(',')[1])";
     assert!(page.text(read).starts_with("scheduler,\"goodput, Mbit/s\""));
+    let figure = "decodeBase64(document.querySelector('#charts-figure-1 .tools .copy').dataset.from.split(',')[1])";
+    let latex = page.text(figure);
+    assert!(
+        latex.contains("\\includesvg[width=\\linewidth]{charts-figure-1}") && latex.contains("\\caption[Goodput]"),
+        "{latex}"
+    );
     let read = read.replace(".csv", ".tex");
     assert!(page.text(&read).contains("\\toprule"));
     assert_eq!(page.complaints, Vec::<String>::new());

@@ -16,9 +16,9 @@ fn a_report_is_read_back_from_json() {
 }
 
 #[test]
-fn the_page_is_one_file_below_three_megabytes() {
+fn the_page_is_one_file_below_two_megabytes() {
     let page = html(&sample::report());
-    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    assert!(page.len() < 2_000_000, "{} bytes", page.len());
     for outside in ["src=\"", "<link rel=\"stylesheet\"", "@import", "url(http"] {
         let ours = page.split("<script>").next().unwrap();
         assert!(!ours.contains(outside), "{outside}");

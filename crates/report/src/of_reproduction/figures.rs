@@ -43,6 +43,7 @@ fn draw(item: &ItemOutcome, figure: &Figure) -> Option<value::Figure> {
             _ => quantity.label.clone(),
         },
         caption: format!("As in {}.", item.place),
+        group: String::new(),
         folded: false,
         chart,
     })
@@ -156,7 +157,7 @@ fn over_time(item: &ItemOutcome, curve: &str, quantity: &Quantity) -> TimeSeries
             }
         }
     }
-    TimeSeries { panels: panels.into_iter().map(|(_, panel)| panel).collect() }
+    TimeSeries { panels: panels.into_iter().map(|(_, panel)| panel).collect(), warmup_s: 0.0 }
 }
 
 fn densities(item: &ItemOutcome, name: &str) -> Distribution {

@@ -14,7 +14,7 @@ pub use words::{CLAIMS_CSV, picture, picture_name};
 
 use crate::table::{Column, Table};
 use crate::value::{MadeBy, Report, Section, Verdict};
-use anabranch_reproduce::{Anchor, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Reproduction, Tested};
+use anabranch_reproduce::{Anchor, Class, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Reproduction, Tested};
 use anabranch_run::Estimate;
 use indexmap::IndexSet;
 
@@ -48,17 +48,40 @@ pub fn report(reproduction: &Reproduction, around: Around) -> Report {
     };
     // Several items may have one scenario.
     let scenario_texts: IndexSet<(String, String)> = items().map(text).collect();
+    let verdicts: Vec<Verdict> = items().flat_map(|(paper, item)| verdicts(paper, item)).collect();
     Report {
         title,
         subtitle: subtitle.trim().to_owned(),
+        answer: answer(&verdicts).into_iter().collect(),
         made_by: around.made_by,
         settings: around.settings,
         seeds: around.seeds,
         schedulers: around.schedulers,
         scenario_texts: scenario_texts.into_iter().collect(),
-        verdicts: items().flat_map(|(paper, item)| verdicts(paper, item)).collect(),
+        verdicts,
         sections: items().map(|(paper, item)| of_item(paper, item)).collect(),
     }
+}
+
+/// How many of the claims stand; none without claims.
+fn answer(verdicts: &[Verdict]) -> Option<String> {
+    let count = |classes: &[Class]| verdicts.iter().filter(|verdict| classes.contains(&verdict.class)).count();
+    let size = count(&[Class::InSize]);
+    let direction = count(&[Class::Direction]);
+    let (some, none) = (count(&[Class::UnderSome]), count(&[Class::UnderNone]));
+    let judged = size + direction + some + none;
+    let other = verdicts.len() - judged;
+    let rest = match other {
+        0 => String::new(),
+        _ => format!(" Of the other {other} these runs decide nothing, for the reasons given."),
+    };
+    (!verdicts.is_empty()).then(|| {
+        format!(
+            "Of {} claims, these runs decide {judged}: {size} reproduce in size, {direction} in direction only, {some} under some \
+             readings of the paper, {none} under none.{rest}",
+            verdicts.len()
+        )
+    })
 }
 
 fn verdicts(paper: &PaperOutcome, item: &ItemOutcome) -> Vec<Verdict> {
@@ -195,5 +218,25 @@ mod tests {
         );
         assert_eq!((chart.x.label.as_str(), chart.y.label.as_str()), ("OFO mean, KiB", "SRTT mean of path cell, ms"));
         assert_eq!((chart.sets[0].points[0], chart.models[0].points[0]), ((2.0, 250.0), (1.0, 500.0)));
+    }
+
+    #[test]
+    fn the_head_counts_what_the_runs_decide() {
+        let verdict = |class| Verdict {
+            item: String::new(),
+            claim: String::new(),
+            place: String::new(),
+            published: String::new(),
+            ours: String::new(),
+            class,
+            reason: String::new(),
+        };
+        let verdicts = [Class::InSize, Class::InSize, Class::Direction, Class::UnderNone, Class::Open].map(verdict);
+        assert_eq!(
+            answer(&verdicts).unwrap(),
+            "Of 5 claims, these runs decide 4: 2 reproduce in size, 1 in direction only, 0 under some readings of the paper, 1 \
+             under none. Of the other 1 these runs decide nothing, for the reasons given."
+        );
+        assert_eq!(answer(&[]), None);
     }
 }

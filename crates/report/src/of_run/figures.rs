@@ -5,7 +5,7 @@ use super::rows::{greatest, main_metric, metrics};
 use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
 use crate::quantity::{Quantity, key_label};
 use crate::value::Figure;
-use anabranch_metrics::{MetricInfo, Prominence};
+use anabranch_metrics::{MetricInfo, MetricRef, Prominence, names};
 use anabranch_run::ResultRow;
 
 /// Cells that bars are drawn of.
@@ -14,20 +14,91 @@ const GROUPS: usize = 24;
 /// Cells that lines are drawn through, at most.
 const POINTS: usize = 300;
 
-/// A figure per metric of the connection that differs from zero somewhere: bars by cell, or lines over the swept key. The main
-/// metric comes first, then those whose charts are open.
-pub fn of_metrics(rows: &[ResultRow<'_>]) -> Vec<Figure> {
-    let shown = metrics(rows).into_iter().filter(|name| greatest(rows, name) > 0.0);
-    let mut shown: Vec<&MetricInfo> = shown.filter_map(MetricInfo::of_run).collect();
-    let main = main_metric(rows);
-    // Stable: each part keeps its order.
-    shown.sort_by_key(|info| (info.name != main.name, is_folded(info)));
-    let axis = SweptAxis::of(rows);
-    shown.into_iter().map(|info| figure(rows, info, axis.as_ref())).collect()
+/// The figures of a run's metrics by their place in the report.
+pub struct Placed {
+    /// The main metric's, then those of like prominence.
+    pub main: Vec<Figure>,
+    /// Causes.
+    pub why: Vec<Figure>,
+    /// The others, folded, by group.
+    pub further: Vec<Figure>,
 }
 
-fn is_folded(info: &MetricInfo) -> bool {
-    info.prominence() < Prominence::Charted
+/// Groups of metrics in the order of the page, with beginnings of their names; the last has all others.
+const GROUPS_OF_METRICS: [(&str, &[&str]); 4] = [
+    ("Waiting and reordering", &["ofo_", "rbd_", "reorder", "window_blocked", "outage", "head_start"]),
+    (
+        "Sent more than once",
+        &["opportunistic", "rescued", "copied", "reinjected", "duplicate", "retransmitted", "timeouts"],
+    ),
+    ("Opening, probing, restarting", &["syns_sent", "path_probes", "idle_restarts", "increment_efficiency"]),
+    ("Outcome, cost and other traffic", &[]),
+];
+
+/// Metrics that say why a scheduler does well or badly.
+const WHY: [&str; 4] = [names::OFO_MEAN, "window_blocked_s", names::RETRANSMITTED, "reinjected_packets"];
+
+/// A figure per metric of the connection that differs from zero somewhere: bars by cell, or lines over the swept key. Of a
+/// quantity that is counted in packets and in bytes, the packets.
+pub fn of_metrics(rows: &[ResultRow<'_>]) -> Placed {
+    let all = metrics(rows);
+    let is_twin = |name: &str| {
+        name.strip_suffix("_bytes").is_some_and(|stem| all.iter().any(|other| *other == format!("{stem}_packets")))
+    };
+    let shown = all.iter().filter(|name| greatest(rows, name) > 0.0 && !is_twin(name));
+    let mut shown: Vec<&MetricInfo> = shown.filter_map(|name| MetricInfo::of_run(name)).collect();
+    let main = main_metric(rows);
+    // Stable: each part keeps its order.
+    shown.sort_by_key(|info| (info.name != main.name, group(info.name)));
+    let axis = SweptAxis::of(rows);
+    let mut placed = Placed { main: Vec::new(), why: Vec::new(), further: Vec::new() };
+    for info in shown {
+        let mut figure = figure(rows, info, axis.as_ref());
+        if WHY.contains(&info.name) {
+            placed.why.push(figure);
+        } else if info.name == main.name || is_open(info) {
+            placed.main.push(figure);
+        } else {
+            (figure.folded, figure.group) = (true, GROUPS_OF_METRICS[group(info.name)].0.into());
+            placed.further.push(figure);
+        }
+    }
+    placed.why.sort_by_key(|figure| WHY.iter().position(|name| figure.caption.starts_with(name)));
+    placed.why.splice(0..0, shares(rows));
+    placed
+}
+
+/// Place of the metric's group.
+fn group(name: &str) -> usize {
+    let is_in = |(_, begins): &(&str, &[&str])| begins.iter().any(|begin| name.starts_with(begin));
+    GROUPS_OF_METRICS.iter().position(is_in).unwrap_or(GROUPS_OF_METRICS.len() - 1)
+}
+
+/// The benefit says again what the head says.
+fn is_open(info: &MetricInfo) -> bool {
+    info.prominence() >= Prominence::Charted && info.name != names::BENEFIT
+}
+
+/// Each path's part of the data, of Multipath TCP without a sweep.
+fn shares(rows: &[ResultRow<'_>]) -> Option<Figure> {
+    let rows: Vec<&ResultRow<'_>> = rows.iter().filter(|row| !row.kind().is_single()).collect();
+    let paths = rows.first().filter(|_| rows.iter().all(|row| row.cell == rows[0].cell))?.paths();
+    let metric = |path: &str| MetricRef::of_path(path, names::SHARE).to_string();
+    let quantity = Quantity::of_any_path(names::SHARE, 1.0);
+    let bar = |path: &&str, row: &&ResultRow<'_>| {
+        let ours = Some(Mean::of(row.get(&metric(path))?, quantity.per));
+        Some(Bar { group: (*path).to_owned(), row: row.name.clone(), ours, published: None })
+    };
+    let bars: Vec<Bar> =
+        paths.iter().flat_map(|path| rows.iter().filter_map(|row| bar(path, row)).collect::<Vec<_>>()).collect();
+    let about = MetricInfo::of_path(names::SHARE).map_or("", |info| info.about);
+    (paths.len() > 1 && !bars.is_empty()).then(|| Figure {
+        title: "Where the data went".into(),
+        caption: format!("path.NAME.share: {about}"),
+        group: String::new(),
+        folded: false,
+        chart: Chart::Bars(Bars { axis: quantity.axis(), bars }),
+    })
 }
 
 fn figure(rows: &[ResultRow<'_>], info: &MetricInfo, axis: Option<&SweptAxis>) -> Figure {
@@ -51,7 +122,13 @@ fn figure(rows: &[ResultRow<'_>], info: &MetricInfo, axis: Option<&SweptAxis>) -
             Chart::Bars(chart)
         }
     };
-    Figure { title: quantity.label, caption: format!("{metric}: {caption}"), folded: is_folded(info), chart }
+    Figure {
+        title: quantity.label,
+        caption: format!("{metric}: {caption}"),
+        group: String::new(),
+        folded: false,
+        chart,
+    }
 }
 
 /// The bars, and how many groups there were.

@@ -1,12 +1,17 @@
-//! The report of what `anabranch run` folder.
+//! The report of what `anabranch run` found.
 
+mod answer;
 pub(crate) mod cells;
+mod contest;
 mod figures;
 mod gain;
+mod network;
+mod overlay;
 pub(crate) mod rows;
 mod series;
 mod tables;
 
+pub use network::{Network, PathShape};
 pub use series::Series;
 
 use crate::chart::Chart;
@@ -35,53 +40,78 @@ pub struct RunFolder {
     pub scenario: (String, String),
     /// Every scheduler's name, in the order of the registry.
     pub schedulers: Vec<String>,
-    /// By the names of their files.
-    pub series: Vec<(String, Series)>,
-    /// By the names of their files.
-    pub timelines: Vec<(String, Timeline)>,
+    /// The paths, if they are known.
+    pub network: Network,
+    /// Of the first run of each row.
+    pub series: Vec<OfRow<Series>>,
+    /// Likewise.
+    pub timelines: Vec<OfRow<Timeline>>,
+}
+
+/// A record of one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OfRow<T> {
+    /// The row's name; of a file that belongs to no row, the file's.
+    pub row: String,
+    /// The sweep's cell in words; empty without a sweep.
+    pub cell: String,
+    /// The run's seed, if it is known.
+    pub seed: Option<u64>,
+    /// The record.
+    pub record: T,
+}
+
+impl<T> OfRow<T> {
+    /// `minrtt+pr, loss = 1%, seed 1`.
+    fn title(&self) -> String {
+        let seed = self.seed.map(|seed| format!("seed {seed}"));
+        let parts = [Some(self.row.clone()), Some(self.cell.clone()), seed];
+        parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// The report of `results`.
 pub fn report(results: &Results, folder: RunFolder) -> Report {
     let rows = results.rows();
     let seeds = results.runs.seeds();
+    let figures::Placed { main, why, further } = figures::of_metrics(&rows);
     let sections = [
-        summary(results, &rows),
-        limits(results, &rows),
+        summary(results, &rows, &folder.network, main),
+        causes(&rows, why),
+        over_time(&folder.series, &folder.network),
+        timelines(folder.timelines),
         comparisons(results, &rows),
-        paths(&rows),
-        over_time(&folder.series),
+        (!further.is_empty()).then(|| section("further", "Further metrics", Vec::new(), further)),
     ];
-    let mut sections: Vec<Section> = sections.into_iter().flatten().collect();
-    sections.extend(timelines(folder.timelines));
     Report {
         title: results.scenario.clone(),
         subtitle: subtitle(&rows, &seeds),
+        answer: answer::of(results, &rows),
         made_by: folder.made_by,
         settings: folder.settings,
         seeds,
         scenario_texts: vec![folder.scenario],
         schedulers: folder.schedulers,
         verdicts: Vec::new(),
-        sections,
+        sections: sections.into_iter().flatten().collect(),
     }
 }
 
 /// The packet timelines, if there are any; of too many the first.
-pub fn timelines(timelines: Vec<(String, Timeline)>) -> Option<Section> {
-    let about = "One line per packet of payload, at the height of its place in the data: thin while it is on the way, then thicker \
-                 while it waits at the receiver for earlier data (head-of-line blocking): first, where an earlier segment of its own \
-                 subflow is missing, in that subflow; then, thickest, in the connection's out-of-order queue (OFO), which the \
-                 metrics ofo_… measure. The colour is the path's; where there are more \
-                 packets than pixels, each path has lanes of its own, pale for packets on the way. Zoom with the wheel, by \
-                 dragging in the strip below, or with + and −.";
+pub fn timelines(timelines: Vec<OfRow<Timeline>>) -> Option<Section> {
+    let about = "One panel per path: time across, place in the data upwards, one line per packet of payload. The line is thin while the \
+                 packet is on the way and thicker while it waits at the receiver for earlier data (head-of-line blocking): \
+                 first behind a gap of its own subflow; then, thickest, in the connection's out-of-order queue (OFO), which \
+                 the metrics ofo_… measure. Zoom with the wheel, by dragging in the strip below, or with + and −; the \
+                 buttons jump to the longest wait, and to losses and repetitions.";
     let mut about = vec![about.to_owned()];
     about.extend(left_out(timelines.len(), TIMELINES, "timeline/"));
-    let figure = |(name, timeline)| Figure {
-        title: name,
+    let figure = |timeline: OfRow<Timeline>| Figure {
+        title: timeline.title(),
         caption: String::new(),
+        group: String::new(),
         folded: false,
-        chart: Chart::Timeline(timeline),
+        chart: Chart::Timeline(timeline.record),
     };
     let mut figures: Vec<Figure> = timelines.into_iter().take(TIMELINES).map(figure).collect();
     // The first is open, so that one sees what there is.
@@ -102,23 +132,32 @@ fn subtitle(rows: &[ResultRow<'_>], seeds: &[u64]) -> String {
     format!("{}, {}", count(rows.len(), "row"), count(seeds.len(), "seed"))
 }
 
-fn summary(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
-    let mut about = Vec::new();
+/// The head: what limited the runs, the network, the main chart and the means.
+fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures: Vec<Figure>) -> Option<Section> {
+    let mut about = unfinished(rows);
+    about.extend(findings(results, rows));
     if rows.iter().any(|row| row.n() > 1) {
         about.push("± is the half-width of the 95 % interval of the mean over n seeds (Student's t).".to_owned());
     }
     if rows.iter().any(ResultRow::deterministic) {
         about.push("n = 1, deterministic: nothing in the scenario is random, so one run suffices.".to_owned());
     }
-    about.extend(unfinished(rows));
-    let mut section = section("summary", "Summary", about, figures::of_metrics(rows));
+    let mut section = section("summary", "Summary", about, figures);
     section.tables = vec![tables::summary(rows)];
+    section.pictures.extend(network::picture(network));
     if let Some(map) = gain::picture(results, rows, rows::main_metric(rows)) {
         // It says in one place what the bars of all cells say in many.
         section.pictures.push(map);
         section.figures.iter_mut().for_each(|figure| figure.folded = true);
     }
     (!rows.is_empty()).then_some(section)
+}
+
+/// Why: where the data went, what waited, what was sent again; and each path's figures.
+fn causes(rows: &[ResultRow<'_>], figures: Vec<Figure>) -> Option<Section> {
+    let mut section = section("why", "Why", Vec::new(), figures);
+    section.tables.extend(tables::paths(rows));
+    (!section.figures.is_empty() || !section.tables.is_empty()).then_some(section)
 }
 
 /// The transfers that did not end: per row; of a row of many cells, in how many of them.
@@ -138,12 +177,6 @@ pub(crate) fn unfinished(rows: &[ResultRow<'_>]) -> Vec<String> {
         format!("{name}: {sum} of {all} transfers did not finish, in {at} of {cells} cells.")
     };
     if cells <= cells::APART { lines } else { found.into_iter().map(line).collect() }
-}
-
-/// The findings about the limits of the runs.
-fn limits(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
-    let findings = findings(results, rows);
-    (!findings.is_empty()).then(|| section("limits", "What limited the runs", findings, Vec::new()))
 }
 
 /// Each finding; of a sweep, in how many of its cells it holds.
@@ -176,33 +209,20 @@ fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
     let about = "Differences run by run between rows of one seed, so of the same losses: mean with 95 % interval, p values of the \
                  paired t test and of Wilcoxon's signed-rank test, two-sided and not corrected for the number of comparisons, \
                  and the effect size d_z.";
-    let mut section = section("comparisons", "Comparisons", vec![about.to_owned()], Vec::new());
+    let mut section = section("comparisons", "Differences, seed by seed", vec![about.to_owned()], Vec::new());
     section.tables = vec![table];
     Some(section)
 }
 
-fn paths(rows: &[ResultRow<'_>]) -> Option<Section> {
-    let table = tables::paths(rows)?;
-    let mut section = section("paths", "Paths", Vec::new(), Vec::new());
-    section.tables = vec![table];
-    Some(section)
-}
-
-fn over_time(all: &[(String, Series)]) -> Option<Section> {
+fn over_time(all: &[OfRow<Series>], network: &Network) -> Option<Section> {
     let shown = &all[..all.len().min(SERIES)];
-    let columns: usize = shown.iter().map(|(_, series)| series.columns()).sum();
     let mut about = vec![
-        "The first repetition of each row: the mean within each step, and the band between the least and the greatest sample \
-         of 10 ms. Of several connections one is followed, the first unless --connection named another."
+        "The first repetition of each row, all rows in one chart. Drag over a chart to zoom; all charts over time show the same \
+         times. Press a name to hide or show it. Of several connections one is followed, the first unless --connection \
+         named another."
             .to_owned(),
     ];
     about.extend(left_out(all.len(), SERIES, "series/"));
-    let figure = |(i, (name, series)): (usize, &(String, Series))| Figure {
-        title: name.clone(),
-        caption: String::new(),
-        folded: i > 0,
-        chart: Chart::TimeSeries(series.chart(columns)),
-    };
-    let figures: Vec<Figure> = shown.iter().enumerate().map(figure).collect();
+    let figures = overlay::figures(shown, network.warmup_s);
     (!figures.is_empty()).then(|| section("over-time", "Over time", about, figures))
 }

@@ -1,14 +1,6 @@
 //! Time series as `series/*.csv` holds them, made short enough to draw.
 
-use crate::chart::{Curve, Panel, TimeSeries};
-use crate::quantity::Quantity;
-use anabranch_metrics::MetricRef;
-
-/// Values of all series in one page, of which each curve has three per step.
-const VALUES: usize = 150_000;
-
-/// Steps of a curve, at least and at most.
-const STEPS: (usize, usize) = (100, 400);
+use crate::chart::Curve;
 
 /// Columns over time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,55 +53,65 @@ impl Series {
         self.columns.len()
     }
 
-    /// A panel a quantity, a curve a path. `columns` = those of all series of the page, which share the room.
-    pub fn chart(&self, columns: usize) -> TimeSeries {
-        let steps = (VALUES / 3 / columns.max(1)).clamp(STEPS.0, STEPS.1);
-        let mut panels: Vec<(&str, Vec<(&str, &Column)>)> = Vec::new();
-        for column in &self.columns {
-            let MetricRef { path, name: quantity } = MetricRef::parse(&column.name);
-            let path = path.unwrap_or_default();
-            match panels
-                .iter_mut()
-                .find(|(name, curves)| *name == quantity && curves[0].0.is_empty() == path.is_empty())
-            {
-                Some((_, curves)) => curves.push((path, column)),
-                None => panels.push((quantity, vec![(path, column)])),
-            }
-        }
-        TimeSeries { panels: panels.into_iter().map(|(name, curves)| self.panel(name, &curves, steps)).collect() }
+    /// From the first sample to the end of the last.
+    pub(super) fn duration_s(&self) -> f64 {
+        self.step() * self.time_s.len() as f64
     }
 
-    fn panel(&self, name: &str, curves: &[(&str, &Column)], steps: usize) -> Panel {
-        let step = self.step();
-        // A count within a sample is shown as a rate.
-        let counted = ["delivered_bytes", "sent_bytes"].contains(&name);
-        let quantity = match name {
-            "delivered_bytes" => Quantity { per: 1e6 * step / 8.0, ..Quantity::of("goodput_bps", 0.0) },
-            "sent_bytes" => Quantity { per: 1e6 * step / 8.0, ..Quantity::of("sent_bps", 0.0) },
-            _ => Quantity::of(name, greatest(curves)),
+    /// The names of its columns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
+    /// The greatest absolute value of a column.
+    pub(super) fn greatest(&self, name: &str) -> f64 {
+        let values = self.column(name).into_iter().flat_map(|column| column.values.iter().flatten());
+        values.fold(0.0, |most: f64, value| most.max(value.abs()))
+    }
+
+    fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// The column's mean within each of at most `steps` steps, in a unit of which `per` of its own make one.
+    pub(super) fn means(&self, name: &str, per: f64, steps: usize) -> Option<Curve> {
+        let column = self.column(name)?;
+        let mean = |chunk: &[Option<f64>]| {
+            let known = chunk.iter().flatten().count();
+            (known > 0).then(|| chunk.iter().flatten().sum::<f64>() / known as f64 / per)
         };
-        let curve = |(path, column): &(&str, &Column)| self.curve(path, column, quantity.per, steps, !counted);
-        Panel { axis: quantity.axis(), curves: curves.iter().map(curve).collect() }
+        Some(self.curve(steps, |from, to| mean(&column.values[from..to])))
     }
 
-    fn curve(&self, path: &str, column: &Column, per: f64, steps: usize, band: bool) -> Curve {
-        let together = column.values.len().div_ceil(steps).max(1);
-        let mut curve = Curve {
-            name: path.to_owned(),
+    /// A column of bytes within samples as a rate in bit/s: at each step the mean over the `window_s` seconds around it.
+    pub(super) fn moving_rate(&self, name: &str, window_s: f64, per: f64, steps: usize) -> Option<Curve> {
+        let sums = sums(self.column(name)?);
+        let half = (window_s / self.step() / 2.0).max(0.5) as usize;
+        let rate = |from: usize, to: usize| {
+            let middle = usize::midpoint(from, to);
+            let (from, to) = (middle.saturating_sub(half).min(from), (middle + half).max(to).min(sums.len() - 1));
+            Some(8.0 * (sums[to] - sums[from]) / ((to - from) as f64 * self.step()) / per)
+        };
+        Some(self.curve(steps, rate))
+    }
+
+    /// The sum of a column up to the end of each step.
+    pub(super) fn total(&self, name: &str, per: f64, steps: usize) -> Option<Curve> {
+        let sums = sums(self.column(name)?);
+        Some(self.curve(steps, |_, to| Some(sums[to] / per)))
+    }
+
+    /// `of` the samples from … to (exclusive) of each step.
+    fn curve(&self, steps: usize, of: impl Fn(usize, usize) -> Option<f64>) -> Curve {
+        let samples = self.time_s.len();
+        let together = samples.div_ceil(steps).max(1);
+        let value = |from: usize| of(from, (from + together).min(samples)).map(rounded);
+        Curve {
             start_s: self.time_s.first().copied().unwrap_or(0.0),
             step_s: self.step() * together as f64,
+            mean: (0..samples).step_by(together).map(value).collect(),
             ..Curve::default()
-        };
-        for chunk in column.values.chunks(together) {
-            let known: Vec<f64> = chunk.iter().flatten().map(|value| value / per).collect();
-            let some = |value: f64| (!known.is_empty()).then(|| rounded(value));
-            curve.mean.push(some(known.iter().sum::<f64>() / known.len() as f64));
-            if band {
-                curve.low.push(some(known.iter().copied().fold(f64::MAX, f64::min)));
-                curve.high.push(some(known.iter().copied().fold(f64::MIN, f64::max)));
-            }
         }
-        curve
     }
 
     /// Between two samples.
@@ -121,8 +123,14 @@ impl Series {
     }
 }
 
-fn greatest(curves: &[(&str, &Column)]) -> f64 {
-    curves.iter().flat_map(|(_, column)| column.values.iter().flatten()).fold(0.0, |most: f64, v| most.max(v.abs()))
+/// Entry i: the sum of the values before sample i.
+fn sums(column: &Column) -> Vec<f64> {
+    let mut sum = 0.0;
+    let values = column.values.iter().map(|value| {
+        sum += value.unwrap_or(0.0);
+        sum
+    });
+    [0.0].into_iter().chain(values).collect()
 }
 
 /// Four digits that count: what a chart can show.
@@ -138,35 +146,28 @@ mod tests {
                         0,0,12500,,0.05,1\n0.01,1024,0,0.5,0.05,1\n0.02,2048,12500,2,0.07,1\n0.03,0,0,2,0.09,0.5\n";
 
     #[test]
-    fn a_panel_holds_one_quantity_of_all_paths() {
-        let chart = Series::parse(TEXT).unwrap().chart(5);
-        let panels: Vec<(&str, Vec<&str>)> = chart
-            .panels
-            .iter()
-            .map(|panel| (&*panel.axis.label, panel.curves.iter().map(|curve| &*curve.name).collect()))
-            .collect();
-        let expected =
-            [("OFO, KiB", vec![""]), ("goodput, Mbit/s", vec![""]), ("SRTT, s", vec!["a.b", "3g"]), ("λ", vec![""])];
-        assert_eq!(panels, expected);
-        assert_eq!(chart.panels[0].curves[0].mean, [Some(0.0), Some(1.0), Some(2.0), Some(0.0)]);
-        // 12 500 bytes within 10 ms.
-        assert_eq!(chart.panels[1].curves[0].mean, [Some(10.0), Some(0.0), Some(10.0), Some(0.0)]);
-        assert!(chart.panels[1].curves[0].low.is_empty());
-        assert_eq!(chart.panels[2].curves[0].mean[0], None);
+    fn steps_have_the_mean_of_what_is_known_in_them() {
+        let series = Series::parse(TEXT).unwrap();
+        assert_eq!(series.names().count(), 5);
+        assert_eq!(series.greatest("path.a.b.srtt_s"), 2.0);
+        assert_eq!(series.means("path.a.b.srtt_s", 1.0, 4).unwrap().mean, [None, Some(0.5), Some(2.0), Some(2.0)]);
+        let curve = series.means("path.a.b.srtt_s", 0.5, 2).unwrap();
+        assert_eq!((curve.mean, curve.step_s), (vec![Some(1.0), Some(4.0)], 0.02));
+        assert_eq!(series.means("path.c.srtt_s", 1.0, 4), None);
     }
 
     #[test]
-    fn long_series_are_told_by_mean_and_extremes_of_each_step() {
-        let lines: String = (0..1000).map(|i| format!("{},{}\n", i as f64 / 100.0, i % 10)).collect();
-        let series = Series::parse(&format!("time_s,path.a.cwnd_packets\n{lines}")).unwrap();
-        let chart = series.chart(1_000_000);
-        let curve = &chart.panels[0].curves[0];
-        assert_eq!(
-            (curve.mean.len(), curve.mean[0], curve.low[0], curve.high[0]),
-            (100, Some(4.5), Some(0.0), Some(9.0))
-        );
-        assert!((curve.step_s - 0.1).abs() < 1e-9);
-        assert_eq!(series.chart(1).panels[0].curves[0].mean.len(), 334);
+    fn a_rate_is_a_moving_mean_in_which_a_burst_counts_with_its_part() {
+        // 1000 bytes in every sample of 10 ms, and a burst of 100 000 in one.
+        let bytes = |i: usize| if i == 500 { 100_000 } else { 1000 };
+        let lines: String = (0..1000).map(|i| format!("{},{}\n", i as f64 / 100.0, bytes(i))).collect();
+        let series = Series::parse(&format!("time_s,delivered_bytes\n{lines}")).unwrap();
+        let curve = series.moving_rate("delivered_bytes", 1.0, 1e6, 1000).unwrap();
+        let most = curve.mean.iter().flatten().copied().fold(0.0, f64::max);
+        assert_eq!(curve.mean[200], Some(0.8));
+        assert!((most - 0.8 - 8.0 * 99_000.0 / 1e6).abs() < 0.01, "over one second: {most}");
+        let total = series.total("delivered_bytes", 1e6, 10).unwrap();
+        assert_eq!((total.mean[0], *total.mean.last().unwrap()), (Some(0.1), Some(1.099)));
     }
 
     #[test]
@@ -176,6 +177,6 @@ mod tests {
         assert_eq!(Series::parse("time_s,x\n0,inf\n").unwrap_err(), "line 2: `inf` is not a number");
         assert_eq!(Series::parse("time_s,x\n,1\n").unwrap_err(), "line 2: no time");
         assert!(Series::parse("time_s,x\n0,1,2\n").unwrap_err().contains("line: 2"));
-        assert_eq!(Series::parse("time_s,x\n").unwrap().chart(1).panels[0].curves[0].mean, []);
+        assert_eq!(Series::parse("time_s,x\n").unwrap().means("x", 1.0, 4).unwrap().mean, []);
     }
 }

@@ -83,6 +83,8 @@ pub fn paths(rows: &[ResultRow<'_>]) -> Option<Table> {
         table.columns = part.columns;
         table.rows.extend(part.rows);
     }
+    let n = same(&mut table, "n");
+    table.title += &n.map(|n| format!(" (n = {n})")).unwrap_or_default();
     table.folded = table.rows.len() > FOLDED;
     table.note = if all > table.rows.len() { cut(all, "summary.csv") } else { String::new() };
     (!table.rows.is_empty()).then_some(table)
@@ -159,14 +161,31 @@ pub fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Table> {
         .into_iter()
         .chain([Column::text("metric"), Column::numeric("difference"), Column::numeric("%"), Column::numeric("p (t)")])
         .chain([Column::numeric("p (Wilcoxon)"), Column::numeric("d_z"), Column::numeric("pairs")]);
-    (!lines.is_empty()).then(|| Table {
+    let mut table = Table {
         id: "comparisons".into(),
         title: "Differences between rows of one seed".into(),
         columns: columns.collect(),
         folded: lines.len() > FOLDED,
         rows: lines,
         note: cut(shown().count(), "comparisons.csv"),
-    })
+    };
+    for head in ["congestion", "cell", "pairs"] {
+        let value = same(&mut table, head).filter(|value| !value.is_empty());
+        table.title += &value.map(|value| format!(", {head} {value}")).unwrap_or_default();
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// Takes the column `head` out if all rows have one value there, which it returns: what is said once leaves room.
+fn same(table: &mut Table, head: &str) -> Option<String> {
+    let place = table.columns.iter().position(|column| column.head == head)?;
+    let value = table.rows.first()?.get(place)?.clone();
+    if table.rows.iter().any(|row| row.get(place) != Some(&value)) {
+        return None;
+    }
+    table.columns.remove(place);
+    table.rows.iter_mut().for_each(|row| drop(row.remove(place)));
+    Some(value)
 }
 
 /// True if `comparison` is with this row.
@@ -193,8 +212,9 @@ fn compared(comparison: &Comparison, reference: Option<&ResultRow<'_>>, quantity
     ]
 }
 
+/// A number for programs, too: `0.031`, `4e-7`.
 fn p_value(p: f64) -> String {
-    if p < 0.001 { "< 0.001".into() } else { format!("{p:.3}") }
+    if p > 0.0 && p < 0.001 { format!("{p:.0e}") } else { format!("{p:.3}") }
 }
 
 #[cfg(test)]
@@ -222,9 +242,10 @@ mod tests {
         ]);
         let table = paths(&results.rows()).unwrap();
         let heads: Vec<&str> = table.columns.iter().map(|column| column.head.as_str()).collect();
-        assert_eq!(heads, ["scheduler", "path", "n", "share, %", "SRTT mean, s"]);
-        assert_eq!(table.rows[0], ["minrtt", "wlan", "1", "75", "0.0419"]);
-        assert_eq!(table.rows[1], ["minrtt", "3g", "1", "25", "6.695"]);
+        assert_eq!(heads, ["scheduler", "path", "share, %", "SRTT mean, s"]);
+        assert_eq!(table.title, "Means of each path (n = 1)");
+        assert_eq!(table.rows[0], ["minrtt", "wlan", "75", "0.0419"]);
+        assert_eq!(table.rows[1], ["minrtt", "3g", "25", "6.695"]);
     }
 
     #[test]
@@ -235,6 +256,6 @@ mod tests {
         assert_eq!(spread(3.162_887_8, Some(0.000_004_8)), "3.1629 ± 0.0000048");
         assert_eq!(spread(4.8213, Some(0.0)), "4.821");
         assert_eq!(spread(4.8213, None), "4.821");
-        assert_eq!([0.0004, 0.0312].map(p_value), ["< 0.001", "0.031"]);
+        assert_eq!([0.00041, 0.0312, 0.0].map(p_value), ["4e-4", "0.031", "0.000"]);
     }
 }

@@ -28,6 +28,7 @@ pub fn report() -> Report {
     Report {
         title: "A report in which everything occurs".into(),
         subtitle: HOSTILE.into(),
+        answer: vec!["blest has the highest goodput.".into(), HOSTILE.into()],
         made_by: MadeBy { version: "0.1.0".into(), git_commit: Some("0123abc".into()) },
         settings: vec![("machine".into(), "2 cores".into()), (HOSTILE.into(), HOSTILE.into())],
         seeds: (1..=20).collect(),
@@ -57,7 +58,7 @@ fn verdicts() -> Vec<Verdict> {
 }
 
 fn figure(title: &str, folded: bool, chart: Chart) -> Figure {
-    Figure { title: title.into(), caption: format!("Caption of {title}."), folded, chart }
+    Figure { title: title.into(), caption: format!("Caption of {title}."), group: String::new(), folded, chart }
 }
 
 fn mean(mean: f64, half: f64) -> Mean {
@@ -121,7 +122,7 @@ fn series() -> Figure {
     };
     let ofo = Panel { axis: Axis::linear("OFO, KiB"), curves: vec![curve("", 30_000.0)] };
     let panels = vec![ofo, panel("cwnd, packets", 20.0), panel("SRTT, s", 0.05), panel("queue, packets", 400.0)];
-    figure("Over time", false, Chart::TimeSeries(TimeSeries { panels }))
+    figure("Over time", false, Chart::TimeSeries(TimeSeries { panels, warmup_s: 2.0 }))
 }
 
 fn scatter() -> Figure {

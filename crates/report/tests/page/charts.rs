@@ -11,7 +11,7 @@ use tempfile::TempDir;
 /// A page with one figure.
 fn shown(chart: Chart) -> Option<(TempDir, Browser)> {
     let mut browser = Browser::start()?;
-    let figure = Figure { title: "A chart".into(), caption: String::new(), folded: false, chart };
+    let figure = Figure { title: "A chart".into(), caption: String::new(), group: String::new(), folded: false, chart };
     let section = Section { id: "a".into(), figures: vec![figure], ..Section::default() };
     let schedulers = (0..30).map(|i| format!("scheduler{i}")).collect();
     let report = Report { sections: vec![section], schedulers, ..Report::default() };
@@ -29,7 +29,7 @@ fn shown(chart: Chart) -> Option<(TempDir, Browser)> {
 fn ticks(page: &mut Browser, axis: &str) -> Vec<Vec<f64>> {
     let texts = format!(
         "[...document.querySelectorAll('.chart svg')].map((svg) => \
-         [...svg.querySelectorAll('[aria-label=\"{axis}-axis tick label\"] text')].map((text) => +text.textContent.replace('−', '-')))"
+         [...svg.querySelectorAll('[data-part=\"{axis}-axis tick label\"] text')].map((text) => +text.textContent.replace('−', '-')))"
     );
     serde_json::from_value(page.value(&texts)).unwrap()
 }
@@ -57,7 +57,7 @@ fn bars_of_nothing_are_nothing_wide() {
     let zeros = [("", "a", mean(0.0, 0.0, 0.0)), ("", "b", mean(0.0, 0.0, 0.0))];
     let Some((_folder, mut page)) = shown(bars(Axis::linear("timeouts"), &zeros)) else { return };
     let width =
-        "Math.max(...[...document.querySelectorAll('[aria-label=bar] rect')].map((bar) => +bar.getAttribute('width')))";
+        "Math.max(...[...document.querySelectorAll('[data-part=bar] rect')].map((bar) => +bar.getAttribute('width')))";
     assert_eq!(page.number(width), 0.0);
     assert_eq!((ticks(&mut page, "x")[0][0], *ticks(&mut page, "x")[0].last().unwrap()), (0.0, 1.0));
 }
@@ -68,7 +68,7 @@ fn intervals_of_what_cannot_be_negative_end_at_zero() {
     let Some((_folder, mut page)) = shown(bars(Axis::linear("completion, s"), &wide)) else { return };
     assert_eq!(ticks(&mut page, "x")[0][0], 0.0);
     let begin = "document.querySelector('.interval line').getBoundingClientRect().left \
-                 - document.querySelector('[aria-label=bar] rect').getBoundingClientRect().left";
+                 - document.querySelector('[data-part=bar] rect').getBoundingClientRect().left";
     assert!(page.number(begin).abs() < 3.0);
 
     // A quantity that may be negative keeps its interval.
@@ -85,7 +85,7 @@ fn intervals_of_what_cannot_be_negative_end_at_zero() {
         ..Curve::default()
     };
     let panel = Panel { axis: Axis::linear("cwnd, packets"), curves: vec![curve] };
-    let (_folder, mut page) = shown(Chart::TimeSeries(TimeSeries { panels: vec![panel] })).unwrap();
+    let (_folder, mut page) = shown(Chart::TimeSeries(TimeSeries { panels: vec![panel], warmup_s: 0.0 })).unwrap();
     assert!(ticks(&mut page, "y").concat().iter().all(|tick| *tick >= 0.0));
     assert!(page.number("document.querySelector('.chart svg').getBoundingClientRect().height") > 300.0);
 }
@@ -138,7 +138,7 @@ fn of_lines_that_agree_both_are_seen() {
     let chart = Lines { x: Axis::linear("loss, %"), y: Axis::linear("Mbit/s"), lines };
     let Some((_folder, mut page)) = shown(Chart::Lines(chart)) else { return };
     let of = |page: &mut Browser, attribute: &str| -> Vec<String> {
-        let lines = "[...document.querySelectorAll('.chart [aria-label=line]')]";
+        let lines = "[...document.querySelectorAll('.chart [data-part=line]')]";
         serde_json::from_value(page.value(&format!("{lines}.map((line) => line.getAttribute('{attribute}') ?? '')")))
             .unwrap()
     };

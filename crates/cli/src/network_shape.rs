@@ -1,0 +1,90 @@
+//! A scenario's network as its report shows it.
+
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LossSpec, PathSpec, QueueSpec, Topology};
+use anabranch_report::of_run::{Network, PathShape};
+use anabranch_scenario::Scenario;
+
+/// Bytes of a full packet, as queues that count packets are shown.
+const PACKET: f64 = 1500.0;
+
+/// Of a sweep, the network without it.
+pub fn network(scenario: &Scenario) -> Network {
+    let topology = &scenario.topology;
+    let paths = topology.paths.iter().map(|path| shape(topology, path)).collect();
+    Network { warmup_s: scenario.warmup.as_secs_f64(), paths }
+}
+
+fn shape(topology: &Topology, path: &PathSpec) -> PathShape {
+    let link = match &path.down.bottleneck {
+        Bottleneck::Own(_) => None,
+        Bottleneck::Shared(index) => topology.links.get(*index),
+    };
+    let mut shape = PathShape {
+        name: path.name.clone(),
+        link: link.map(|link| link.name.clone()),
+        delay_s: path.down.delay.as_secs_f64(),
+        loss: mean_loss(path.down.loss),
+        ..PathShape::default()
+    };
+    let own = match &path.down.bottleneck {
+        Bottleneck::Own(bottleneck) => Some(bottleneck),
+        Bottleneck::Shared(_) => link.map(|link| &link.down),
+    };
+    if let Some(BottleneckSpec { capacity, queue }) = own {
+        (shape.rate_bps, shape.recorded) = match capacity {
+            CapacitySpec::Fixed(rate) => (rate.as_bps() as f64, false),
+            CapacitySpec::Trace(trace) => (trace.mean_rate().as_bps() as f64, true),
+        };
+        let room = match *queue {
+            QueueSpec::Packets(packets) => DropTail::Packets(packets),
+            QueueSpec::Bytes(bytes) => DropTail::Bytes(bytes),
+            QueueSpec::Red(_, room) | QueueSpec::Codel(_, room) => room,
+        };
+        (shape.queue_bytes, shape.queue_packets) = match room {
+            DropTail::Packets(packets) => (PACKET * f64::from(packets), Some(packets)),
+            DropTail::Bytes(bytes) => (bytes as f64, None),
+        };
+    }
+    shape
+}
+
+/// The part of all packets, in the long run.
+fn mean_loss(loss: LossSpec) -> f64 {
+    match loss {
+        LossSpec::None => 0.0,
+        LossSpec::Bernoulli(probability) => probability,
+        // The stationary distribution of the two states: bad with p/(p + r).
+        LossSpec::GilbertElliott { p, r, h, k } if p + r > 0.0 => (p * (1.0 - h) + r * (1.0 - k)) / (p + r),
+        LossSpec::GilbertElliott { k, .. } => 1.0 - k,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::Loaded;
+
+    #[test]
+    fn the_shape_is_that_of_the_scenario() {
+        let scenario = Loaded::builtin("blest-3g-wlan-bulk", Vec::new()).unwrap().document.scenario;
+        let network = network(&scenario);
+        let [wlan, g3] = &network.paths[..] else { panic!("two paths") };
+        assert_eq!((network.warmup_s, wlan.name.as_str(), g3.name.as_str()), (60.0, "wlan", "3g"));
+        assert_eq!((wlan.rate_bps, wlan.delay_s, wlan.loss, wlan.queue_packets), (25e6, 0.025, 0.01, Some(100)));
+        assert_eq!((g3.rate_bps, g3.delay_s, g3.loss, g3.queue_bytes), (5e6, 0.065, 0.0, 3750.0 * 1500.0));
+        assert!(!wlan.recorded && wlan.link.is_none());
+    }
+
+    #[test]
+    fn paths_of_a_shared_link_have_its_capacity() {
+        let scenario = Loaded::builtin("shared-bottleneck", Vec::new()).unwrap().document.scenario;
+        let shared: Vec<PathShape> = network(&scenario).paths.into_iter().filter(|path| path.link.is_some()).collect();
+        assert!(!shared.is_empty() && shared.iter().all(|path| path.rate_bps > 0.0), "{shared:?}");
+    }
+
+    #[test]
+    fn loss_in_bursts_is_shown_by_its_mean() {
+        let bursts = LossSpec::GilbertElliott { p: 0.01, r: 0.09, h: 0.5, k: 1.0 };
+        assert!((mean_loss(bursts) - 0.05).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,296 @@
+//! The answer of a run in sentences: which scheduler has the best main metric, by how much, and what multipath gives.
+
+use super::contest::{Entrant, Gain, gain, gains};
+use super::rows::main_metric;
+use crate::describe::figure;
+use crate::quantity::Quantity;
+use anabranch_metrics::{Better, MetricInfo};
+use anabranch_run::{Comparison, ResultRow, Results};
+use indexmap::IndexMap;
+
+/// A difference counts below this p value.
+pub(crate) const SIGNIFICANT: f64 = 0.05;
+
+/// Schedulers of a sweep that get a sentence of their own.
+const COUNTED: usize = 6;
+
+/// How a metric is spoken of.
+struct Words {
+    label: &'static str,
+    /// `highest`, `lowest`.
+    best: &'static str,
+    /// `more`, `less`; of times `shorter`, `longer`.
+    better: &'static str,
+    worse: &'static str,
+}
+
+impl Words {
+    fn of(info: &MetricInfo) -> Self {
+        let (best, better, worse) = match (info.better, info.unit) {
+            (Some(Better::Lower), "s") => ("shortest", "shorter", "longer"),
+            (Some(Better::Lower), _) => ("lowest", "less", "more"),
+            _ => ("highest", "more", "less"),
+        };
+        Self { label: info.label, best, better, worse }
+    }
+
+    /// `11 % more (± 4 %)`.
+    fn difference(&self, gain: &Gain<'_>) -> String {
+        let word = if gain.share > 0.0 { self.better } else { self.worse };
+        format!("{} {word}{}", gain.percent(), gain.interval())
+    }
+
+    /// `11 % more goodput (± 4 %)`, `a completion time 11 % shorter (± 4 %)`.
+    fn outcome(&self, gain: &Gain<'_>) -> String {
+        if self.best == "highest" {
+            let word = if gain.share > 0.0 { self.better } else { self.worse };
+            return format!("{} {word} {}{}", gain.percent(), self.label, gain.interval());
+        }
+        format!("a {} {}", self.label, self.difference(gain))
+    }
+}
+
+/// The sentences; none without rows of Multipath TCP.
+pub fn of(results: &Results, rows: &[ResultRow<'_>]) -> Vec<String> {
+    let info = main_metric(rows);
+    let cells = rows.chunk_by(|a, b| a.cell == b.cell).count();
+    if cells > 1 {
+        return of_sweep(results, rows, info, cells);
+    }
+    let entrants = Entrant::all(results, rows, info);
+    of_entrants(&entrants, info)
+}
+
+fn of_entrants(entrants: &[Entrant], info: &MetricInfo) -> Vec<String> {
+    let is_higher_better = info.better != Some(Better::Lower);
+    let order = |list: &mut Vec<&Entrant>| {
+        list.sort_by(|a, b| if is_higher_better { b.mean.total_cmp(&a.mean) } else { a.mean.total_cmp(&b.mean) });
+    };
+    let (mut single, mut multipath): (Vec<&Entrant>, Vec<&Entrant>) =
+        entrants.iter().partition(|entrant| entrant.path.is_some());
+    order(&mut single);
+    order(&mut multipath);
+    let Some((best, others)) = multipath.split_first() else { return Vec::new() };
+    let words = Words::of(info);
+    let mut sentences = vec![between(best, &gains(best, others, is_higher_better), info, &words)];
+    if let Some(path) = single.first() {
+        sentences.extend(against_path(&multipath, path, is_higher_better, &words));
+    }
+    sentences
+}
+
+/// The best against the other schedulers.
+fn between(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words) -> String {
+    let Words { label, best: superlative, .. } = words;
+    let (name, value) = (&best.name, value(best, info));
+    if gains.is_empty() {
+        return format!("{name} has a {label} of {value} ({}).", seeds(best));
+    }
+    if best.runs < 2 && !best.deterministic {
+        let next = &gains[0].other;
+        let next = format!("{} with {}", next.name, self::value(next, info));
+        return format!(
+            "In one run each, {name} has the {superlative} {label}, {value}, then {next}. One seed shows no difference: repeat \
+             the runs."
+        );
+    }
+    let (worse, same): (Vec<&Gain<'_>>, Vec<&Gain<'_>>) = gains.iter().partition(|gain| gain.is_sure);
+    let margins = margins(&worse, words).map(|text| format!("{text} ({})", seeds(best)));
+    if same.is_empty() {
+        return format!("{name} has the {superlative} {label}, {value}: {}.", margins.unwrap_or_default());
+    }
+    let margins = margins.map(|text| format!("; {name} has {text}")).unwrap_or_default();
+    format!("{}{margins}.", leaders(best, &same, info, words))
+}
+
+/// Those that the seeds cannot tell from the best, with it.
+fn leaders(best: &Entrant, same: &[&Gain<'_>], info: &MetricInfo, words: &Words) -> String {
+    let names: Vec<&str> = [best].into_iter().chain(same.iter().map(|gain| gain.other)).map(|one| &*one.name).collect();
+    let values: Vec<String> =
+        [best].into_iter().chain(same.iter().map(|gain| gain.other)).map(|one| value(one, info)).collect();
+    let values: Vec<&str> = values.iter().map(String::as_str).collect();
+    let verdict = match same.iter().all(|gain| gain.is_equal()) {
+        true => "and do the same".to_owned(),
+        false => format!("with no difference that {} can show", seeds(best)),
+    };
+    format!("{} have the {} {} ({}), {verdict}", in_list(&names), words.best, words.label, in_list(&values))
+}
+
+/// The best against the next and the last of those that are worse; none without any.
+fn margins(worse: &[&Gain<'_>], words: &Words) -> Option<String> {
+    let than = |gain: &Gain<'_>, rest: &str| format!("{} than {}{rest}", words.difference(gain), gain.other.name);
+    match worse {
+        [] => None,
+        [one] => Some(than(one, "")),
+        [next, .., last] => Some(format!("{}, and {}", than(next, ", the next"), than(last, ", the last"))),
+    }
+}
+
+/// `5.92 Mbit/s`.
+fn value(entrant: &Entrant, info: &MetricInfo) -> String {
+    let quantity = Quantity::of(info.name, entrant.mean.abs());
+    let unit = quantity.label.rsplit_once(", ").map_or("", |(_, unit)| unit);
+    format!("{} {unit}", figure(round3(entrant.mean / quantity.per))).trim_end().to_owned()
+}
+
+/// The best against the best path alone, and the schedulers that do worse than it.
+fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, words: &Words) -> Option<String> {
+    let best = multipath.first()?;
+    let gain = gain(best, path, is_higher_better)?;
+    let alone = path.path.as_deref()?;
+    let name = &best.name;
+    let mut text = match gain.is_sure {
+        true if gain.share > 0.0 => {
+            format!("Multipath ({name}) gives {} than the best path alone, {alone}", words.outcome(&gain))
+        }
+        true => format!(
+            "Even {name} gives {} than the best path alone, {alone}: multipath does not pay here",
+            words.outcome(&gain)
+        ),
+        false => {
+            format!("Against the best path alone, {alone}, {} can show no gain of multipath ({name})", seeds(best))
+        }
+    };
+    let others = multipath[1..].iter().filter_map(|other| self::gain(other, path, is_higher_better));
+    let losers: Vec<Gain<'_>> = others.filter(|gain| gain.is_sure && gain.share < 0.0).collect();
+    if gain.share > 0.0 && !losers.is_empty() {
+        let names: Vec<String> =
+            losers.iter().map(|loser| format!("{}, {}", loser.best.name, words.difference(loser))).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        text += &format!(". Worse than that path alone: {}", names.join("; "));
+    }
+    Some(text + ".")
+}
+
+/// How often each scheduler is better and worse than the first.
+fn of_sweep(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells: usize) -> Vec<String> {
+    let Some(reference) = rows.iter().find(|row| !row.kind().is_single()) else { return Vec::new() };
+    let mut found: IndexMap<&str, Vec<&Comparison>> = IndexMap::new();
+    let of_metric = results.comparisons.iter().filter(|c| *c.metric == *info.name && *c.b == *reference.scheduler);
+    of_metric.for_each(|comparison| found.entry(&*comparison.a).or_default().push(comparison));
+    let words = Words::of(info);
+    if found.is_empty() {
+        return vec![format!(
+            "{cells} cells of {}; there is no other scheduler to compare it with.",
+            reference.scheduler
+        )];
+    }
+    let is_better = |c: &Comparison| (c.mean_diff > 0.0) == (info.better != Some(Better::Lower));
+    let sentence = |(name, all): (&&str, &Vec<&Comparison>)| {
+        let sure = || all.iter().filter(|c| c.p.is_some_and(|p| p < SIGNIFICANT));
+        let (better, worse) = (sure().filter(|c| is_better(c)).count(), sure().filter(|c| !is_better(c)).count());
+        let Words { label, better: more, worse: less, .. } = &words;
+        format!(
+            "{name} has {more} {label} than {} in {better} of {} cells, {less} in {worse}; in the other {} the seeds can show no \
+             difference (paired t test, p < {SIGNIFICANT}).",
+            reference.scheduler,
+            all.len(),
+            all.len() - better - worse
+        )
+    };
+    found.iter().take(COUNTED).map(sentence).collect()
+}
+
+/// `20 seeds`.
+fn seeds(entrant: &Entrant) -> String {
+    match entrant.runs {
+        _ if entrant.deterministic => "one run, which has nothing random".into(),
+        1 => "1 seed".into(),
+        n => format!("{n} seeds"),
+    }
+}
+
+/// `a, b and c`.
+fn in_list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [firsts @ .., last] => format!("{} and {last}", firsts.join(", ")),
+    }
+}
+
+/// Three digits that count.
+fn round3(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let place = libm::exp10(2.0 - libm::floor(libm::log10(value.abs())));
+    libm::round(value * place) / place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_metrics::names;
+
+    fn entrant(name: &str, values: &[f64]) -> Entrant {
+        Entrant::new(name, values.iter().enumerate().map(|(seed, value)| (seed as u64, *value)).collect(), false)
+    }
+
+    fn answer(metric: &str, entrants: &[Entrant]) -> Vec<String> {
+        of_entrants(entrants, MetricInfo::of_run(metric).unwrap())
+    }
+
+    #[test]
+    fn the_best_is_named_with_what_it_gains() {
+        let blest = entrant("blest", &[5.5e6, 5.6e6, 5.7e6, 5.6e6]);
+        let minrtt = entrant("minrtt", &[5.0e6, 5.0e6, 5.2e6, 5.1e6]);
+        let daps = entrant("daps", &[2.5e6, 2.9e6, 2.7e6, 3.0e6]);
+        let wlan = entrant("single:wlan", &[4.5e6, 4.4e6, 4.6e6, 4.6e6]);
+        let slow = entrant("single:3g", &[2.0e6, 2.0e6, 2.0e6, 2.1e6]);
+        assert_eq!(
+            answer(names::GOODPUT, &[minrtt, daps, blest, slow, wlan]),
+            [
+                "blest has the highest goodput, 5.6 Mbit/s: 10 % more (± 2 %) than minrtt, the next, and 102 % more (± 12 %) than \
+                 daps, the last (4 seeds).",
+                "Multipath (blest) gives 24 % more goodput (± 3 %) than the best path alone, wlan. Worse than that path alone: \
+                 daps, 39 % less (± 8 %)."
+            ]
+        );
+    }
+
+    #[test]
+    fn what_the_seeds_cannot_show_is_not_claimed() {
+        let a = entrant("a", &[5.0e6, 6.0e6, 5.1e6, 5.5e6]);
+        let b = entrant("b", &[5.6e6, 5.2e6, 5.4e6, 5.3e6]);
+        let path = entrant("single:wlan", &[5.2e6, 5.6e6, 5.3e6, 5.3e6]);
+        let said = answer(names::GOODPUT, &[a, b, path]);
+        assert!(said[0].contains("no difference that 4 seeds can show"), "{said:?}");
+        assert!(said[1].contains("4 seeds can show no gain of multipath"), "{said:?}");
+    }
+
+    #[test]
+    fn short_times_are_good() {
+        let fast = entrant("fast", &[0.50, 0.51, 0.52, 0.51]);
+        let slow = entrant("slow", &[1.00, 1.02, 1.04, 1.02]);
+        let path = entrant("single:lte", &[0.40, 0.41, 0.42, 0.41]);
+        assert_eq!(
+            answer(names::COMPLETION, &[slow, fast, path]),
+            [
+                "fast has the shortest completion time, 510 ms: 50 % shorter (± 1 %) than slow (4 seeds).",
+                "Even fast gives a completion time 24 % longer (± 0 %) than the best path alone, lte: multipath does not pay here."
+            ]
+        );
+    }
+
+    #[test]
+    fn one_run_shows_no_difference_unless_nothing_is_random() {
+        let once = |name: &str, value, deterministic| Entrant::new(name, vec![(1, value)], deterministic);
+        let said = answer(names::GOODPUT, &[once("a", 5e6, false), once("b", 4e6, false)]);
+        assert!(said[0].ends_with("One seed shows no difference: repeat the runs."), "{said:?}");
+        let said = answer(names::GOODPUT, &[once("a", 5e6, true), once("b", 4e6, true)]);
+        assert_eq!(
+            said[0],
+            "a has the highest goodput, 5 Mbit/s: 25 % more than b (one run, which has nothing random)."
+        );
+        let said = answer(names::GOODPUT, &[once("a", 5e6, true), once("b", 5e6, true)]);
+        assert_eq!(said[0], "a and b have the highest goodput (5 Mbit/s and 5 Mbit/s), and do the same.");
+    }
+
+    #[test]
+    fn one_scheduler_is_told_with_its_figure() {
+        let said = answer(names::FRAME_DELAY, &[entrant("minrtt", &[0.0312, 0.0318, 0.0310])]);
+        assert_eq!(said, ["minrtt has a frame delay of 31.3 ms (3 seeds)."]);
+        assert_eq!(answer(names::GOODPUT, &[entrant("single:wlan", &[1e6])]), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,219 @@
+//! The network of a scenario, as far as a reader needs it to understand the figures, and its picture.
+
+use crate::describe::figure;
+use crate::svg::{CLOSE, escape, open_bare};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+
+/// The paths of a scenario, and the time before its measurement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Network {
+    /// Discarded time before the measured time, in seconds.
+    pub warmup_s: f64,
+    /// In the scenario's order, each from server to client.
+    pub paths: Vec<PathShape>,
+}
+
+/// One path, from server to client.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathShape {
+    /// Its name.
+    pub name: String,
+    /// Capacity in bit/s; of a recorded capacity the mean.
+    pub rate_bps: f64,
+    /// The capacity is recorded, so that `rate_bps` is its mean.
+    pub recorded: bool,
+    /// The shared link whose capacity and queue it uses.
+    pub link: Option<String>,
+    /// Propagation delay one way, in seconds.
+    pub delay_s: f64,
+    /// Part of the packets that is lost at random, 0 to 1.
+    pub loss: f64,
+    /// Room of the queue in bytes; packets count with the size of a full one.
+    pub queue_bytes: f64,
+    /// Room of the queue as the scenario has it, in packets.
+    pub queue_packets: Option<u32>,
+}
+
+impl PathShape {
+    /// Time in which the full queue drains, in seconds.
+    fn drain_s(&self) -> f64 {
+        if self.rate_bps > 0.0 { 8.0 * self.queue_bytes / self.rate_bps } else { 0.0 }
+    }
+
+    /// `25 Mbit/s · 25 ms one way · 1 % lost · queue of 100 packets: 48 ms when full`.
+    fn in_words(&self) -> String {
+        let rate = format!("{}{} Mbit/s", if self.recorded { "mean " } else { "" }, figure(self.rate_bps / 1e6));
+        let link = self.link.as_ref().map(|link| format!(" shared over {link}")).unwrap_or_default();
+        let loss = if self.loss > 0.0 { format!("{} % lost", figure(100.0 * self.loss)) } else { "no loss".into() };
+        let room = match self.queue_packets {
+            Some(packets) => format!("{packets} packets"),
+            None => format!("{} KiB", figure(self.queue_bytes / 1024.0)),
+        };
+        let (delay, drain) = (time(self.delay_s), time(self.drain_s()));
+        format!("{rate}{link} · {delay} one way · {loss} · queue of {room}: {drain} when full")
+    }
+}
+
+/// `25 ms`, `8.8 s`.
+fn time(seconds: f64) -> String {
+    let (value, unit) = if seconds < 1.0 { (1e3 * seconds, "ms") } else { (seconds, "s") };
+    let decimals = if value < 10.0 { 1 } else { 0 };
+    let text = format!("{value:.decimals$}");
+    format!("{} {unit}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// Pixels: the picture's width, the hosts' width, the place where paths begin, a path's height.
+const WIDTH: usize = 640;
+const HOST: f64 = 52.0;
+const BEGIN: f64 = 64.0;
+const ROW: f64 = 62.0;
+/// Room of the longest queue and of the longest delay.
+const QUEUE: f64 = 230.0;
+const DELAY: f64 = 230.0;
+/// The thickest path, and the thinnest that can be seen.
+const THICK: (f64, f64) = (24.0, 2.0);
+/// Crosses per path at most: one per packet lost of a hundred.
+const CROSSES: f64 = 12.0;
+
+/// Pixels per second: the longest delay has the room of delays. A queue beyond the room of queues is cut.
+fn scale(paths: &[PathShape]) -> f64 {
+    let longest = paths.iter().map(|path| path.delay_s).fold(0.0, f64::max);
+    let deepest = paths.iter().map(PathShape::drain_s).fold(0.0, f64::max);
+    // Without any delay, the queues give the scale.
+    if longest > 0.0 { DELAY / longest } else { QUEUE / deepest.max(1e-9) }
+}
+
+/// The paths, drawn to scale; `None` without any. Colours are the page's.
+pub fn picture(network: &Network) -> Option<String> {
+    let paths = &network.paths;
+    let widest = paths.iter().map(|path| path.rate_bps).fold(0.0, f64::max);
+    if paths.is_empty() || widest <= 0.0 {
+        return None;
+    }
+    let height = ROW * paths.len() as f64 + 34.0;
+    let words: Vec<String> = paths.iter().map(|path| format!("{}: {}", path.name, path.in_words())).collect();
+    let mut text = open_bare(WIDTH, height as usize, &format!("The network. {}.", words.join(". ")));
+    let hosts = [(2.0, "server"), (WIDTH as f64 - HOST - 2.0, "client")];
+    for (x, name) in hosts {
+        let (tall, middle) = (height - 34.0, x + HOST / 2.0);
+        let _ = writeln!(
+            text,
+            "<rect x=\"{x}\" y=\"2\" width=\"{HOST}\" height=\"{tall}\" rx=\"4\" fill=\"var(--tint)\" stroke=\"var(--soft)\"/>\n\
+             <text x=\"{middle}\" y=\"{:.1}\" text-anchor=\"middle\">{name}</text>",
+            height / 2.0 - 12.0
+        );
+    }
+    for (n, path) in paths.iter().enumerate() {
+        draw(&mut text, path, ROW * n as f64, THICK.0 * path.rate_bps / widest, scale(paths));
+    }
+    let legend = "Thickness: rate. Box: the queue, as long as it takes to drain. Bar: delay, on the same scale. ✗: a packet lost of 100.";
+    let _ =
+        writeln!(text, "<text x=\"2\" y=\"{:.1}\" font-size=\"11\" fill=\"var(--soft)\">{legend}</text>", height - 8.0);
+    Some(text + CLOSE)
+}
+
+fn draw(text: &mut String, path: &PathShape, top: f64, thick: f64, scale: f64) {
+    let thick = thick.max(THICK.1);
+    let middle = top + 42.0;
+    let whole = scale * path.drain_s();
+    let (queue, delay) = (whole.min(QUEUE), scale * path.delay_s);
+    let end = WIDTH as f64 - HOST - 2.0;
+    let _ = writeln!(
+        text,
+        "<text x=\"{BEGIN}\" y=\"{:.1}\"><tspan font-weight=\"bold\">{}</tspan> {}</text>",
+        top + 18.0,
+        escape(&path.name),
+        escape(&path.in_words())
+    );
+    let _ = writeln!(
+        text,
+        "<line x1=\"{:.1}\" x2=\"{end:.1}\" y1=\"{middle:.1}\" y2=\"{middle:.1}\" stroke=\"var(--soft)\" stroke-dasharray=\"1 4\"/>",
+        BEGIN - 10.0
+    );
+    let (box_top, box_height) = (middle - THICK.0 / 2.0, THICK.0);
+    let _ = writeln!(
+        text,
+        "<rect x=\"{BEGIN}\" y=\"{box_top:.1}\" width=\"{queue:.1}\" height=\"{box_height}\" fill=\"var(--page)\" stroke=\"var(--ink)\"/>\n\
+         <rect x=\"{:.1}\" y=\"{:.1}\" width=\"{delay:.1}\" height=\"{thick:.1}\" fill=\"var(--link)\"/>",
+        BEGIN + queue,
+        middle - thick / 2.0
+    );
+    if whole > QUEUE {
+        let at = BEGIN + QUEUE / 2.0;
+        let _ = writeln!(
+            text,
+            "<path d=\"M{:.1},{:.1}l8,-32h14l-8,32z\" fill=\"var(--page)\"/>\n\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"10\">× {:.0}</text>",
+            at - 11.0,
+            middle + 16.0,
+            at + 34.0,
+            middle + 4.0,
+            whole / QUEUE
+        );
+    }
+    let crosses = libm::round(100.0 * path.loss).min(CROSSES) as usize;
+    for n in 0..crosses {
+        let x = BEGIN + queue + delay + 8.0 + 11.0 * n as f64;
+        let _ = writeln!(text, "<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"var(--bad)\">✗</text>", middle + 4.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(name: &str, rate: f64, delay_s: f64, loss: f64, packets: u32) -> PathShape {
+        PathShape {
+            name: name.into(),
+            rate_bps: rate,
+            delay_s,
+            loss,
+            queue_bytes: 1500.0 * f64::from(packets),
+            queue_packets: Some(packets),
+            ..PathShape::default()
+        }
+    }
+
+    /// Width and height of the filled bars, in order.
+    fn bars(picture: &str) -> Vec<(f64, f64)> {
+        let bar = |line: &str| {
+            let of = |name: &str| line.split(&format!(" {name}=\"")).nth(1)?.split('"').next()?.parse().ok();
+            Some((of("width")?, of("height")?))
+        };
+        picture.lines().filter(|line| line.contains("var(--link)")).filter_map(bar).collect()
+    }
+
+    #[test]
+    fn paths_are_drawn_to_scale_with_their_figures() {
+        let paths = vec![path("wlan", 25e6, 0.025, 0.01, 100), path("3<g", 5e6, 0.065, 0.0, 3750)];
+        let picture = picture(&Network { warmup_s: 0.0, paths }).unwrap();
+        assert!(picture.contains("25 Mbit/s · 25 ms one way · 1 % lost · queue of 100 packets: 48 ms when full"));
+        assert!(
+            picture
+                .contains("3&lt;g</tspan> 5 Mbit/s · 65 ms one way · no loss · queue of 3750 packets: 9 s when full")
+        );
+        let bars = bars(&picture);
+        assert!((bars[0].1 / bars[1].1 - 5.0).abs() < 0.1, "thickness is rate: {bars:?}");
+        assert!((bars[1].0 / bars[0].0 - 65.0 / 25.0).abs() < 0.01, "length is delay: {bars:?}");
+        // 9 s on the scale of 65 ms is 138 times the room that there is.
+        assert!(picture.contains("× 138<"), "{picture}");
+        assert_eq!(picture.matches("\">✗</text>").count(), 1);
+    }
+
+    #[test]
+    fn what_has_no_paths_or_no_rate_has_no_picture() {
+        assert_eq!(picture(&Network::default()), None);
+        assert_eq!(picture(&Network { warmup_s: 0.0, paths: vec![path("a", 0.0, 0.1, 0.0, 1)] }), None);
+    }
+
+    #[test]
+    fn recorded_and_shared_capacities_say_so() {
+        let recorded = PathShape { recorded: true, queue_packets: None, ..path("lte", 9e6, 0.0, 0.0, 10) };
+        let shared = PathShape { link: Some("home".into()), ..path("dsl", 2e6, 0.01, 0.0, 10) };
+        assert!(recorded.in_words().starts_with("mean 9 Mbit/s · 0 ms one way · no loss · queue of 14.65 KiB"));
+        assert!(shared.in_words().starts_with("2 Mbit/s shared over home · 10 ms"), "{}", shared.in_words());
+    }
+}
