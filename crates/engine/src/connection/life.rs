@@ -225,8 +225,7 @@ impl Connection {
     }
 
     fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let over = !self.session.is_plain() && self.receiving.is_finished();
-        let ending = Ending { over, closing: self.lifetime.closing };
+        let ending = Ending { over: self.receiving.is_over(self.session.mode()), closing: self.lifetime.closing };
         let (mode, mut scope) = (self.session.mode(), cx.scope(&self.frame));
         match self.subflows.on_timers(&mut scope, i, ending) {
             Expired::Nothing => {}

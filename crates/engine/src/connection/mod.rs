@@ -191,8 +191,7 @@ impl Connection {
 
     /// It ended in order, everything was read, and that was polled: nothing but old duplicates is waited for (TIME-WAIT).
     pub(crate) fn only_lingers(&self) -> bool {
-        let over = self.lifetime.closed && self.pending.over && self.read_finished();
-        over && self.subflows.iter().all(|s| s.state == State::TimeWait)
+        self.pending.over && self.read_finished() && self.subflows.iter().all(|s| s.state == State::TimeWait)
     }
 
     /// It [is closed](Self::is_closed), and that was polled.

@@ -158,8 +158,7 @@ impl Connection {
         self.sending.note_starved(s);
         let Some(outcome) = s.on_ack(cx.now, &mut self.peer_clock, segment, ack, bare) else { return };
         if s.fin.offset.is_some_and(|fin| s.sender.una() > fin) {
-            // With MPTCP there is nothing to wait for but the peer's FIN once its stream has ended.
-            let over = !self.session.is_plain() && self.receiving.is_finished();
+            let over = self.receiving.is_over(self.session.mode());
             s.fin_acked(cx.now + self.frame.settings.tcp.time_wait, over);
         }
         self.sending.on_ack(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i, &outcome);

@@ -78,6 +78,11 @@ impl Receiving {
         self.fin.is_some_and(|fin| self.reassembly.next() >= fin)
     }
 
+    /// With MPTCP: the peer's stream has ended, so that there is nothing to wait for but the FINs of subflows.
+    pub fn is_over(&self, mode: Mode) -> bool {
+        !mode.is_plain() && self.is_finished()
+    }
+
     /// All of the peer's stream was read, its end included.
     pub fn is_read(&self) -> bool {
         self.fin.is_some_and(|fin| self.reassembly.read_bytes() >= fin)
