@@ -299,6 +299,7 @@ impl Connection {
 
     /// The connection falls back if the one subflow that there is and ever was in use carries both streams in order. Otherwise
     /// that subflow does not continue: others do, or a new one will.
+    #[cold]
     fn on_doubt(&mut self, cx: &mut Cx<'_>, i: usize, doubt: Doubt) {
         let (peer, s) = (self.session.peer_stream(), &self.subflows[i]);
         let in_order = self.receiving.may_go_on_in(peer, s, doubt) && self.sending.is_in_order_on(s);

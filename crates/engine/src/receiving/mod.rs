@@ -101,7 +101,7 @@ impl Receiving {
     }
 
     /// The next bytes for the application.
-    #[inline]
+    #[inline(always)]
     pub fn read(&mut self, now: Instant, mode: Mode, subflows: &mut Subflows) -> Option<(Range, Bytes)> {
         let read = self.reassembly.read()?;
         self.right_size(now, subflows);

@@ -131,6 +131,7 @@ impl Subflow {
     }
 
     /// Adds the SACK blocks of an acknowledgment that reports a `duplicate`.
+    #[inline(always)]
     pub fn add_sack(&self, segment: &mut Segment, duplicate: Option<Range>) {
         if !self.terms.sack || (duplicate.is_none() && self.receiver.held_bytes() == 0) {
             return;
