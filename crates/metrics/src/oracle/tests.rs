@@ -96,7 +96,7 @@ fn overhead_and_corruption_take_their_part() {
 #[test]
 fn a_change_that_changes_nothing_leaves_the_bounds() {
     let loss = LossSpec::Bernoulli(0.02);
-    let topology = network(vec![path(Bottleneck::Own(fixed(7 * MBIT)), 20, loss.clone()), own(3, 45)]);
+    let topology = network(vec![path(Bottleneck::Own(fixed(7 * MBIT)), 20, loss), own(3, 45)]);
     let timeline = [(ms(300), Change::Loss(0, Direction::Down, loss))];
     let (steady, changed) = (oracle(&topology, &[]), oracle(&topology, &timeline));
     for size in [1, 14_000, 300_000, 10_000_000] {
