@@ -512,9 +512,14 @@ fn a_report_is_written_with_the_results_and_made_again_from_them() {
     let (out_name, page) = (out.to_str().unwrap(), out.join("report.html"));
     output(&["run", &file, "--scheduler", "minrtt,blest", "--out", out_name]);
     let text = fs::read_to_string(&page).unwrap();
-    for part in
-        ["single:3g", "blest", "Differences, seed by seed", "Over time", "25 Mbit/s · 25 ms one way", "Scenario: "]
-    {
+    for part in [
+        "single:3g",
+        "blest",
+        "Differences, seed by seed",
+        "Over time",
+        "25 Mbit/s · 25 ms one way · 1 % lost",
+        "Scenario: ",
+    ] {
         assert!(text.contains(part), "{part}");
     }
     let table = fs::read_to_string(out.join("tables/summary-summary.csv")).unwrap();

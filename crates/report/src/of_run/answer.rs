@@ -40,13 +40,18 @@ impl Words {
         format!("{} {word}{}", gain.percent(), gain.interval())
     }
 
+    /// Before times.
+    fn article(&self) -> &'static str {
+        if self.best == "highest" { "" } else { "a " }
+    }
+
     /// `11 % more goodput (± 4 %)`, `a completion time 11 % shorter (± 4 %)`.
     fn outcome(&self, gain: &Gain<'_>) -> String {
         if self.best == "highest" {
             let word = if gain.share > 0.0 { self.better } else { self.worse };
             return format!("{} {word} {}{}", gain.percent(), self.label, gain.interval());
         }
-        format!("a {} {}", self.label, self.difference(gain))
+        format!("{}{} {}", self.article(), self.label, self.difference(gain))
     }
 }
 
@@ -180,13 +185,18 @@ fn of_sweep(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells:
         let sure = || all.iter().filter(|c| c.p.is_some_and(|p| p < SIGNIFICANT));
         let (better, worse) = (sure().filter(|c| is_better(c)).count(), sure().filter(|c| !is_better(c)).count());
         let Words { label, better: more, worse: less, .. } = &words;
-        format!(
-            "{name} has {more} {label} than {} in {better} of {} cells, {less} in {worse}; in the other {} the seeds can show no \
-             difference (paired t test, p < {SIGNIFICANT}).",
-            reference.scheduler,
-            all.len(),
-            all.len() - better - worse
-        )
+        let (article, reference, all) = (words.article(), reference.scheduler, all.len());
+        match all - better - worse {
+            open if open == all => {
+                format!(
+                    "Between {name} and {reference} the seeds show no difference in {label} in any of {all} cells (paired t test)."
+                )
+            }
+            open => format!(
+                "{name} has {article}{more} {label} than {reference} in {better} of {all} cells, {less} in {worse}; in the \
+                 other {open} the seeds show no difference (paired t test, p < {SIGNIFICANT})."
+            ),
+        }
     };
     found.iter().take(COUNTED).map(sentence).collect()
 }
@@ -285,6 +295,40 @@ mod tests {
         );
         let said = answer(names::GOODPUT, &[once("a", 5e6, true), once("b", 5e6, true)]);
         assert_eq!(said[0], "a and b have the highest goodput (5 Mbit/s and 5 Mbit/s), and do the same.");
+    }
+
+    #[test]
+    fn a_sweep_counts_the_cells_in_which_the_seeds_decide() {
+        let summary = |scheduler: &str, loss: &str| {
+            serde_json::json!({ "scheduler": scheduler, "congestion": "lia", "cell": { "loss": loss }, "metric": names::GOODPUT,
+                "n": 5, "mean": 1.0, "median": 1.0, "p95": 1.0 })
+        };
+        let comparison = |loss: &str, mean_diff: f64, p: f64| {
+            serde_json::json!({ "a": "blest", "b": "minrtt", "congestion": "lia", "cell": { "loss": loss }, "metric": names::GOODPUT,
+                "n": 5, "mean_diff": mean_diff, "p": p })
+        };
+        let losses = ["1%", "2%", "3%"];
+        let summaries: Vec<_> =
+            losses.iter().flat_map(|loss| ["minrtt", "blest"].map(|scheduler| summary(scheduler, loss))).collect();
+        let said = |comparisons: serde_json::Value| {
+            let document = serde_json::json!({ "schema": 1, "anabranch": "", "scenario": "", "digest": "", "runs": [],
+                "summary": summaries, "comparisons": comparisons });
+            let results: Results = serde_json::from_value(document).unwrap();
+            of(&results, &results.rows())
+        };
+        let mixed = [comparison("1%", 5.0, 0.01), comparison("2%", -5.0, 0.01), comparison("3%", 9.0, 0.2)];
+        assert_eq!(
+            said(mixed.to_vec().into()),
+            [
+                "blest has more goodput than minrtt in 1 of 3 cells, less in 1; in the other 1 the seeds show no difference \
+              (paired t test, p < 0.05)."
+            ]
+        );
+        let open = losses.map(|loss| comparison(loss, 1.0, 0.3));
+        assert_eq!(
+            said(open.to_vec().into()),
+            ["Between blest and minrtt the seeds show no difference in goodput in any of 3 cells (paired t test)."]
+        );
     }
 
     #[test]

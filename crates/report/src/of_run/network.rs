@@ -43,8 +43,8 @@ impl PathShape {
         if self.rate_bps > 0.0 { 8.0 * self.queue_bytes / self.rate_bps } else { 0.0 }
     }
 
-    /// `25 Mbit/s · 25 ms one way · 1 % lost · queue of 100 packets: 48 ms when full`.
-    fn in_words(&self) -> String {
+    /// `25 Mbit/s · 25 ms one way · 1 % lost` and `queue of 100 packets: 48 ms when full`.
+    fn in_words(&self) -> [String; 2] {
         let rate = format!("{}{} Mbit/s", if self.recorded { "mean " } else { "" }, figure(self.rate_bps / 1e6));
         let link = self.link.as_ref().map(|link| format!(" shared over {link}")).unwrap_or_default();
         let loss = if self.loss > 0.0 { format!("{} % lost", figure(100.0 * self.loss)) } else { "no loss".into() };
@@ -53,7 +53,7 @@ impl PathShape {
             None => format!("{} KiB", figure(self.queue_bytes / 1024.0)),
         };
         let (delay, drain) = (time(self.delay_s), time(self.drain_s()));
-        format!("{rate}{link} · {delay} one way · {loss} · queue of {room}: {drain} when full")
+        [format!("{rate}{link} · {delay} one way · {loss}"), format!("queue of {room}: {drain} when full")]
     }
 }
 
@@ -66,17 +66,19 @@ fn time(seconds: f64) -> String {
 }
 
 /// Pixels: the picture's width, the hosts' width, the place where paths begin, a path's height.
-const WIDTH: usize = 640;
-const HOST: f64 = 52.0;
-const BEGIN: f64 = 64.0;
-const ROW: f64 = 62.0;
+const WIDTH: usize = 384;
+const HOST: f64 = 48.0;
+const BEGIN: f64 = 60.0;
+const ROW: f64 = 88.0;
+/// Height of the two lines below.
+const LEGEND: f64 = 46.0;
 /// Room of the longest queue and of the longest delay.
-const QUEUE: f64 = 230.0;
-const DELAY: f64 = 230.0;
+const QUEUE: f64 = 118.0;
+const DELAY: f64 = 118.0;
 /// The thickest path, and the thinnest that can be seen.
 const THICK: (f64, f64) = (24.0, 2.0);
 /// Crosses per path at most: one per packet lost of a hundred.
-const CROSSES: f64 = 12.0;
+const CROSSES: f64 = 10.0;
 
 /// Pixels per second: the longest delay has the room of delays. A queue beyond the room of queues is cut.
 fn scale(paths: &[PathShape]) -> f64 {
@@ -93,40 +95,48 @@ pub fn picture(network: &Network) -> Option<String> {
     if paths.is_empty() || widest <= 0.0 {
         return None;
     }
-    let height = ROW * paths.len() as f64 + 34.0;
-    let words: Vec<String> = paths.iter().map(|path| format!("{}: {}", path.name, path.in_words())).collect();
+    let height = ROW * paths.len() as f64 + LEGEND;
+    let words: Vec<String> =
+        paths.iter().map(|path| format!("{}: {}", path.name, path.in_words().join(", "))).collect();
     let mut text = open_bare(WIDTH, height as usize, &format!("The network. {}.", words.join(". ")));
     let hosts = [(2.0, "server"), (WIDTH as f64 - HOST - 2.0, "client")];
     for (x, name) in hosts {
-        let (tall, middle) = (height - 34.0, x + HOST / 2.0);
+        let (tall, middle) = (height - LEGEND, x + HOST / 2.0);
         let _ = writeln!(
             text,
             "<rect x=\"{x}\" y=\"2\" width=\"{HOST}\" height=\"{tall}\" rx=\"4\" fill=\"var(--tint)\" stroke=\"var(--soft)\"/>\n\
              <text x=\"{middle}\" y=\"{:.1}\" text-anchor=\"middle\">{name}</text>",
-            height / 2.0 - 12.0
+            (height - LEGEND) / 2.0 + 4.0
         );
     }
     for (n, path) in paths.iter().enumerate() {
         draw(&mut text, path, ROW * n as f64, THICK.0 * path.rate_bps / widest, scale(paths));
     }
-    let legend = "Thickness: rate. Box: the queue, as long as it takes to drain. Bar: delay, on the same scale. ✗: a packet lost of 100.";
-    let _ =
-        writeln!(text, "<text x=\"2\" y=\"{:.1}\" font-size=\"11\" fill=\"var(--soft)\">{legend}</text>", height - 8.0);
+    let legend = [
+        "Thickness: rate. Box: the queue, as long as it takes to drain.",
+        "Bar: delay, on the same scale. ✗: a packet lost of 100.",
+    ];
+    for (line, y) in legend.into_iter().zip([height - 24.0, height - 8.0]) {
+        let _ = writeln!(text, "<text x=\"2\" y=\"{y:.1}\" font-size=\"11\" fill=\"var(--soft)\">{line}</text>");
+    }
     Some(text + CLOSE)
 }
 
 fn draw(text: &mut String, path: &PathShape, top: f64, thick: f64, scale: f64) {
     let thick = thick.max(THICK.1);
-    let middle = top + 42.0;
+    let middle = top + 64.0;
     let whole = scale * path.drain_s();
     let (queue, delay) = (whole.min(QUEUE), scale * path.delay_s);
     let end = WIDTH as f64 - HOST - 2.0;
+    let [way, room] = path.in_words();
+    let name = escape(&path.name);
     let _ = writeln!(
         text,
-        "<text x=\"{BEGIN}\" y=\"{:.1}\"><tspan font-weight=\"bold\">{}</tspan> {}</text>",
+        "<text x=\"{BEGIN}\" y=\"{:.1}\"><tspan font-weight=\"bold\">{name}</tspan> {}</text>\n\
+         <text x=\"{BEGIN}\" y=\"{:.1}\">{room}</text>",
         top + 18.0,
-        escape(&path.name),
-        escape(&path.in_words())
+        escape(&way),
+        top + 34.0
     );
     let _ = writeln!(
         text,
@@ -156,8 +166,8 @@ fn draw(text: &mut String, path: &PathShape, top: f64, thick: f64, scale: f64) {
     }
     let crosses = libm::round(100.0 * path.loss).min(CROSSES) as usize;
     for n in 0..crosses {
-        let x = BEGIN + queue + delay + 8.0 + 11.0 * n as f64;
-        let _ = writeln!(text, "<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"var(--bad)\">✗</text>", middle + 4.0);
+        let x = BEGIN + queue + 4.0 + 11.0 * n as f64;
+        let _ = writeln!(text, "<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"var(--bad)\">✗</text>", middle - 15.0);
     }
 }
 
@@ -190,15 +200,14 @@ mod tests {
     fn paths_are_drawn_to_scale_with_their_figures() {
         let paths = vec![path("wlan", 25e6, 0.025, 0.01, 100), path("3<g", 5e6, 0.065, 0.0, 3750)];
         let picture = picture(&Network { warmup_s: 0.0, paths }).unwrap();
-        assert!(picture.contains("25 Mbit/s · 25 ms one way · 1 % lost · queue of 100 packets: 48 ms when full"));
-        assert!(
-            picture
-                .contains("3&lt;g</tspan> 5 Mbit/s · 65 ms one way · no loss · queue of 3750 packets: 9 s when full")
-        );
+        assert!(picture.contains("wlan</tspan> 25 Mbit/s · 25 ms one way · 1 % lost<"), "{picture}");
+        assert!(picture.contains(">queue of 100 packets: 48 ms when full<"));
+        assert!(picture.contains("3&lt;g</tspan> 5 Mbit/s · 65 ms one way · no loss<"));
+        assert!(picture.contains(">queue of 3750 packets: 9 s when full<"));
         let bars = bars(&picture);
         assert!((bars[0].1 / bars[1].1 - 5.0).abs() < 0.1, "thickness is rate: {bars:?}");
         assert!((bars[1].0 / bars[0].0 - 65.0 / 25.0).abs() < 0.01, "length is delay: {bars:?}");
-        // 9 s on the scale of 65 ms is 138 times the room that there is.
+        // 9 s on the scale of 65 ms is 138 times the room of queues.
         assert!(picture.contains("× 138<"), "{picture}");
         assert_eq!(picture.matches("\">✗</text>").count(), 1);
     }
@@ -213,7 +222,8 @@ mod tests {
     fn recorded_and_shared_capacities_say_so() {
         let recorded = PathShape { recorded: true, queue_packets: None, ..path("lte", 9e6, 0.0, 0.0, 10) };
         let shared = PathShape { link: Some("home".into()), ..path("dsl", 2e6, 0.01, 0.0, 10) };
-        assert!(recorded.in_words().starts_with("mean 9 Mbit/s · 0 ms one way · no loss · queue of 14.65 KiB"));
-        assert!(shared.in_words().starts_with("2 Mbit/s shared over home · 10 ms"), "{}", shared.in_words());
+        assert_eq!(recorded.in_words()[0], "mean 9 Mbit/s · 0 ms one way · no loss");
+        assert!(recorded.in_words()[1].starts_with("queue of 14.65 KiB"));
+        assert!(shared.in_words()[0].starts_with("2 Mbit/s shared over home · 10 ms"), "{:?}", shared.in_words());
     }
 }
