@@ -19,6 +19,7 @@ mod network_shape;
 mod number;
 mod opener;
 mod out_folder;
+mod outcome;
 mod output;
 mod papers;
 mod pool;
@@ -35,19 +36,18 @@ mod spool;
 mod stage;
 mod terminal;
 mod tidy_csv;
-mod told;
 mod watch;
 
 use args::{Arguments, Command};
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 use failure::Failure;
+use outcome::Outcome;
 use std::ffi::OsString;
 use std::path::Path;
-use told::Told;
 
 pub use drivers::Drivers;
-pub use told::Answer;
+pub use outcome::Answer;
 
 /// The parts of commands, for programs that read scenarios as the commands do and show their runs otherwise.
 pub mod parts {
@@ -69,7 +69,7 @@ pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'
         Ok(parsed) => parsed,
         Err(error) => return refusal(&error, colour),
     };
-    dispatch(parsed, drivers).unwrap_or_else(Told::from).answer(colour)
+    dispatch(parsed, drivers).unwrap_or_else(Outcome::from).answer(colour)
 }
 
 /// Help and version are errors to clap; they go to standard output and are a success.
@@ -99,7 +99,7 @@ fn tip(error: &clap::Error) -> String {
     })
 }
 
-fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
+fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {
     let Some(command) = arguments.command else { return Ok(commands::tour().into()) };
     match command {
         Command::Demo(arguments) => commands::demo(&arguments, drivers.virtual_time),
@@ -110,17 +110,17 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Told, Failure
         Command::Shell(_) => {
             Err(Failure::failed("anabranch::shell::failed", "a shell over emulated paths needs Linux"))
         }
-        Command::Check(arguments) => commands::check(&arguments).map(Told::from),
-        Command::List(arguments) => commands::list(&arguments).map(Told::from),
-        Command::Explain(arguments) => commands::explain(&arguments).map(Told::from),
+        Command::Check(arguments) => commands::check(&arguments).map(Outcome::from),
+        Command::List(arguments) => commands::list(&arguments).map(Outcome::from),
+        Command::Explain(arguments) => commands::explain(&arguments).map(Outcome::from),
         Command::Completions { shell } => Ok(commands::completions(shell).into()),
         Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
-        Command::Model(arguments) => commands::model(&arguments).map(Told::from),
-        Command::New(arguments) => commands::new(&arguments).map(Told::from),
+        Command::Model(arguments) => commands::model(&arguments).map(Outcome::from),
+        Command::New(arguments) => commands::new(&arguments).map(Outcome::from),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         #[cfg(target_os = "linux")]
-        Command::Key { action } => commands::key(&action).map(Told::from),
+        Command::Key { action } => commands::key(&action).map(Outcome::from),
         #[cfg(not(target_os = "linux"))]
         Command::Key { .. } => Err(Failure::failed("anabranch::key", "keys are for links, which need Linux")),
         Command::Merge(arguments) => commands::merge(&arguments, drivers),

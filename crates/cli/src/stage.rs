@@ -47,7 +47,7 @@ pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failur
         stage.driver.prepare(&stage.plan).map_err(Failure::refused)?;
     }
     let watch = Watch::new(wanted)?;
-    if let Some(text) = by_the_clock(stages) {
+    if let Some(text) = real_time_notice(stages) {
         watch.say(&text);
     }
     let mut ahead = Ahead { watch: &watch, before: 0, behind: stages.iter().map(Stage::runs).sum() };
@@ -134,7 +134,7 @@ impl Stage<'_> {
 }
 
 /// How long runs in real time take, beforehand.
-fn by_the_clock(stages: &[Stage<'_>]) -> Option<String> {
+fn real_time_notice(stages: &[Stage<'_>]) -> Option<String> {
     let (mut runs, mut time) = (0, Some(Duration::ZERO));
     for stage in stages.iter().filter(|stage| stage.real_time) {
         let (count, takes) = stage.plan.extent();

@@ -1,9 +1,9 @@
 //! The loop that runs a world in real time.
 
 use crate::interrupt;
-use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Told, events};
+use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Report, events};
 use crate::priority::Priority;
-use crate::{Capture, Clock, Delays, Known, LabError, Lateness, Middlebox, Tun, Way};
+use crate::{Capture, Clock, Delays, InOut, Known, LabError, Lateness, Middlebox, Tun};
 use anabranch_run::TcpInfo;
 use anabranch_sim::{Content, Halt, Outbound, Raw, Stuck, World};
 use anabranch_trace::{Origin, Recorder};
@@ -76,7 +76,7 @@ impl Outside {
     }
 
     /// Passes a packet through the middlebox.
-    fn pass(&mut self, way: Way, path: usize, packet: Raw) -> Option<Raw> {
+    fn pass(&mut self, way: InOut, path: usize, packet: Raw) -> Option<Raw> {
         match &mut self.middlebox {
             Some(middlebox) => {
                 let bytes = middlebox.pass(way, path, packet.bytes)?;
@@ -150,14 +150,14 @@ impl Exchange {
             }
             let now = self.clock.now().min(until);
             let halt = self.advance(now, recorder)?;
-            self.put_out()?;
+            self.transmit()?;
             self.listen(recorder)?;
             match halt {
                 Halt::Done => return Ok(Ended::Done),
                 Halt::Time if now == until => return Ok(Ended::Time),
                 Halt::Time => {}
             }
-            if !self.take_in(recorder)? {
+            if !self.receive(recorder)? {
                 let deadline = self.world.poll_timeout().min(until);
                 let inputs: Vec<BorrowedFd<'_>> =
                     self.outside.iter().flat_map(|o| &o.host.devices).map(AsFd::as_fd).collect();
@@ -177,7 +177,7 @@ impl Exchange {
     }
 
     /// Writes packets that reached hosts outside to their devices.
-    fn put_out(&mut self) -> Result<(), LabError> {
+    fn transmit(&mut self) -> Result<(), LabError> {
         let failed = "writing to a TUN device";
         while let Some(Outbound { side, path, content, sent, at, .. }) = self.world.poll_outside() {
             let Some(outside) = self.outside.iter_mut().find(|outside| outside.side == side) else { continue };
@@ -185,7 +185,7 @@ impl Exchange {
                 Content::Segment(packet) if outside.middlebox.is_none() && self.capture.is_none() => {
                     Content::Segment(packet)
                 }
-                seen => match outside.pass(Way::In, path, seen.into_raw()) {
+                seen => match outside.pass(InOut::In, path, seen.into_raw()) {
                     Some(raw) => Content::Raw(raw),
                     None => continue,
                 },
@@ -208,17 +208,17 @@ impl Exchange {
     }
 
     /// Reads packets from hosts outside. True if there may be more.
-    fn take_in(&mut self, recorder: &mut dyn Recorder) -> Result<bool, LabError> {
+    fn receive(&mut self, recorder: &mut dyn Recorder) -> Result<bool, LabError> {
         let mut more = false;
         for n in 0..self.outside.len() {
             for path in 0..self.outside[n].host.devices.len() {
-                more |= self.take_in_from(n, path, recorder)?;
+                more |= self.receive_from(n, path, recorder)?;
             }
         }
         Ok(more)
     }
 
-    fn take_in_from(&mut self, n: usize, path: usize, recorder: &mut dyn Recorder) -> Result<bool, LabError> {
+    fn receive_from(&mut self, n: usize, path: usize, recorder: &mut dyn Recorder) -> Result<bool, LabError> {
         let side = self.outside[n].side;
         for _ in 0..BATCH {
             let read = self.outside[n].host.devices[path].read();
@@ -233,11 +233,11 @@ impl Exchange {
             if let Some(capture) = &mut self.capture {
                 capture.packet(now, side, true, path, &raw.bytes);
             }
-            if let Some(raw) = self.outside[n].pass(Way::Out, path, raw) {
+            if let Some(raw) = self.outside[n].pass(InOut::Out, path, raw) {
                 self.world.inject(FLOW, side, path, raw, recorder);
             }
             // Packets that became due while reading must not wait for the batch.
-            self.put_out()?;
+            self.transmit()?;
         }
         Ok(true)
     }
@@ -249,12 +249,12 @@ impl Exchange {
             for application in &outside.applications {
                 while let Some(told) = application.poll() {
                     match told {
-                        Told::Event(at, connection, event) => {
+                        Report::Event(at, connection, event) => {
                             let origin = Origin { host: Some(outside.side), connection, path: PathId(0) };
                             recorder.record(at, origin, &event);
                         }
-                        Told::Done(Ok(())) => self.world.set_done(FLOW, outside.side),
-                        Told::Done(Err(what)) => {
+                        Report::Done(Ok(())) => self.world.set_done(FLOW, outside.side),
+                        Report::Done(Err(what)) => {
                             return Err(LabError::Application {
                                 what: format!("the {:?}'s application: {what}", outside.side),
                             });

@@ -33,7 +33,7 @@ pub use delays::Delays;
 pub use error::LabError;
 pub use exchange::{Ended, Exchange, Outside};
 pub use lateness::{Lateness, LatenessReport};
-pub use middlebox::{Middlebox, Way};
+pub use middlebox::{InOut, Middlebox};
 pub use namespace::Namespace;
 pub use readiness::LINUX_SCHEDULER;
 pub use real_time::RealTime;

@@ -2,7 +2,7 @@
 
 use anabranch_lab::preflight::{compare, preflight};
 use anabranch_lab::probe::{Probe, Shot};
-use anabranch_lab::{Middlebox, Way};
+use anabranch_lab::{InOut, Middlebox};
 use anabranch_network::{Bottleneck, LossSpec, PathSpec, QueueSpec, Topology};
 use anabranch_run::{Preflight, WayCheck};
 use anabranch_units::{Direction, Duration, Side};
@@ -84,8 +84,8 @@ fn a_stall_is_a_burst_that_is_told_and_delays_nothing_after_it() {
     probe.set_middlebox(
         Side::Client,
         Middlebox::new(move |way, _, packet| {
-            packets += u32::from(way == Way::In);
-            if (way, packets) == (Way::In, 100) {
+            packets += u32::from(way == InOut::In);
+            if (way, packets) == (InOut::In, 100) {
                 std::thread::sleep(std::time::Duration::from_millis(100));
             }
             Some(packet)

@@ -21,10 +21,10 @@ impl Assessment {
     }
 
     /// No value: the claim's runs were not done, or its value is undefined in them.
-    pub fn nothing(lack: Lack) -> Self {
+    pub fn nothing(lack: NoValue) -> Self {
         let (verdict, reason) = match lack {
-            Lack::NotRun => (Verdict::NotRun, None),
-            Lack::Undefined(why) => (Verdict::Differs, Some(why)),
+            NoValue::NotRun => (Verdict::NotRun, None),
+            NoValue::Undefined(why) => (Verdict::Differs, Some(why)),
         };
         Self { ours: "—".into(), estimate: None, p: None, scatter: None, verdict, reason }
     }
@@ -32,14 +32,14 @@ impl Assessment {
 
 /// Why nothing was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lack {
+pub enum NoValue {
     /// The cell was left out, as in a quick look.
     NotRun,
     /// In a few words, why there is no value.
     Undefined(String),
 }
 
-impl<T: Into<String>> From<T> for Lack {
+impl<T: Into<String>> From<T> for NoValue {
     fn from(why: T) -> Self {
         Self::Undefined(why.into())
     }

@@ -1,6 +1,6 @@
 //! Claims and runs → verdicts.
 
-use crate::assessment::{Assessment, Lack, decimals, interval, within};
+use crate::assessment::{Assessment, NoValue, decimals, interval, within};
 use crate::claim::{Claim, Kind, Side, Standing, Unit};
 use crate::estimate::{Order, RelativeChange};
 use crate::item_row::ItemRow;
@@ -103,7 +103,7 @@ fn value(
     published: f64,
     band: Option<(f64, f64)>,
     samples: &Samples<'_>,
-) -> Result<Assessment, Lack> {
+) -> Result<Assessment, NoValue> {
     let values = samples.of(of, &claim.metric, &claim.at)?;
     let values: Vec<f64> = values.iter().map(|(_, value)| value / claim.unit.scale).collect();
     let estimate = Estimate::of(&values).ok_or("there is no value")?;
@@ -122,10 +122,10 @@ fn change(
     (low, high): (f64, f64),
     spread: bool,
     samples: &Samples<'_>,
-) -> Result<Assessment, Lack> {
+) -> Result<Assessment, NoValue> {
     let values = |side| {
         let values = samples.of(side, &claim.metric, &claim.at)?;
-        Ok::<_, Lack>(if spread { deviations(values) } else { values })
+        Ok::<_, NoValue>(if spread { deviations(values) } else { values })
     };
     let (a, b) = (values(of)?, values(against)?);
     let RelativeChange { percent, p } = RelativeChange::of(&a, &b).ok_or_else(|| undefined(&a, &b))?;
@@ -160,7 +160,7 @@ fn scatter(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<f64> {
 }
 
 /// Why there is no relative difference.
-fn undefined(a: &[(u64, f64)], b: &[(u64, f64)]) -> Lack {
+fn undefined(a: &[(u64, f64)], b: &[(u64, f64)]) -> NoValue {
     match b.iter().all(|(_, value)| *value == 0.0) {
         true if a.iter().all(|(_, value)| *value == 0.0) => "both are zero".into(),
         true => "it is held against zero".into(),
@@ -176,7 +176,7 @@ fn deviations(mut values: Vec<(u64, f64)>) -> Vec<(u64, f64)> {
     values
 }
 
-fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Assessment, Lack> {
+fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> Result<Assessment, NoValue> {
     let scores = samples.scores(rows, &claim.metric, &claim.at)?;
     let better = if more { Better::Higher } else { Better::Lower };
     let order = Order::of(&scores, better).ok_or("there is nothing to put in order")?;

@@ -1,6 +1,6 @@
 //! The runs of an item, by row, cell and seed.
 
-use crate::assessment::Lack;
+use crate::assessment::NoValue;
 use crate::claim::{RATIO, Side};
 use crate::item_row::ItemRow;
 use anabranch_run::{Ask, CellValues, RunRecord};
@@ -52,7 +52,7 @@ impl<'a> Samples<'a> {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn of(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, Lack> {
+    pub fn of(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, NoValue> {
         let values = self.absolute(side, metric, at)?;
         let Some(per) = &side.per else { return Ok(values) };
         let base = self.of(per, metric, at)?;
@@ -67,7 +67,7 @@ impl<'a> Samples<'a> {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn curves(&self, side: &'a Side, name: &str, at: &[(String, String)]) -> Result<Vec<Stretch>, Lack> {
+    pub fn curves(&self, side: &'a Side, name: &str, at: &[(String, String)]) -> Result<Vec<Stretch>, NoValue> {
         let (cell, label) = (self.cell(side, at)?, self.label(&side.row));
         let runs = self.runs.iter().filter(|run| run.scheduler == label && run.cell == *cell);
         let curves: Vec<Stretch> = runs.filter_map(|run| stretch(run, name)).collect();
@@ -82,15 +82,15 @@ impl<'a> Samples<'a> {
     }
 
     /// The one cell of a side.
-    fn cell(&self, side: &Side, at: &[(String, String)]) -> Result<&'a CellValues, Lack> {
+    fn cell(&self, side: &Side, at: &[(String, String)]) -> Result<&'a CellValues, NoValue> {
         match self.cells_of(side, at)[..] {
             [cell] => Ok(cell),
-            [] => Err(Lack::NotRun),
+            [] => Err(NoValue::NotRun),
             ref cells => Err(format!("{} cells are meant, not one", cells.len()).into()),
         }
     }
 
-    fn absolute(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, Lack> {
+    fn absolute(&self, side: &'a Side, metric: &str, at: &[(String, String)]) -> Result<Vec<(u64, f64)>, NoValue> {
         let metric = side.metric.as_deref().unwrap_or(metric);
         let cell = self.cell(side, at)?;
         let values = self.values(&side.row, cell, metric);
@@ -106,10 +106,10 @@ impl<'a> Samples<'a> {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn scores(&self, rows: &'a [String], metric: &str, at: &[(String, String)]) -> Result<Vec<Vec<f64>>, Lack> {
+    pub fn scores(&self, rows: &'a [String], metric: &str, at: &[(String, String)]) -> Result<Vec<Vec<f64>>, NoValue> {
         let cells = self.cells(at);
         if cells.is_empty() {
-            return Err(Lack::NotRun);
+            return Err(NoValue::NotRun);
         }
         let mut scores: Vec<(u64, Vec<f64>, usize)> = Vec::new();
         for cell in &cells {

@@ -1,6 +1,6 @@
 //! Claims about the paper's equations: what they give, and how well what we found follows them.
 
-use crate::assessment::{Assessment, Lack, decimals, interval, within};
+use crate::assessment::{Assessment, NoValue, decimals, interval, within};
 use crate::claim::{Claim, Point, Side, Statistic};
 use crate::cycle::{Cycle, cycles};
 use crate::prediction::{Prediction, r_squared};
@@ -9,7 +9,11 @@ use anabranch_metrics::mean;
 use anabranch_run::Estimate;
 
 /// The value that equations give.
-pub(crate) fn model(claim: &Claim, by: &Prediction, (published, band): (f64, (f64, f64))) -> Result<Assessment, Lack> {
+pub(crate) fn model(
+    claim: &Claim,
+    by: &Prediction,
+    (published, band): (f64, (f64, f64)),
+) -> Result<Assessment, NoValue> {
     let value = by.value(&[])? / claim.unit.scale;
     let places = decimals(published.abs().min(value.abs()));
     let ours = format!("{value:.places$} {}", claim.unit.name).trim_end().to_owned() + ", by the equation";
@@ -24,10 +28,10 @@ pub(crate) fn fit(
     (points, measured): (&[Point], &[(String, String)]),
     band: (f64, f64),
     samples: &Samples<'_>,
-) -> Result<Assessment, Lack> {
+) -> Result<Assessment, NoValue> {
     let mean_of = |metric: &str, at: &[(String, String)]| {
         let values: Vec<f64> = samples.of(of, metric, at)?.into_iter().map(|(_, value)| value).collect();
-        mean(&values).ok_or_else(|| Lack::from(format!("{metric} has no value")))
+        mean(&values).ok_or_else(|| NoValue::from(format!("{metric} has no value")))
     };
     let mut pairs = Vec::new();
     for point in points {
@@ -49,7 +53,7 @@ pub(crate) fn cycle(
     statistic: &Statistic,
     (published, band): (f64, (f64, f64)),
     samples: &Samples<'_>,
-) -> Result<Assessment, Lack> {
+) -> Result<Assessment, NoValue> {
     let mut values = Vec::new();
     for curve in samples.curves(of, &claim.metric, &claim.at)? {
         let of_cycle = |cycle: &Cycle| match statistic {

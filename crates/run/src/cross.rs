@@ -14,7 +14,7 @@ use anabranch_workload::{
 
 /// A network and how it changes.
 #[derive(Clone, Debug)]
-pub(crate) struct Ground {
+pub(crate) struct ChangingNetwork {
     pub topology: Topology,
     pub timeline: Vec<(Instant, Change)>,
 }
@@ -103,7 +103,7 @@ fn source(cross: &Cross, seed: u64, name: &str) -> Option<SourceSetup> {
 }
 
 /// The TCP flows; the paths that they need are added to `ground`.
-pub(crate) fn tcp_flows(scenario: &Scenario, seed: u64, ground: &mut Ground) -> Vec<TcpFlow> {
+pub(crate) fn tcp_flows(scenario: &Scenario, seed: u64, ground: &mut ChangingNetwork) -> Vec<TcpFlow> {
     let mut flows = Vec::new();
     for (n, cross) in scenario.cross.iter().enumerate() {
         let CrossKind::Tcp { congestion, delay, data } = &cross.kind else { continue };
@@ -130,7 +130,7 @@ pub(crate) fn tcp_flows(scenario: &Scenario, seed: u64, ground: &mut Ground) -> 
     flows
 }
 
-impl Ground {
+impl ChangingNetwork {
     /// The network's path for a TCP flow: the path that the scenario names, unless the flow crosses a link or has a delay of
     /// its own.
     fn path_for(&mut self, cross: &Cross, delay: Option<Duration>, name: &str) -> usize {

@@ -10,7 +10,7 @@ use anabranch_workload::{
 
 /// The connections under test.
 #[derive(Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct Connections {
     traffic: Traffic,
     opening: Opening,
     start: Instant,
@@ -21,7 +21,7 @@ pub(crate) struct Crowd {
 /// Arrivals at which the bound of a run is looked for: it holds at each.
 const LOOKS: usize = 64;
 
-impl Crowd {
+impl Connections {
     /// From `start` on, with the random streams of `seed`.
     pub fn new(traffic: &Traffic, start: Instant, seed: u64) -> Self {
         let opening = match traffic.arrivals {

@@ -1,7 +1,7 @@
 //! A job's world, its flows, its measurements. Every driver starts from this.
 
-use crate::cross::{Ground, TcpFlow, sources, tcp_flows};
-use crate::crowd::Crowd;
+use crate::cross::{ChangingNetwork, TcpFlow, sources, tcp_flows};
+use crate::crowd::Connections;
 use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome};
@@ -64,7 +64,7 @@ pub struct Layout {
     pub over: Vec<usize>,
     /// It speaks Multipath TCP.
     pub multipath: bool,
-    crowd: Crowd,
+    crowd: Connections,
     cross: Vec<TcpFlow>,
     /// The scenario's, and what cross traffic needs behind it.
     topology: Topology,
@@ -86,10 +86,10 @@ impl Layout {
         let jitter = scenario.start_jitter.as_nanos();
         let start = Instant::ZERO + scenario.start + Duration::from_nanos(Rng::stream(job.seed, "start").below(jitter));
         let mut ground =
-            Ground { topology: topology(scenario, job.seed), timeline: scenario.network_changes().collect() };
+            ChangingNetwork { topology: topology(scenario, job.seed), timeline: scenario.network_changes().collect() };
         let cross = tcp_flows(scenario, job.seed, &mut ground);
-        let Ground { topology, timeline } = ground;
-        Ok(Self { over, multipath, crowd: Crowd::new(traffic, start, job.seed), cross, topology, timeline })
+        let ChangingNetwork { topology, timeline } = ground;
+        Ok(Self { over, multipath, crowd: Connections::new(traffic, start, job.seed), cross, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
@@ -98,14 +98,14 @@ impl Layout {
     /// A plug-in cannot be built.
     pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
         let changes = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
-        let mut timeline: Vec<(Instant, anabranch_sim::Change)> = changes.collect();
+        let mut timeline: Vec<(Instant, anabranch_sim::WorldChange)> = changes.collect();
         timeline.extend(self.switches(job)?);
         let (topology, seed) = (self.topology.clone(), job.seed);
         Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, job.seed), checks })
     }
 
     /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
-    fn switches(&self, job: &Job) -> Result<Vec<(Instant, anabranch_sim::Change)>, RunError> {
+    fn switches(&self, job: &Job) -> Result<Vec<(Instant, anabranch_sim::WorldChange)>, RunError> {
         let entries = job.scenario.timeline.iter().filter(|_| self.multipath);
         let of = |entry: &TimelineEntry| match &entry.change {
             TimelineChange::Network(_) => None,
@@ -315,13 +315,13 @@ fn full_packet(settings: &Settings) -> u64 {
 }
 
 /// A scheduler that takes over on the first flow.
-fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::Change, RunError> {
+fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::WorldChange, RunError> {
     let refused = |e: anabranch_schedulers::BuildError| unsupported(&e.to_string());
     let resolved = anabranch_schedulers::resolve(&plug_in.name).map_err(refused)?;
     resolved.build(&plug_in.parameters).map_err(refused)?;
     let parameters = plug_in.parameters.clone();
     let make = Arc::new(move || resolved.build(&parameters).expect("these were just found to be fine"));
-    Ok(anabranch_sim::Change::Scheduler(0, Switch { name: resolved.label(), make }))
+    Ok(anabranch_sim::WorldChange::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
 /// One end of the connections under test: the client receives, the server sends.

@@ -34,4 +34,4 @@ pub use schema::schema;
 pub use source::{NoFiles, Override, Resolver, Role, Source};
 pub use suggest::nearest;
 pub use sweep::{Swept, swept};
-pub use word::{Word, words};
+pub use word::{NamedValue, words};

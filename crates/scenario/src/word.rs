@@ -4,7 +4,7 @@ use crate::keys::{Form, Key, keys};
 
 /// A word as the value of one key.
 #[derive(Clone, Copy, Debug)]
-pub struct Word {
+pub struct NamedValue {
     /// The word.
     pub name: &'static str,
     /// The key that takes it.
@@ -24,11 +24,11 @@ impl Form {
 }
 
 /// Every word of every key, in the order of the keys.
-pub fn words() -> impl Iterator<Item = Word> {
-    keys().iter().flat_map(|key| key.form.words().iter().map(move |name| Word { name, key }))
+pub fn words() -> impl Iterator<Item = NamedValue> {
+    keys().iter().flat_map(|key| key.form.words().iter().map(move |name| NamedValue { name, key }))
 }
 
-impl Word {
+impl NamedValue {
     /// Its meaning: the clause of the key's text that has it as a label, else the whole text.
     pub fn about(&self) -> &'static str {
         clause(self.key.about, self.siblings(), self.name).unwrap_or(self.key.about)
@@ -75,7 +75,7 @@ fn label<'t>(text: &'t str, at: usize, words: &[&str]) -> Option<(usize, &'t str
 mod tests {
     use super::*;
 
-    fn word(key: &str, name: &str) -> Word {
+    fn word(key: &str, name: &str) -> NamedValue {
         words().find(|word| word.name == name && word.key.full_name() == key).expect("the key takes it")
     }
 
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn kinds_have_the_keys_that_count_for_them() {
-        let names = |word: Word| word.keys().iter().map(|(key, _)| key.name).collect::<Vec<_>>();
+        let names = |word: NamedValue| word.keys().iter().map(|(key, _)| key.name).collect::<Vec<_>>();
         let web = names(word("traffic.kind", "web"));
         assert!(["size", "objects", "connections", "request"].iter().all(|key| web.contains(key)), "{web:?}");
         assert!(!web.contains(&"interval"), "{web:?}");

@@ -114,7 +114,7 @@ impl From<&Parameters<'_>> for Config {
 
 /// The state of a path.
 #[derive(Clone, Copy, Debug, Default)]
-struct Flow {
+struct SubflowState {
     /// Average pacing rate, bytes per second; 0 = none yet.
     average: u64,
     memory: SendMemory,
@@ -126,7 +126,7 @@ struct Flow {
 #[derive(Clone, Debug)]
 pub struct LinuxDefault {
     config: Config,
-    flows: [Flow; PathId::LIMIT],
+    flows: [SubflowState; PathId::LIMIT],
     ahead: Ahead,
     writer: Writer,
     timer: DataTimer,
@@ -148,7 +148,7 @@ fn linger(held: u64, rate: u64) -> u64 {
 impl LinuxDefault {
     /// A scheduler with nothing bound and no averages.
     pub fn new(config: Config) -> Self {
-        let flows = [Flow::default(); PathId::LIMIT];
+        let flows = [SubflowState::default(); PathId::LIMIT];
         Self {
             config,
             flows,
@@ -301,7 +301,7 @@ impl Scheduler for LinuxDefault {
                 self.flows[path.index()].stale_at.get_or_insert(view.now() + silence);
             }
             SchedulerEvent::PathDown { path } => {
-                self.flows[path.index()] = Flow::default();
+                self.flows[path.index()] = SubflowState::default();
             }
             _ => {}
         }

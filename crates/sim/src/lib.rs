@@ -15,4 +15,4 @@ pub use flow::{End, FlowSetup, PORT, address, client_port, paths_between};
 pub use host::{Opening, Party, Switch};
 pub use outside::{Content, Outbound, Raw};
 pub use stuck::{Halt, Stuck};
-pub use world::{Change, Checks, SourceSetup, World, WorldSetup};
+pub use world::{Checks, SourceSetup, World, WorldChange, WorldSetup};

@@ -27,7 +27,7 @@ pub struct WorldSetup {
     /// Seed of every random stream.
     pub seed: u64,
     /// Changes during the run.
-    pub timeline: Vec<(Instant, Change)>,
+    pub timeline: Vec<(Instant, WorldChange)>,
     /// Sources of datagram cross traffic.
     pub sources: Vec<SourceSetup>,
     /// Extra checks.
@@ -36,14 +36,14 @@ pub struct WorldSetup {
 
 /// A change during a run.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum WorldChange {
     /// A path or a link.
     Network(anabranch_network::Change),
     /// The scheduler at both ends of the flow with this index.
     Scheduler(usize, Switch),
 }
 
-impl From<anabranch_network::Change> for Change {
+impl From<anabranch_network::Change> for WorldChange {
     fn from(change: anabranch_network::Change) -> Self {
         Self::Network(change)
     }
@@ -136,7 +136,7 @@ pub struct World {
     /// Bottlenecks that are the sending host's device.
     devices: Vec<DeviceId>,
     sources: Vec<Source>,
-    timeline: Vec<(Instant, Change)>,
+    timeline: Vec<(Instant, WorldChange)>,
     /// Alarms by time; the number orders equal times by insertion.
     agenda: BinaryHeap<Reverse<(Instant, u64, Alarm)>>,
     inserted: u64,
@@ -489,10 +489,10 @@ impl World {
         }
     }
 
-    fn apply(&mut self, change: &Change, recorder: &mut dyn Recorder) {
+    fn apply(&mut self, change: &WorldChange, recorder: &mut dyn Recorder) {
         match change {
-            Change::Network(change) => self.network.apply(self.now, recorder, change),
-            Change::Scheduler(flow, switch) => {
+            WorldChange::Network(change) => self.network.apply(self.now, recorder, change),
+            WorldChange::Scheduler(flow, switch) => {
                 for host in HostId::both(*flow) {
                     if let Some(engine) = self.hosts.get_mut(host.index()).and_then(Place::engine_mut) {
                         engine.set_scheduler(self.now, recorder, switch);

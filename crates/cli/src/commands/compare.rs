@@ -6,9 +6,9 @@ use crate::failure::{Failure, Salvage};
 use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, scenario_files, schedulers};
 use crate::marked::Marked;
+use crate::outcome::Outcome;
 use crate::output::{create, write};
 use crate::pool::Threads;
-use crate::told::Told;
 use crate::watch::{Wanted, Watch};
 use anabranch_report::of_frontier::{cells, csv, first_path, picture, room, room_csv, standings, text};
 use anabranch_run::frontier::{APPLICATIONS, Comparison, FirstPath, Grid, Opened, PathSet, Room, usual_applications};
@@ -37,7 +37,7 @@ struct Compared {
 }
 
 /// Runs all schedulers over the grid.
-pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told, Failure> {
+pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Outcome, Failure> {
     let grid = grid(arguments)?;
     let targets: Result<Vec<Marked<'_>>, Failure> =
         arguments.update.iter().map(|file| Marked::read(file, &marks(arguments))).collect();
@@ -52,7 +52,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
     let mut wrong: Vec<Failure> = ended.map(|failure| why(&failure, &watch, kept)).into_iter().collect();
     wrong.extend(watch.finish());
     if empty && found.comparison.missing > 0 {
-        return Ok(Told::new(String::new(), wrong));
+        return Ok(Outcome::new(String::new(), wrong));
     }
     let json = serde_json::to_string_pretty(&found.comparison).unwrap_or_default() + "\n";
     if let Some(folder) = &arguments.out {
@@ -69,7 +69,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Told
         ListFormat::Table => text(&found.comparison),
         ListFormat::Json => json,
     };
-    Ok(Told::new(output, wrong))
+    Ok(Outcome::new(output, wrong))
 }
 
 /// The names of the tables that the command makes.

@@ -4,7 +4,7 @@ use super::run::{execute, print};
 use crate::args::{DemoArguments, Format};
 use crate::failure::Failure;
 use crate::load::{Loaded, schedulers};
-use crate::told::Told;
+use crate::outcome::Outcome;
 use crate::watch::Wanted;
 use anabranch_run::{Driver, Options};
 use anabranch_scenario::Override;
@@ -25,12 +25,12 @@ Charts, series over time and p values, as a page to open:
 ";
 
 /// Six schedulers and both single paths on a built-in scenario.
-pub fn demo(arguments: &DemoArguments, driver: &dyn Driver) -> Result<Told, Failure> {
+pub fn demo(arguments: &DemoArguments, driver: &dyn Driver) -> Result<Outcome, Failure> {
     let mut overrides = SHORTENED.map(|(key, value)| Override::new("demo", key, value)).to_vec();
     overrides.push(Override::new("--repeat", "repeat", arguments.repeat.to_string()));
     let loaded = Loaded::builtin(SCENARIO, overrides)?;
     let options = Options { schedulers: schedulers("demo", &SCHEDULERS)?, ..Options::default() };
     let (results, wrong) = execute(&loaded, &options, &arguments.output, Wanted::default(), driver)?;
     let reading = if arguments.output.format == Format::Table { READING } else { "" };
-    Ok(Told::new(print(&results, arguments.output.format) + reading, wrong))
+    Ok(Outcome::new(print(&results, arguments.output.format) + reading, wrong))
 }

@@ -8,7 +8,7 @@ use crate::reference::{self, page, table};
 use anabranch_engine::Scheduler;
 use anabranch_engine::plugin::Entry;
 use anabranch_metrics::{METRICS, MetricRef};
-use anabranch_scenario::{Key, Section, Word};
+use anabranch_scenario::{Key, Section, NamedValue};
 use anabranch_schedulers::BuildError;
 use clap::ValueEnum;
 
@@ -133,7 +133,7 @@ fn section_page(section: Section) -> String {
 }
 
 /// A word that a key takes, with the keys that count for it.
-fn word_page(word: &Word) -> String {
+fn word_page(word: &NamedValue) -> String {
     let mut text = format!("{} (value of {})\n\n{}\n", word.name, word.key.full_name(), word.about());
     let keys = word.keys();
     if !keys.is_empty() {

@@ -5,13 +5,13 @@ use crate::args::MergeArguments;
 use crate::drivers::Drivers;
 use crate::failure::Failure;
 use crate::kept::Kept;
+use crate::outcome::Outcome;
 use crate::shard::{ShardFile, missing, refuse_shard};
-use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_run::Plan;
 
 /// Brings the shards of a command together.
-pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
+pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {
     let shards = arguments.folders.iter().map(|folder| Ok((folder, ShardFile::read(folder)?)));
     let shards: Vec<_> = shards.collect::<Result<_, Failure>>()?;
     shards.iter().try_for_each(|(folder, shard)| shard.check(folder))?;
@@ -46,5 +46,5 @@ pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Told, 
     // It is opened again there.
     drop(journal);
     let (results, wrong) = execute(&loaded, &options, output, Wanted::default(), drivers.virtual_time)?;
-    Ok(Told::new(print(&results, output.format), wrong))
+    Ok(Outcome::new(print(&results, output.format), wrong))
 }

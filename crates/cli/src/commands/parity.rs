@@ -6,9 +6,9 @@ use crate::failure::{Failure, Salvage};
 use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, scenario_files, set_overrides};
 use crate::marked::Marked;
+use crate::outcome::Outcome;
 use crate::output::{create, write};
 use crate::stage::{Carried, Stage, carry_out};
-use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_report::text::{parity_markdown, parity_text};
 use anabranch_run::parity::{BRIEF, MODES, Mode, Parity};
@@ -16,7 +16,7 @@ use anabranch_scenario::{Override, PlugIn};
 use std::path::Path;
 
 /// Runs one scenario or a grid of them in all modes.
-pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
+pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {
     let congestions = congestions("--congestion", &arguments.congestion)?;
     let loaded = scenarios(arguments)?;
     // Said before the work, not after it.
@@ -37,7 +37,7 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
     // A scenario with missing modes has no comparison.
     let measured: Vec<Parity> = results.chunks_exact(modes.len()).map(|one| Parity::of(modes, one)).collect();
     if measured.is_empty() && !whole {
-        return Ok(Told::new(String::new(), wrong));
+        return Ok(Outcome::new(String::new(), wrong));
     }
     let incomplete = match whole {
         true => String::new(),
@@ -57,7 +57,7 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Told
         ListFormat::Table => parity_text(&measured) + &incomplete,
         ListFormat::Json => json,
     };
-    Ok(Told::new(output, wrong))
+    Ok(Outcome::new(output, wrong))
 }
 
 fn keep(folder: &Path, json: &str, markdown: &str) -> Result<(), Failure> {

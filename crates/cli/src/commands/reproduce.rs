@@ -10,13 +10,13 @@ use crate::marked::Marked;
 use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
+use crate::outcome::Outcome;
 use crate::output::{create, write};
 use crate::papers::{self, Source};
 use crate::results_folder::{self, PAGE, make_report};
 use crate::runs_csv::runs_csv;
 use crate::stage::{Carried, Stage, carry_out};
 use crate::terminal::text_width;
-use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_report::of_reproduction::{
     self, Around, CLAIMS_CSV, claims_csv, picture, picture_name, screens_markdown, summary_markdown, text,
@@ -45,7 +45,7 @@ struct Work<'a> {
 }
 
 /// Runs papers, or an item of one.
-pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
+pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {
     let papers = papers::find(&arguments.paper)?;
     // Said before the work, not after it.
     let targets = arguments.update.iter().map(|file| Marked::read(file, &[SUMMARY, CLAIMS]));
@@ -94,7 +94,7 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
         ListFormat::Json => found.json(),
         ListFormat::Table => format!("{}\n{last}\n", text(&found.reproduction, text_width())),
     };
-    Ok(Told::new(output, wrong))
+    Ok(Outcome::new(output, wrong))
 }
 
 /// The runs of an item: as written, then of each reading.

@@ -9,12 +9,12 @@ use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
+use crate::outcome::Outcome;
 use crate::output::create;
 use crate::results_folder::{PAGE, make_run_report};
 use crate::runs_csv::runs_csv;
 use crate::shard::{ShardFile, Whole, refuse_shard};
 use crate::stage::{Carried, Stage, carry_out, carry_out_shard};
-use crate::told::Told;
 use crate::watch::Wanted;
 use anabranch_report::text::{auto_notes, results_table};
 use anabranch_run::{Driver, Options, Plan, Repeat, Results, Shard};
@@ -27,7 +27,7 @@ use std::time::{Instant, SystemTime};
 const PACKETS: usize = 20_000;
 
 /// Runs a scenario.
-pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Told, Failure> {
+pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {
     let loaded = Loaded::read(&arguments.scenario, overrides(arguments))?;
     check_plug_ins(arguments, &loaded)?;
     let real_time = is_real_time(arguments, &loaded);
@@ -55,7 +55,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Told, Fail
     let (results, wrong) = execute(&loaded, &options, &arguments.output, wanted, driver)?;
     let notes = options.repeat == Repeat::Auto && arguments.output.format == Format::Table;
     let notes = if notes { auto_notes(&results) } else { String::new() };
-    Ok(Told::new(print(&results, arguments.output.format) + &notes, wrong))
+    Ok(Outcome::new(print(&results, arguments.output.format) + &notes, wrong))
 }
 
 /// The options that are keys of the scenario by another name.
@@ -105,7 +105,7 @@ fn run_shard(
     output: &Output,
     shard: Shard,
     driver: &dyn Driver,
-) -> Result<Told, Failure> {
+) -> Result<Outcome, Failure> {
     let refuse = |why: &str, help: &str| {
         Err(Failure::unusable("anabranch::cli::usage", format!("--shard: {why}"), Some(help.into())))
     };
@@ -125,7 +125,7 @@ fn run_shard(
     let done = carry_out_shard(&stage, shard)?;
     let Shard { number, of } = shard;
     let text = format!("Shard {number}/{of}: {done} runs are kept in {}.\n", folder.display());
-    Ok(Told::new(text, journal.failure().into_iter().collect()))
+    Ok(Outcome::new(text, journal.failure().into_iter().collect()))
 }
 
 /// Plans, runs, and writes the files of `--out`: the results, and the errors of files that could not be written.

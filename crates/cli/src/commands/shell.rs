@@ -4,11 +4,11 @@ use crate::args::ShellArguments;
 use crate::failure::Failure;
 use crate::link_table::link_table;
 use crate::load::{Loaded, set_overrides};
+use crate::outcome::Outcome;
 use crate::programs::{absent_of_command, absent_of_line, refusal};
-use crate::told::Told;
 use anabranch_lab::LabError;
 use anabranch_lab::preflight::preflight;
-use anabranch_lab::shell::{Pending, Served, Shell, Summary, Unarrived, Why};
+use anabranch_lab::shell::{Pending, Served, Shell, ShellSummary, Unarrived, Why};
 use anabranch_report::text::{preflight_table, seconds};
 use anabranch_scenario::{Override, Scenario};
 use anabranch_units::Side;
@@ -21,14 +21,14 @@ use std::io::Write as _;
 const NOT_STARTED: u8 = 127;
 
 /// Runs a command, or a shell, over a scenario's paths. What it prints goes to our own streams while it runs.
-pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
+pub fn shell(arguments: &ShellArguments) -> Result<Outcome, Failure> {
     let scenario = scenario(arguments)?;
     // Said before anything is set up, and before a missing privilege is found.
     let command = command(arguments);
     let of_server = arguments.server.as_deref().map(absent_of_line).unwrap_or_default();
     let of_client = absent_of_command(&command);
     if let Some(missing) = refusal(&[of_server, of_client.clone()].concat()) {
-        return if of_client.is_empty() { Err(missing) } else { Ok(Told { code: NOT_STARTED, ..missing.into() }) };
+        return if of_client.is_empty() { Err(missing) } else { Ok(Outcome { code: NOT_STARTED, ..missing.into() }) };
     }
     let measure = |limit| preflight(&scenario.topology, scenario.hosts.ip == 6, limit);
     let measured = arguments.preflight.limit().map(measure).transpose().map_err(failed)?;
@@ -48,7 +48,7 @@ pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
     }
     let code = match shell.run(&command) {
         Err(error @ LabError::Program { .. }) => {
-            return Ok(Told { code: NOT_STARTED, ..failed(error).into() });
+            return Ok(Outcome { code: NOT_STARTED, ..failed(error).into() });
         }
         ran => ran.map_err(failed)?,
     };
@@ -65,7 +65,7 @@ pub fn shell(arguments: &ShellArguments) -> Result<Told, Failure> {
     let report = if arguments.quiet { String::new() } else { report(&summary) };
     // A word of a loss is never left out.
     let notes = left.as_ref().map(unarrived).unwrap_or_default() + &report;
-    Ok(Told { notes, wrong, code, ..Told::default() })
+    Ok(Outcome { notes, wrong, code, ..Outcome::default() })
 }
 
 /// The one network that the file describes.
@@ -154,7 +154,7 @@ const COUNTERS: [(&str, &str); 7] = [
 ];
 
 /// The summary as lines to read.
-fn report(summary: &Summary) -> String {
+fn report(summary: &ShellSummary) -> String {
     let mut text = format!("\n{}, {:.1} s\n\n{}\n", summary.scenario, summary.elapsed_s, link_table(&summary.paths));
     for (host, counters) in &summary.live.counters {
         let known = COUNTERS.iter().filter_map(|(name, about)| Some(format!("{about} {}", counters.get(*name)?)));

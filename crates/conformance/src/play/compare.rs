@@ -2,7 +2,7 @@
 
 use super::resolve::{Resolver, same_form};
 use super::show::{show_flags, show_option};
-use super::world::{Way, World};
+use super::world::{InOut, World};
 use crate::packet::{Opt, TcpPacket};
 use crate::script::{Number, Pattern, Sort};
 
@@ -53,13 +53,13 @@ fn numbers(what: &str, expected: Number, came: u32, isn: u32, found: &mut Vec<St
 }
 
 fn options(world: &World, path: u8, pattern: &Pattern, packet: &TcpPacket, found: &mut Vec<String>) {
-    let resolver = Resolver { world, path, way: Way::Out, payload: &packet.payload };
+    let resolver = Resolver { world, path, way: InOut::Out, payload: &packet.payload };
     let mut left: Vec<&Opt> = packet.options.iter().collect();
     for expected in &pattern.options {
         let Some(at) = left.iter().position(|option| same_form(expected, option)) else {
             let wanted = resolver.option(expected, None);
             let wanted =
-                wanted.map_or_else(|_| format!("{expected:?}"), |option| show_option(world, path, Way::Out, &option));
+                wanted.map_or_else(|_| format!("{expected:?}"), |option| show_option(world, path, InOut::Out, &option));
             found.push(format!("no <{wanted}>"));
             continue;
         };
@@ -67,14 +67,14 @@ fn options(world: &World, path: u8, pattern: &Pattern, packet: &TcpPacket, found
         match resolver.option(expected, Some(came)) {
             Ok(wanted) if wanted == *came => {}
             Ok(wanted) => {
-                let [came, wanted] = [came, &wanted].map(|option| show_option(world, path, Way::Out, option));
+                let [came, wanted] = [came, &wanted].map(|option| show_option(world, path, InOut::Out, option));
                 found.push(format!("<{came}>, not <{wanted}>"));
             }
-            Err(why) => found.push(format!("<{}>: {why}", show_option(world, path, Way::Out, came))),
+            Err(why) => found.push(format!("<{}>: {why}", show_option(world, path, InOut::Out, came))),
         }
     }
     if !pattern.open {
-        found.extend(left.iter().map(|option| format!("<{}> besides", show_option(world, path, Way::Out, option))));
+        found.extend(left.iter().map(|option| format!("<{}> besides", show_option(world, path, InOut::Out, option))));
     }
 }
 

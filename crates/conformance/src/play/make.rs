@@ -1,7 +1,7 @@
 //! A packet that the script sends.
 
 use super::resolve::Resolver;
-use super::world::{Way, World, mapping};
+use super::world::{InOut, World, mapping};
 use crate::packet::TcpPacket;
 use crate::script::{Number, OptionPattern, Pattern, Sort};
 
@@ -19,7 +19,7 @@ pub fn make(world: &mut World, number: u8, pattern: &Pattern) -> Result<TcpPacke
     let mut mappings = path.into.clone();
     for option in draft.iter().flatten() {
         let Some((ssn, dsn, len)) = mapping(option) else { continue };
-        let offset = dsn.map_or(Some(0), |dsn| world.data_offset(Way::In, dsn));
+        let offset = dsn.map_or(Some(0), |dsn| world.data_offset(InOut::In, dsn));
         mappings.add(ssn, offset.unwrap_or(0), len);
     }
     let offset = mappings.offset(seq).max(0) as u64;
@@ -59,7 +59,7 @@ pub fn make(world: &mut World, number: u8, pattern: &Pattern) -> Result<TcpPacke
 }
 
 fn options(world: &World, path: u8, pattern: &Pattern, payload: &[u8]) -> Result<Vec<crate::packet::Opt>, String> {
-    let resolver = Resolver { world, path, way: Way::In, payload };
+    let resolver = Resolver { world, path, way: InOut::In, payload };
     pattern.options.iter().map(|option| resolver.option(option, None)).collect()
 }
 

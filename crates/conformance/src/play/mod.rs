@@ -18,7 +18,7 @@ use crate::packet::TcpPacket;
 use crate::script::{Most, Need, Pattern, Script, Step, What};
 use core::time::Duration;
 use std::collections::VecDeque;
-use world::{Way, World};
+use world::{InOut, World};
 
 /// Lines of the exchange that a failure shows.
 const LOG: usize = 60;
@@ -162,7 +162,7 @@ impl Player<'_> {
     fn inject(&mut self, path: u8, pattern: &Pattern) -> Result<(), Wrong> {
         let packet = make::make(&mut self.world, path, pattern)?;
         let bytes = packet.to_bytes().ok_or("the options take more than 40 bytes".to_owned())?;
-        let shown = show::show(&self.world, path, Way::In, &packet);
+        let shown = show::show(&self.world, path, InOut::In, &packet);
         let now = self.subject.now();
         self.note(now, &shown);
         Ok(self.subject.inject(&bytes)?)
@@ -192,7 +192,7 @@ impl Player<'_> {
                 return Err(format!("a packet between unknown ends: {src} {src_port} > {dst} {dst_port}").into());
             };
             self.world.observe(path, &packet);
-            let shown = show::show(&self.world, path, Way::Out, &packet);
+            let shown = show::show(&self.world, path, InOut::Out, &packet);
             self.note(at, &shown);
             self.pending.push_back(Pending { at, path, packet, shown });
             return Ok(true);

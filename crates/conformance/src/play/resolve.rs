@@ -1,7 +1,7 @@
 //! A pattern's fields → the numbers on the wire.
 
 use super::stream::dss_checksum;
-use super::world::{Way, World};
+use super::world::{InOut, World};
 use crate::packet::{Map, Opt, Sized64, proof};
 use crate::script::{Field, KeyName, MapPattern, Number, OptionPattern, Stamp, Wide, Width};
 
@@ -14,7 +14,7 @@ pub struct Resolver<'a> {
     /// The packet's path.
     pub path: u8,
     /// The packet's direction.
-    pub way: Way,
+    pub way: InOut,
     /// Its payload as in the stream, for a checksum over all of it.
     pub payload: &'a [u8],
 }
@@ -105,8 +105,8 @@ impl Resolver<'_> {
     fn blocks(&self, blocks: &[(i64, i64)]) -> Vec<(u32, u32)> {
         let path = &self.world.paths[usize::from(self.path)];
         let isn = match self.way {
-            Way::In => path.local_isn.unwrap_or(0),
-            Way::Out => path.peer_isn,
+            InOut::In => path.local_isn.unwrap_or(0),
+            InOut::Out => path.peer_isn,
         };
         blocks.iter().map(|(left, right)| (isn.wrapping_add(*left as u32), isn.wrapping_add(*right as u32))).collect()
     }
@@ -153,13 +153,13 @@ impl Resolver<'_> {
             return self.payload.to_vec();
         }
         let stream = match self.way {
-            Way::In => &self.world.sent,
-            Way::Out => &self.world.written,
+            InOut::In => &self.world.sent,
+            InOut::Out => &self.world.written,
         };
         stream.bytes(offset.max(0) as u64, len)
     }
 
-    fn wide(&self, wide: Wide, way: Way, heard: Option<Sized64>) -> Result<Sized64> {
+    fn wide(&self, wide: Wide, way: InOut, heard: Option<Sized64>) -> Result<Sized64> {
         let is_wide = match wide.width {
             Width::Either => heard.is_none_or(|heard| heard.wide),
             Width::Four => false,
@@ -194,7 +194,7 @@ impl Resolver<'_> {
     fn join(&self, pattern: &OptionPattern, heard: Option<&Opt>) -> Result<Opt> {
         let (ours, theirs) = (self.world.key(self.way), self.world.key(self.way.back()));
         let (host, script) = self.world.paths[usize::from(self.path)].nonces;
-        let (mine, other) = if self.way == Way::In { (script, host) } else { (host, script) };
+        let (mine, other) = if self.way == InOut::In { (script, host) } else { (host, script) };
         let token = || Ok(u64::from(proof::token(unknown(theirs)?)));
         let hmac = || -> Result<[u8; 32]> { Ok(proof::join(unknown(ours)?, unknown(theirs)?, mine, other)) };
         Ok(match *pattern {

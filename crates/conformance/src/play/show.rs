@@ -1,7 +1,7 @@
 //! A packet in the script's own notation.
 
 use super::resolve::Resolver;
-use super::world::{PEER_KEY, Way, World};
+use super::world::{InOut, PEER_KEY, World};
 use crate::packet::{Map, Opt, Sized64, TcpPacket};
 use crate::script::{Field, MapPattern, Number, OptionPattern, Wide, Width};
 use core::fmt::Write;
@@ -17,11 +17,11 @@ pub fn show_flags(flags: u8) -> String {
 }
 
 /// `1> S. 0:0(0) ack 1 win 65535 <mss 1460>`
-pub fn show(world: &World, path: u8, way: Way, packet: &TcpPacket) -> String {
+pub fn show(world: &World, path: u8, way: InOut, packet: &TcpPacket) -> String {
     let ends = &world.paths[usize::from(path)];
     let (mark, isn, other) = match way {
-        Way::In => ('<', ends.peer_isn, ends.local_isn.unwrap_or(0)),
-        Way::Out => ('>', ends.local_isn.unwrap_or(0), ends.peer_isn),
+        InOut::In => ('<', ends.peer_isn, ends.local_isn.unwrap_or(0)),
+        InOut::Out => ('>', ends.local_isn.unwrap_or(0), ends.peer_isn),
     };
     let mut line = if path == 0 { mark.to_string() } else { format!("{path}{mark}") };
     let seq = packet.seq.wrapping_sub(isn) as i32;
@@ -43,7 +43,7 @@ pub fn show(world: &World, path: u8, way: Way, packet: &TcpPacket) -> String {
 }
 
 /// One option. Correct HMACs and tokens are shown as `ok`.
-pub fn show_option(world: &World, path: u8, way: Way, option: &Opt) -> String {
+pub fn show_option(world: &World, path: u8, way: InOut, option: &Opt) -> String {
     let shown = Shown { world, path, way };
     match option {
         Opt::End => "eol".into(),
@@ -94,7 +94,7 @@ fn flag(set: bool, word: &'static str) -> &'static str {
 struct Shown<'a> {
     world: &'a World,
     path: u8,
-    way: Way,
+    way: InOut,
 }
 
 impl Shown<'_> {
@@ -108,8 +108,8 @@ impl Shown<'_> {
     fn sack(&self, blocks: &[(u32, u32)]) -> String {
         let ends = &self.world.paths[usize::from(self.path)];
         let isn = match self.way {
-            Way::In => ends.local_isn.unwrap_or(0),
-            Way::Out => ends.peer_isn,
+            InOut::In => ends.local_isn.unwrap_or(0),
+            InOut::Out => ends.peer_isn,
         };
         let from = |number: u32| number.wrapping_sub(isn) as i32;
         blocks.iter().fold("sack".into(), |text, (left, right)| format!("{text} {}:{}", from(*left), from(*right)))
@@ -135,7 +135,7 @@ impl Shown<'_> {
     }
 
     /// A data number, counted from the initial one where that is known.
-    fn data_number(&self, way: Way, number: Sized64) -> String {
+    fn data_number(&self, way: InOut, number: Sized64) -> String {
         match self.world.data_offset(way, number) {
             Some(offset) => (offset + 1).to_string(),
             None => format!("={:#x}", number.number),

@@ -19,7 +19,7 @@ const ACK: u8 = 0x10;
 
 /// The direction of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum InOut {
     /// From the script to the host.
     In,
     /// From the host to the script.
@@ -152,7 +152,7 @@ impl World {
         for option in &packet.options {
             let Some((ssn, dsn, len)) = mapping(option) else { continue };
             let offset = match dsn {
-                Some(dsn) => self.data_offset(Way::Out, dsn),
+                Some(dsn) => self.data_offset(InOut::Out, dsn),
                 None => Some(0),
             };
             if let Some(offset) = offset {
@@ -162,7 +162,7 @@ impl World {
     }
 
     /// The offset in a direction's stream of a data sequence number.
-    pub fn data_offset(&self, way: Way, dsn: crate::packet::Sized64) -> Option<i64> {
+    pub fn data_offset(&self, way: InOut, dsn: crate::packet::Sized64) -> Option<i64> {
         let idsn = self.idsn(way)?;
         let from = if dsn.wide {
             dsn.number.wrapping_sub(idsn) as i64
@@ -173,20 +173,20 @@ impl World {
     }
 
     /// The key of the sender in this direction.
-    pub fn key(&self, way: Way) -> Option<u64> {
+    pub fn key(&self, way: InOut) -> Option<u64> {
         match way {
-            Way::In => Some(PEER_KEY),
-            Way::Out => self.local_key,
+            InOut::In => Some(PEER_KEY),
+            InOut::Out => self.local_key,
         }
     }
 
     /// The initial data sequence number of a direction.
-    pub fn idsn(&self, way: Way) -> Option<u64> {
+    pub fn idsn(&self, way: InOut) -> Option<u64> {
         self.key(way).map(proof::idsn)
     }
 }
 
-impl Way {
+impl InOut {
     /// The other direction.
     pub fn back(self) -> Self {
         match self {

@@ -1,6 +1,6 @@
 //! Applications on a kernel's sockets: the same workloads as on the engine's connections.
 
-use super::stream::{KernelStream, Told, wait};
+use super::stream::{KernelStream, Report, wait};
 use crate::{Clock, LabError, Namespace};
 use anabranch_sim::{Opening, client_port};
 use anabranch_units::{ConnId, Duration, Instant, Side};
@@ -27,7 +27,7 @@ pub enum Protocol {
 /// Applications on threads of their own, inside a host's namespace: one per connection.
 #[derive(Debug)]
 pub struct Application {
-    told: Receiver<Told>,
+    told: Receiver<Report>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Result<(), LabError>>>,
 }
@@ -77,18 +77,18 @@ impl Application {
         let stopped = Arc::clone(&stop);
         let thread = namespace.spawn("application", move || {
             let (waiting, tickets) = (queue(workloads), AtomicU64::new(0));
-            let crowd = Crowd { line: &line, stop: &stopped, tell: &tell, waiting, tickets: &tickets };
+            let crowd = Applications { line: &line, stop: &stopped, tell: &tell, waiting, tickets: &tickets };
             let outcome = match listener {
                 Some(listener) => crowd.serve(&listener),
                 None => crowd.connect(),
             };
-            let _ = tell.send(Told::Done(outcome.map_err(|error| error.to_string())));
+            let _ = tell.send(Report::Done(outcome.map_err(|error| error.to_string())));
         })?;
         Ok(Self { told, stop, thread: Some(thread) })
     }
 
     /// The next report.
-    pub fn poll(&self) -> Option<Told> {
+    pub fn poll(&self) -> Option<Report> {
         self.told.try_recv().ok()
     }
 }
@@ -105,23 +105,23 @@ impl Drop for Application {
 
 /// An application that waits for its connection, with the connection's number.
 type Party = (ConnId, Box<dyn Workload>);
-type Queue = Mutex<VecDeque<Party>>;
+type Waiting = Mutex<VecDeque<Party>>;
 
-fn queue(workloads: Vec<Box<dyn Workload>>) -> Queue {
+fn queue(workloads: Vec<Box<dyn Workload>>) -> Waiting {
     Mutex::new(workloads.into_iter().enumerate().map(|(n, workload)| (ConnId(n as u32), workload)).collect())
 }
 
 /// All applications of one host.
-struct Crowd<'a> {
+struct Applications<'a> {
     line: &'a Line,
     stop: &'a AtomicBool,
-    tell: &'a Sender<Told>,
-    waiting: Queue,
+    tell: &'a Sender<Report>,
+    waiting: Waiting,
     /// The next number that [`anabranch_workload::Stream::take_ticket`] gives.
     tickets: &'a AtomicU64,
 }
 
-impl Crowd<'_> {
+impl Applications<'_> {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -328,7 +328,7 @@ fn listen(line: &Line) -> io::Result<Socket> {
 }
 
 /// The next accepted connection, with its client's port; `None` if the run ends first.
-fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<(Socket, u16)>> {
+fn accept(listener: &Socket, crowd: &Applications<'_>) -> io::Result<Option<(Socket, u16)>> {
     while !crowd.stopped() {
         if wait(listener, PollFlags::POLLIN, NAP)?.is_empty() {
             continue;
@@ -348,7 +348,7 @@ fn accept(listener: &Socket, crowd: &Crowd<'_>) -> io::Result<Option<(Socket, u1
 }
 
 /// Waits until a socket is connected; false if the run ends before.
-fn connected(socket: &Socket, crowd: &Crowd<'_>) -> io::Result<bool> {
+fn connected(socket: &Socket, crowd: &Applications<'_>) -> io::Result<bool> {
     while !crowd.stopped() {
         if !wait(socket, PollFlags::POLLOUT, NAP)?.is_empty() {
             return socket.take_error()?.map_or(Ok(true), Err);

@@ -15,4 +15,4 @@ pub use host::{Addresses, KernelHost};
 pub use sampler::{Sample, Sampler, events};
 pub use settings::KernelSettings;
 pub use sock_diag::{Backlog, SockDiag, SocketInfo, State};
-pub use stream::Told;
+pub use stream::Report;

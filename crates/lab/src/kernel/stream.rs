@@ -15,7 +15,7 @@ use std::sync::mpsc::Sender;
 
 /// A report of the applications.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum Report {
     /// An event, its time and its connection.
     Event(Instant, ConnId, Event),
     /// All applications are done; the first error, if there was one.
@@ -35,7 +35,7 @@ pub(super) struct KernelStream<'a> {
     socket: Socket,
     clock: Clock,
     id: ConnId,
-    tell: Sender<Told>,
+    tell: Sender<Report>,
     written: u64,
     read: u64,
     /// The socket accepted less than was offered.
@@ -56,7 +56,7 @@ const PIECE: usize = 256 << 10;
 const CHUNK: usize = 4 * PIECE;
 
 impl<'a> KernelStream<'a> {
-    pub fn new(socket: Socket, clock: Clock, id: ConnId, tell: Sender<Told>, tickets: &'a AtomicU64) -> Self {
+    pub fn new(socket: Socket, clock: Clock, id: ConnId, tell: Sender<Report>, tickets: &'a AtomicU64) -> Self {
         Self {
             socket,
             clock,
@@ -75,7 +75,7 @@ impl<'a> KernelStream<'a> {
 
     fn event(&self, event: Event) {
         // After the end of a run there is no receiver.
-        let _ = self.tell.send(Told::Event(self.clock.now(), self.id, event));
+        let _ = self.tell.send(Report::Event(self.clock.now(), self.id, event));
     }
 
     /// Waits up to `nap` for the events that the application needs.

@@ -23,7 +23,7 @@ pub(super) struct Sounding {
 
 /// The estimates. Seconds, bits per second, packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Found {
+pub(super) struct Estimates {
     pub rate_bps: Option<f64>,
     pub delay_s: Option<f64>,
     pub jitter_s: Option<f64>,
@@ -91,15 +91,15 @@ impl Sounding {
     }
 
     /// The estimates from `samples`; `None` where they are not enough.
-    pub fn found(&self, samples: &[Sample]) -> Found {
+    pub fn found(&self, samples: &[Sample]) -> Estimates {
         let (quiet, train): (Vec<Sample>, Vec<Sample>) = samples.iter().partition(|sample| sample.index < self.quiet);
         let transmission = self.rate.time_for(self.wire(SMALL)).as_secs_f64();
         let mut delays: Vec<f64> = quiet.iter().map(|s| s.delay().as_secs_f64() - transmission).collect();
         let steps: Vec<f64> = delays.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
         delays.sort_by(f64::total_cmp);
-        let Some(least) = delays.first().copied() else { return Found::default() };
+        let Some(least) = delays.first().copied() else { return Estimates::default() };
         let rate_bps = self.rate_of(&train, least);
-        Found {
+        Estimates {
             rate_bps,
             delay_s: Some(delays[delays.len() / 2]),
             jitter_s: (!steps.is_empty()).then(|| steps.iter().sum::<f64>() / steps.len() as f64),
@@ -202,7 +202,7 @@ mod tests {
         let samples = through(&sounding, Rate::from_bps(5_000_000), 3750, Duration::from_millis(65));
         near(sounding.found(&samples).rate_bps, 5e6, 5e3);
         assert_eq!(sounding.found(&samples).queue_packets, None);
-        assert_eq!(sounding.found(&[]), Found::default());
+        assert_eq!(sounding.found(&[]), Estimates::default());
         let managed = QueueSpec::Codel(CodelSpec::default(), DropTail::Packets(40));
         assert_eq!(Sounding::new(&BottleneckSpec { queue: managed, ..bottleneck(5.0, 40) }, 0).unwrap().queue, None);
         assert_eq!(sounding.found(&samples[..1]).rate_bps, None);

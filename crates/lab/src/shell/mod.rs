@@ -29,7 +29,7 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
-pub use summary::{PathSummary, Summary, WaySummary};
+pub use summary::{PathSummary, ShellSummary, WaySummary};
 
 /// Two kernels and the paths between them, ready for programs, as long as the starting thread lives. A process that
 /// uses this calls [`keep`] first of all. Signals from the terminal's keys and hang-up are blocked on this thread as
@@ -273,8 +273,9 @@ impl Shell {
     ///
     /// # Errors
     /// The kernels' counters cannot be read.
-    pub fn finish(mut self) -> Result<(Summary, Result<(), LabError>), LabError> {
-        let summary = Summary::new(&self.job.scenario, &self.exchange, &self.meter, live(&self.exchange, &self.job)?);
+    pub fn finish(mut self) -> Result<(ShellSummary, Result<(), LabError>), LabError> {
+        let summary =
+            ShellSummary::new(&self.job.scenario, &self.exchange, &self.meter, live(&self.exchange, &self.job)?);
         drop(self.client.take());
         drop(self.server.take());
         let captured = self.exchange.capture.take().map_or(Ok(()), Capture::finish);

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// The summary of one shell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Summary {
+pub struct ShellSummary {
     /// Version of this layout.
     pub schema: u32,
     /// The scenario's name.
@@ -69,7 +69,7 @@ pub struct WaySummary {
     pub delay_p99_s: Option<f64>,
 }
 
-impl Summary {
+impl ShellSummary {
     pub(super) fn new(scenario: &Scenario, exchange: &Exchange, meter: &LinkMeter, live: Live) -> Self {
         let now = exchange.world.now();
         let paths = scenario.topology.paths.iter().zip(meter.finish(now)).enumerate();

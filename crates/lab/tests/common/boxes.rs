@@ -1,6 +1,6 @@
 //! Middleboxes for tests: they change raw IP packets as a box on the path does.
 
-use anabranch_lab::{Middlebox, Way};
+use anabranch_lab::{InOut, Middlebox};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -88,7 +88,7 @@ impl<'a> Tcp<'a> {
 }
 
 /// Lets `change` rewrite TCP packets; anything else passes.
-pub fn rewriting(mut change: impl FnMut(Way, usize, &mut Tcp<'_>) + Send + 'static) -> Middlebox {
+pub fn rewriting(mut change: impl FnMut(InOut, usize, &mut Tcp<'_>) + Send + 'static) -> Middlebox {
     Middlebox::new(move |way, path, packet| {
         let mut copy = packet.to_vec();
         let mut tcp = Tcp::of(&mut copy)?;

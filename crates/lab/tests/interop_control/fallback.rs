@@ -3,7 +3,7 @@
 use crate::common::boxes::{ACK, SYN, Switch, Tcp, rewriting};
 use crate::common::{Lab, Plan, ms};
 use anabranch_lab::kernel::Protocol;
-use anabranch_lab::{Middlebox, Way};
+use anabranch_lab::{InOut, Middlebox};
 use anabranch_trace::Event;
 use anabranch_units::Side;
 use anabranch_wire::{Flags, MptcpOption};
@@ -227,7 +227,7 @@ fn stripped_in_the_middle_engine_server() {
 }
 
 /// With DSS checksums: once `on`, a box changes the payload of one packet in direction `way` on `path`.
-fn changing(way: Way, path: usize, switch: &Switch) -> Middlebox {
+fn changing(way: InOut, path: usize, switch: &Switch) -> Middlebox {
     let switch = switch.clone();
     rewriting(move |at_way, at, tcp| {
         if switch.is_on() && at_way == way && at == path && tcp.has_payload() {
@@ -240,7 +240,7 @@ fn changing(way: Way, path: usize, switch: &Switch) -> Middlebox {
 
 /// The payload changes on one of two subflows: that one is reset with MP_FAIL, and its data is retransmitted intact
 /// over the other.
-fn changed_on_one_of_two(mut plan: Plan, way: Way) {
+fn changed_on_one_of_two(mut plan: Plan, way: InOut) {
     plan.settings.checksum = true;
     let switch = Switch::default();
     let Some(mut lab) = Lab::start_behind(plan, Some(changing(way, 1, &switch))) else { return };
@@ -256,8 +256,8 @@ fn changed_on_one_of_two(mut plan: Plan, way: Way) {
     };
     match way {
         // The engine detected it.
-        Way::Out => assert!(fails(true) > 0 && lab.counter("MPTcpExtMPFailRx") > 0),
-        Way::In => {
+        InOut::Out => assert!(fails(true) > 0 && lab.counter("MPTcpExtMPFailRx") > 0),
+        InOut::In => {
             assert!(fails(false) > 0 && lab.counter("MPTcpExtMPFailTx") > 0);
             assert_eq!(lab.counter("MPTcpExtDataCsumErr"), 1);
         }
@@ -268,27 +268,27 @@ fn changed_on_one_of_two(mut plan: Plan, way: Way) {
 
 #[test]
 fn payload_changed_towards_the_engine_client() {
-    changed_on_one_of_two(Plan::new(Side::Client, 2), Way::Out);
+    changed_on_one_of_two(Plan::new(Side::Client, 2), InOut::Out);
 }
 
 #[test]
 fn payload_changed_towards_the_engine_server() {
-    changed_on_one_of_two(Plan::new(Side::Server, 2).endpoint(1, "subflow"), Way::Out);
+    changed_on_one_of_two(Plan::new(Side::Server, 2).endpoint(1, "subflow"), InOut::Out);
 }
 
 #[test]
 fn payload_changed_towards_the_kernel_server() {
-    changed_on_one_of_two(Plan::new(Side::Client, 2), Way::In);
+    changed_on_one_of_two(Plan::new(Side::Client, 2), InOut::In);
 }
 
 #[test]
 fn payload_changed_towards_the_kernel_client() {
-    changed_on_one_of_two(Plan::new(Side::Server, 2).endpoint(1, "subflow"), Way::In);
+    changed_on_one_of_two(Plan::new(Side::Server, 2).endpoint(1, "subflow"), InOut::In);
 }
 
 /// The payload changes on the only subflow: MP_FAIL and an infinite mapping, and the connection continues in plain TCP
 /// with the changed payload.
-fn changed_on_the_only_one(mut plan: Plan, way: Way) {
+fn changed_on_the_only_one(mut plan: Plan, way: InOut) {
     plan.settings.checksum = true;
     let switch = Switch::default();
     let Some(mut lab) = Lab::start_behind(plan, Some(changing(way, 0, &switch))) else { return };
@@ -298,15 +298,15 @@ fn changed_on_the_only_one(mut plan: Plan, way: Way) {
     lab.exchange_bytes(10_000);
     switch.set(true);
     let (from, to) = match way {
-        Way::Out => (lab.kernel.clone(), lab.engine.clone()),
-        Way::In => (lab.engine.clone(), lab.kernel.clone()),
+        InOut::Out => (lab.kernel.clone(), lab.engine.clone()),
+        InOut::In => (lab.engine.clone(), lab.kernel.clone()),
     };
     from.send(20_000);
     lab.until("what was mapped", |_| to.progress().received == from.progress().to_write);
     assert_eq!(switch.count(), 1);
     lab.until("the sender to hear of it", |lab| match way {
-        Way::Out => lab.counter("MPTcpExtMPFailRx") > 0,
-        Way::In => lab.connection().is_some_and(|c| !c.is_multipath()),
+        InOut::Out => lab.counter("MPTcpExtMPFailRx") > 0,
+        InOut::In => lab.connection().is_some_and(|c| !c.is_multipath()),
     });
     // The first new data carries the infinite mapping. It is short, because Linux makes a full segment longer than the
     // MTU with it, which then never leaves.
@@ -320,8 +320,8 @@ fn changed_on_the_only_one(mut plan: Plan, way: Way) {
         let packets = lab.notes.packets.iter().filter(move |p| p.sent == sent);
         packets.filter(|p| p.has(|o| matches!(o, MptcpOption::Fail { .. }))).count()
     };
-    assert!(fails(way == Way::Out) > 0);
-    assert_eq!(lab.counter("MPTcpExtInfiniteMapTx"), u64::from(way == Way::Out));
+    assert!(fails(way == InOut::Out) > 0);
+    assert_eq!(lab.counter("MPTcpExtInfiniteMapTx"), u64::from(way == InOut::Out));
     to.send(BYTES);
     lab.until("the other direction", |_| from.progress().received == to.progress().to_write);
     assert_eq!(from.progress().fault, None);
@@ -333,12 +333,12 @@ fn changed_on_the_only_one(mut plan: Plan, way: Way) {
 
 #[test]
 fn payload_changed_on_the_only_subflow_towards_the_engine() {
-    changed_on_the_only_one(Plan::new(Side::Client, 1), Way::Out);
+    changed_on_the_only_one(Plan::new(Side::Client, 1), InOut::Out);
 }
 
 #[test]
 fn payload_changed_on_the_only_subflow_towards_the_kernel() {
-    changed_on_the_only_one(Plan::new(Side::Client, 1), Way::In);
+    changed_on_the_only_one(Plan::new(Side::Client, 1), InOut::In);
 }
 
 /// A box that begins to remove the options on the only subflow in the middle of a transfer, in both directions.

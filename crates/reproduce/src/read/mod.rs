@@ -16,7 +16,7 @@ use anabranch_run::labels;
 use anabranch_scenario::{Override, PlugIn};
 use anabranch_units::Duration;
 use reader::Reader;
-use text::{ClaimText, FigureText, FindingText, ItemText, PaperText, ReadingText, Settings, ShownText, Word};
+use text::{ClaimText, FigureText, FindingText, ItemText, PaperText, ReadingText, Settings, ShownText, SpannedText};
 use toml::Spanned;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -60,7 +60,8 @@ impl Reader {
         let rows = self.rows(&item.rows);
         item.packets.iter().for_each(|row| self.row(row.span(), row.get_ref(), &rows));
         self.names(&item.reading, &item.sensitivity, &item.finding);
-        let readings: Vec<Word> = item.reading.iter().chain(&item.sensitivity).map(|text| text.name.clone()).collect();
+        let readings: Vec<SpannedText> =
+            item.reading.iter().chain(&item.sensitivity).map(|text| text.name.clone()).collect();
         let findings: Vec<String> = item.finding.iter().map(|finding| finding.id.get_ref().clone()).collect();
         let claims = item.claim.into_iter().inspect(|claim| {
             if let Some(reason) = claim.reason.as_ref().filter(|reason| !findings.contains(reason.get_ref())) {
@@ -93,8 +94,8 @@ impl Reader {
 
     /// Names by which an item's readings and findings are called.
     fn names(&mut self, readings: &[ReadingText], sensitivities: &[ReadingText], findings: &[FindingText]) {
-        let of_readings: Vec<&Word> = readings.iter().chain(sensitivities).map(|text| &text.name).collect();
-        let of_findings: Vec<&Word> = findings.iter().map(|text| &text.id).collect();
+        let of_readings: Vec<&SpannedText> = readings.iter().chain(sensitivities).map(|text| &text.name).collect();
+        let of_findings: Vec<&SpannedText> = findings.iter().map(|text| &text.id).collect();
         for (names, what) in [(of_readings, "readings"), (of_findings, "findings")] {
             for (n, name) in names.iter().enumerate() {
                 if names[..n].iter().any(|other| other.get_ref() == name.get_ref()) {
@@ -125,12 +126,17 @@ impl Reader {
         }
     }
 
-    fn finding(&mut self, text: FindingText, rows: &[ItemRow], readings: &[Word]) -> Finding {
+    fn finding(&mut self, text: FindingText, rows: &[ItemRow], readings: &[SpannedText]) -> Finding {
         let shown = text.shown.into_iter().filter_map(|shown| self.shown(shown, rows, readings)).collect();
         Finding { id: text.id.into_inner(), text: text.text, shown }
     }
 
-    fn shown(&mut self, text: ShownText, rows: &[ItemRow], readings: &[Word]) -> Option<(Option<String>, Claim)> {
+    fn shown(
+        &mut self,
+        text: ShownText,
+        rows: &[ItemRow],
+        readings: &[SpannedText],
+    ) -> Option<(Option<String>, Claim)> {
         if let Some(reading) = text.reading.as_ref().filter(|r| !readings.iter().any(|n| n.get_ref() == r.get_ref())) {
             let known: Vec<&str> = readings.iter().map(|name| name.get_ref().as_str()).collect();
             self.unknown(reading.span(), "reading of this item", reading.get_ref(), &known);
@@ -158,7 +164,7 @@ impl Reader {
     }
 
     /// Schedulers, with the names that results print.
-    fn rows(&mut self, words: &[Word]) -> Vec<ItemRow> {
+    fn rows(&mut self, words: &[SpannedText]) -> Vec<ItemRow> {
         let mut plug_ins: Vec<PlugIn> = Vec::new();
         for word in words {
             match anabranch_scenario::scheduler("rows", word.get_ref()) {
@@ -254,7 +260,7 @@ impl Reader {
         })
     }
 
-    fn unit(&mut self, word: Option<&Word>) -> Unit {
+    fn unit(&mut self, word: Option<&SpannedText>) -> Unit {
         let Some(word) = word else { return Unit::NONE };
         Unit::named(word.get_ref()).unwrap_or_else(|| {
             let names: Vec<&str> = Unit::ALL.iter().map(|unit| unit.name).collect();

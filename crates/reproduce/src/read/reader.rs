@@ -1,6 +1,6 @@
 //! The checks of every part of a `claims.toml`.
 
-use super::text::{SideText, Word};
+use super::text::{SideText, SpannedText};
 use crate::claim::{RATIO, Side};
 use crate::item_row::ItemRow;
 use anabranch_metrics::{METRICS, MetricRef};
@@ -31,7 +31,7 @@ impl Reader {
         self.mistakes.push(Mistake { at, message: message.into(), help });
     }
 
-    pub fn needs<T>(&mut self, text: &Word, having: &str, key: &str) -> Option<T> {
+    pub fn needs<T>(&mut self, text: &SpannedText, having: &str, key: &str) -> Option<T> {
         self.mistake(text.span(), format!("a claim with `{having}` needs `{key}`"), None);
         None
     }

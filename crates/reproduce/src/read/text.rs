@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-pub type Word = Spanned<String>;
+pub type SpannedText = Spanned<String>;
 pub type Settings = IndexMap<String, String>;
 
 #[derive(Deserialize)]
@@ -25,12 +25,12 @@ pub struct PaperText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ItemText {
-    pub id: Word,
+    pub id: SpannedText,
     pub title: String,
     #[serde(rename = "where")]
     pub place: String,
     pub scenario: String,
-    pub rows: Vec<Word>,
+    pub rows: Vec<SpannedText>,
     #[serde(default = "yes")]
     pub baselines: bool,
     /// Seconds.
@@ -42,7 +42,7 @@ pub struct ItemText {
     #[serde(default)]
     pub quick: Settings,
     #[serde(default)]
-    pub packets: Vec<Word>,
+    pub packets: Vec<SpannedText>,
     #[serde(default)]
     pub figure: Vec<FigureText>,
     #[serde(default)]
@@ -60,19 +60,19 @@ pub struct ItemText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadingText {
-    pub name: Word,
+    pub name: SpannedText,
     pub why: String,
     #[serde(default)]
     pub set: Settings,
     #[serde(default)]
-    pub rows: Vec<Word>,
+    pub rows: Vec<SpannedText>,
     pub post_hoc: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FindingText {
-    pub id: Word,
+    pub id: SpannedText,
     pub text: String,
     #[serde(default)]
     pub shown: Vec<ShownText>,
@@ -82,9 +82,9 @@ pub struct FindingText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShownText {
-    pub reading: Option<Word>,
-    pub metric: Word,
-    pub unit: Option<Word>,
+    pub reading: Option<SpannedText>,
+    pub metric: SpannedText,
+    pub unit: Option<SpannedText>,
     #[serde(default)]
     pub at: Settings,
     pub of: Spanned<SideText>,
@@ -95,13 +95,13 @@ pub struct ShownText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureText {
-    pub kind: Word,
-    pub metric: Option<Word>,
+    pub kind: SpannedText,
+    pub metric: Option<SpannedText>,
     pub x: Option<String>,
     #[serde(default)]
     pub models: Vec<Spanned<ModelText>>,
     /// Parameter of the models that is across.
-    pub over: Option<Word>,
+    pub over: Option<SpannedText>,
     /// Of the models.
     #[serde(default)]
     pub range: [f64; 2],
@@ -113,18 +113,18 @@ pub struct FigureText {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimText {
-    pub text: Word,
+    pub text: SpannedText,
     #[serde(rename = "where")]
     pub place: Option<String>,
-    pub metric: Word,
-    pub unit: Option<Word>,
+    pub metric: SpannedText,
+    pub unit: Option<SpannedText>,
     #[serde(default)]
     pub at: Settings,
     pub value: Option<Spanned<SideText>>,
     pub of: Option<Spanned<SideText>>,
     pub against: Option<Spanned<SideText>>,
-    pub order: Option<Vec<Word>>,
-    pub best: Option<Word>,
+    pub order: Option<Vec<SpannedText>>,
+    pub best: Option<SpannedText>,
     pub published: Option<f64>,
     pub band: Option<[f64; 2]>,
     #[serde(default)]
@@ -136,7 +136,7 @@ pub struct ClaimText {
     #[serde(default)]
     pub measured: Settings,
     pub cycle: Option<Spanned<SideText>>,
-    pub statistic: Option<Word>,
+    pub statistic: Option<SpannedText>,
     #[serde(default)]
     pub headline: bool,
     pub uncertainty: Option<f64>,
@@ -145,7 +145,7 @@ pub struct ClaimText {
     pub trivial: Option<String>,
     pub duplicate: Option<String>,
     pub post_hoc: Option<String>,
-    pub reason: Option<Word>,
+    pub reason: Option<SpannedText>,
 }
 
 /// `"otias"`, or `{ row = "otias", at = { … }, metric = …, per = … }`.

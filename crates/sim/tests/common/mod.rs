@@ -10,7 +10,7 @@ use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, LinkSpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec,
 };
 use anabranch_schedulers::adversary::Adversary;
-use anabranch_sim::{Change, Checks, FlowSetup, Party, Switch, World, WorldSetup, paths_between};
+use anabranch_sim::{Checks, FlowSetup, Party, Switch, World, WorldChange, WorldSetup, paths_between};
 use anabranch_trace::{Event, Origin, Recorder, SchedulerName};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::{BulkSink, BulkSource};
@@ -60,7 +60,7 @@ fn scheduler(name: &str, parameters: &[(String, f64)], seed: u64) -> Box<dyn Sch
 pub struct Transfer {
     pub paths: Vec<PathSpec>,
     pub links: Vec<LinkSpec>,
-    pub timeline: Vec<(Instant, anabranch_network::Change)>,
+    pub timeline: Vec<(Instant, anabranch_network::WorldChange)>,
     /// Schedulers that take over.
     pub switches: Vec<(Instant, String)>,
     /// The operator's policies of paths, by index.
@@ -131,13 +131,13 @@ impl Transfer {
     }
 
     /// The changes: the network's, then the schedulers'.
-    fn changes(&self) -> Vec<(Instant, Change)> {
+    fn changes(&self) -> Vec<(Instant, WorldChange)> {
         let network = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
         let switches = self.switches.iter().map(|(at, name)| {
             let (seed, chosen) = (self.seed, name.clone());
             let label = anabranch_schedulers::resolve(name).map(|resolved| resolved.label());
             let name = label.unwrap_or(SchedulerName { base: ADVERSARY, suffix: "" });
-            (*at, Change::Scheduler(0, Switch { name, make: Arc::new(move || scheduler(&chosen, &[], seed)) }))
+            (*at, WorldChange::Scheduler(0, Switch { name, make: Arc::new(move || scheduler(&chosen, &[], seed)) }))
         });
         network.chain(switches).collect()
     }

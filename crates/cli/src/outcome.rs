@@ -28,7 +28,7 @@ impl Answer {
 /// Results, perhaps of a part of the work, and what kept the rest away or could not be written. What is wrong never takes
 /// the results with it.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct Outcome {
     /// For standard output.
     pub output: String,
     /// For standard error, after the output.
@@ -39,7 +39,7 @@ pub struct Told {
     pub code: u8,
 }
 
-impl Told {
+impl Outcome {
     /// Results with what went wrong beside them.
     pub fn new(output: String, wrong: Vec<Failure>) -> Self {
         Self { output, wrong, ..Self::default() }
@@ -55,13 +55,13 @@ impl Told {
     }
 }
 
-impl From<String> for Told {
+impl From<String> for Outcome {
     fn from(output: String) -> Self {
         Self::new(output, Vec::new())
     }
 }
 
-impl From<Failure> for Told {
+impl From<Failure> for Outcome {
     fn from(failure: Failure) -> Self {
         Self::new(String::new(), vec![failure])
     }
