@@ -1,7 +1,7 @@
 //! The loop that runs a world in real time.
 
 use crate::interrupt;
-use crate::kernel::{Application, KernelHost, Sample, Sampler, SocketInfo, Report, events};
+use crate::kernel::{Application, KernelHost, Report, Sample, Sampler, SocketInfo, events};
 use crate::priority::Priority;
 use crate::{Capture, Clock, Delays, InOut, Known, LabError, Lateness, Middlebox, Tun};
 use anabranch_run::TcpInfo;

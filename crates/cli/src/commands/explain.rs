@@ -8,7 +8,7 @@ use crate::reference::{self, page, table};
 use anabranch_engine::Scheduler;
 use anabranch_engine::plugin::Entry;
 use anabranch_metrics::{METRICS, MetricRef};
-use anabranch_scenario::{Key, Section, NamedValue};
+use anabranch_scenario::{Key, NamedValue, Section};
 use anabranch_schedulers::BuildError;
 use clap::ValueEnum;
 

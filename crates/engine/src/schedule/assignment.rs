@@ -112,7 +112,7 @@ impl Assignment {
     pub fn set_send_buffer(&mut self, bytes: u64, paths: usize) {
         self.view.send_buffer = bytes;
         self.view.known_paths = paths;
-        // A vector that grows by itself makes room for four at least.
+        // A vector that grows on demand makes room for four at least.
         self.view.paths.reserve_exact(paths);
         self.view.queues.reserve_exact(paths);
     }

@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(view.path(B).map(|p| (p.queued, p.queued_bytes)), Some((2, 1500)));
         assert!(view.take_admissible(B).is_some());
         assert_eq!(appended(&mut view, 2600), [Range::new(2000, 2500), Range::new(2500, 2600)]);
-        // What follows those 100 bytes is together with them.
+        // The bytes that follow those 100 join them.
         assert_eq!(appended(&mut view, 3600)[1..], [Range::new(2500, 3500), Range::new(3500, 3600)]);
     }
 

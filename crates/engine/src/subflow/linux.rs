@@ -1,4 +1,4 @@
-//! What a Linux sender keeps for a subflow beyond the RFCs, for `HostModel::Linux` as `sender_model`.
+//! State that a Linux sender keeps for a subflow beyond the RFCs, for `HostModel::Linux` as `sender_model`.
 
 use super::Subflow;
 use crate::deadlines::NEVER;

@@ -151,7 +151,7 @@ pub(crate) struct Subflow {
     pub peer_window: u16,
     /// The peer's window on this subflow.
     pub window: SendWindow,
-    /// What a Linux sender keeps for it.
+    /// State that a Linux sender keeps for it.
     pub linux: LinuxSender,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
     pub linger: Instant,

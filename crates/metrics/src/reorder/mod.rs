@@ -81,7 +81,7 @@ impl Density {
     }
 }
 
-/// What is counted of all streams together.
+/// Counts of all streams together.
 #[derive(Clone, Debug, Default)]
 pub struct Disorder {
     /// RD and RBD.

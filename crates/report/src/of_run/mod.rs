@@ -153,7 +153,7 @@ fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures
     (!rows.is_empty()).then_some(section)
 }
 
-/// Why: where the data went, what waited, what was sent again; and each path's figures.
+/// Why: shares of the data, waiting, retransmissions; and each path's figures.
 fn causes(rows: &[ResultRow<'_>], figures: Vec<Figure>) -> Option<Section> {
     let mut section = section("why", "Why", Vec::new(), figures);
     section.tables.extend(tables::paths(rows));
