@@ -2,7 +2,7 @@
 
 use crate::rig::{Case, Link};
 use crate::veth::Pair;
-use anabranch_lab::kernel::Told;
+use anabranch_lab::kernel::Report;
 use anabranch_lab::{Clock, Exchange, LabError, Namespace};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{Duration, Instant};
@@ -138,9 +138,9 @@ fn watch(pair: &Pair, tally: &mut Tally, length: Duration) -> Result<(), LabErro
         for application in &pair.applications {
             while let Some(told) = application.poll() {
                 match told {
-                    Told::Event(_, _, Event::Delivered(range)) => tally.delivered += range.len(),
-                    Told::Event(..) | Told::Done(Ok(())) => {}
-                    Told::Done(Err(what)) => return Err(LabError::Application { what }),
+                    Report::Event(_, _, Event::Delivered(range)) => tally.delivered += range.len(),
+                    Report::Event(..) | Report::Done(Ok(())) => {}
+                    Report::Done(Err(what)) => return Err(LabError::Application { what }),
                 }
             }
         }

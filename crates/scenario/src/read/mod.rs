@@ -17,7 +17,7 @@ pub(crate) use fields::{is_directed, unknown_key};
 pub(crate) use network::Limits;
 pub use network::full_packet;
 pub(crate) use plugin::{congestion, congestion_names, in_brackets, scheduler, scheduler_names};
-pub(crate) use queue::{Manager, WrittenQueue};
+pub(crate) use queue::{Manager, Queue};
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;

@@ -2,7 +2,7 @@
 
 use super::fields::{Fields, Pair, missing_direction};
 use super::impairment;
-use super::queue::{WrittenQueue, queue};
+use super::queue::{Queue, queue};
 use super::traces::Traces;
 use super::value;
 use crate::diagnostic::Code;
@@ -31,8 +31,8 @@ pub(crate) struct Network {
 /// the path's own queue is unused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Limits {
-    pub paths: Vec<Pair<WrittenQueue>>,
-    pub links: Vec<Pair<WrittenQueue>>,
+    pub paths: Vec<Pair<Queue>>,
+    pub links: Vec<Pair<Queue>>,
 }
 
 /// The names of all paths and links, as far as they are readable.
@@ -152,7 +152,7 @@ pub fn full_packet(mss: u32, ip: u8) -> u64 {
 struct Draft {
     capacity: Option<CapacitySpec>,
     link: Option<usize>,
-    queue: WrittenQueue,
+    queue: Queue,
     delay: Duration,
     overhead: i32,
     loss: LossSpec,
@@ -254,11 +254,7 @@ fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fi
     Some(Pair { down: draft(Direction::Down)?, up: draft(Direction::Up)? })
 }
 
-fn link(
-    report: &mut Report,
-    traces: &mut Traces<'_>,
-    fields: &Fields<'_>,
-) -> Pair<Option<(CapacitySpec, WrittenQueue)>> {
+fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<(CapacitySpec, Queue)>> {
     let mut capacity = capacity(report, traces, fields);
     let mut queue = fields.pair(report, "queue", queue);
     for direction in [Direction::Down, Direction::Up] {
@@ -334,7 +330,7 @@ fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Directi
 /// Links with their queues; a bandwidth-delay product uses the longest path that crosses the link.
 fn links_of(
     names: &Names,
-    bottlenecks: &[Pair<Option<(CapacitySpec, WrittenQueue)>>],
+    bottlenecks: &[Pair<Option<(CapacitySpec, Queue)>>],
     drafts: &[Pair<Draft>],
     full_packet: u64,
 ) -> Option<Vec<LinkSpec>> {
@@ -384,7 +380,7 @@ fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec>
 /// Fewest full packets that fit into a queue given in bandwidth-delay products.
 const LEAST_PACKETS: u64 = 10;
 
-fn resolve_queue(queue: WrittenQueue, capacity: &CapacitySpec, round_trip: Duration, full_packet: u64) -> QueueSpec {
+fn resolve_queue(queue: Queue, capacity: &CapacitySpec, round_trip: Duration, full_packet: u64) -> QueueSpec {
     queue.resolve(match queue.limit {
         QueueLimit::Packets(packets) => DropTail::Packets(packets),
         QueueLimit::Bytes(bytes) => DropTail::Bytes(bytes),

@@ -10,7 +10,7 @@ use anabranch_network::{CodelSpec, DropTail, QueueSpec, RedSpec};
 
 /// A queue as written: a limit in bandwidth-delay products depends on rates and delays.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct WrittenQueue {
+pub(crate) struct Queue {
     pub limit: QueueLimit,
     pub manager: Manager,
 }
@@ -23,7 +23,7 @@ pub(crate) enum Manager {
     Codel(CodelSpec),
 }
 
-impl WrittenQueue {
+impl Queue {
     /// The same with its limit in packets or bytes.
     pub fn resolve(&self, limit: DropTail) -> QueueSpec {
         match (self.manager, limit) {
@@ -52,12 +52,12 @@ const ONLY: &[(&str, &[&str])] = &[
     ("interval", &["codel"]),
 ];
 
-/// A limit, or a table of [`Section::WrittenQueue`].
-pub(crate) fn queue(report: &mut Report, key: &'static Key, node: &Node) -> Option<WrittenQueue> {
+/// A limit, or a table of [`Section::Queue`].
+pub(crate) fn queue(report: &mut Report, key: &'static Key, node: &Node) -> Option<Queue> {
     if node.as_table().is_none() {
-        return Some(WrittenQueue { limit: value::limit(report, key, node)?, manager: Manager::Nobody });
+        return Some(Queue { limit: value::limit(report, key, node)?, manager: Manager::Nobody });
     }
-    let fields = Fields::open(report, Section::WrittenQueue, Some(node));
+    let fields = Fields::open(report, Section::Queue, Some(node));
     let kind = fields.get(report, "kind", value::word)?;
     check_only(report, &fields, ONLY, "a queue", kind);
     let fallback = if kind == "red" { RED_LIMIT } else { CODEL_LIMIT };
@@ -69,7 +69,7 @@ pub(crate) fn queue(report: &mut Report, key: &'static Key, node: &Node) -> Opti
         "red" => Manager::Red(red(report, &fields)?),
         _ => Manager::Codel(codel(report, &fields)?),
     };
-    Some(WrittenQueue { limit: limit?, manager })
+    Some(Queue { limit: limit?, manager })
 }
 
 fn codel(report: &mut Report, fields: &Fields<'_>) -> Option<CodelSpec> {

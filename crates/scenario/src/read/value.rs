@@ -19,7 +19,7 @@ pub(crate) fn wrong_type(report: &mut Report, key: &Key, node: &Node) {
             format!("write \"{n}s\" for seconds or \"{n}ms\" for milliseconds")
         }
         (Value::Integer(n), Form::Rate) => format!("write \"{n}mbit\" or \"{n}bit\" with the unit that is meant"),
-        (Value::Integer(n), Form::WrittenQueue | Form::Limit) => {
+        (Value::Integer(n), Form::Queue | Form::Limit) => {
             format!("write \"{n}p\" for packets or \"{n}B\" for bytes")
         }
         (Value::Text(text), Form::Integer { .. } | Form::Real { .. } | Form::Integers(_))
