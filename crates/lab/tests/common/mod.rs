@@ -16,7 +16,7 @@ use anabranch_engine::{Cx, FirstPath, Settings};
 use anabranch_lab::kernel::{Addresses, Application, Counters, KernelHost, KernelSettings, Line, Protocol};
 use anabranch_lab::{Exchange, LabError, Middlebox, Namespace, Outside, Tun};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, LossSpec, PathSpec, QueueSpec, Topology, WaySpec};
-use anabranch_sim::{Change, Checks, End, FlowSetup, Opening, PORT, Party, World, WorldSetup, paths_between};
+use anabranch_sim::{Checks, End, FlowSetup, Opening, PORT, Party, World, WorldChange, WorldSetup, paths_between};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::Workload;
 use std::io::Write;
@@ -50,7 +50,7 @@ pub struct Plan {
     pub engine: Side,
     pub v6: bool,
     pub paths: Vec<PathSpec>,
-    pub timeline: Vec<(Instant, Change)>,
+    pub timeline: Vec<(Instant, WorldChange)>,
     pub seed: u64,
     /// The engine's settings; the kernel's are equivalent.
     pub settings: Settings,

@@ -5,7 +5,7 @@ use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, each, plan, sysctl, transfer}
 use anabranch_engine::Scheduler;
 use anabranch_engine::plugin::Entry;
 use anabranch_network::LossSpec;
-use anabranch_sim::{Change, Switch};
+use anabranch_sim::{Switch, WorldChange};
 use anabranch_trace::{Event, PathState, SchedulerName};
 use anabranch_units::{Duration, Instant, PathId, Side};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ fn schedulers_take_over_while_the_kernel_receives() {
     let switch = |entry: &&'static Entry<dyn Scheduler>| {
         let entry: &'static Entry<dyn Scheduler> = entry;
         let (name, make) = (entry.name, Arc::new(|| entry.build(&[])));
-        Change::Scheduler(0, Switch { name: SchedulerName { base: name, suffix: "" }, make })
+        WorldChange::Scheduler(0, Switch { name: SchedulerName { base: name, suffix: "" }, make })
     };
     let all = anabranch_schedulers::all();
     each(BOTH, 2, |engine| {

@@ -60,7 +60,7 @@ fn scheduler(name: &str, parameters: &[(String, f64)], seed: u64) -> Box<dyn Sch
 pub struct Transfer {
     pub paths: Vec<PathSpec>,
     pub links: Vec<LinkSpec>,
-    pub timeline: Vec<(Instant, anabranch_network::WorldChange)>,
+    pub timeline: Vec<(Instant, anabranch_network::Change)>,
     /// Schedulers that take over.
     pub switches: Vec<(Instant, String)>,
     /// The operator's policies of paths, by index.
