@@ -207,9 +207,9 @@ impl LinuxDefault {
     fn piece(&mut self, round: &mut Round<'_>, on: PathId) -> Option<u64> {
         let start = self.next(round)?;
         // The kernel's page fragments follow each other from the beginning of the stream, and what is left of one may be less.
-        let end = if round.as_linux() { (start / PIECE + 1) * PIECE } else { start + PIECE };
+        let (end, most) = if round.as_linux() { ((start / PIECE + 1) * PIECE, u64::MAX) } else { (u64::MAX, PIECE) };
         let mut bound = 0;
-        while self.next(round).is_some_and(|next| next < end) {
+        while bound < most && self.next(round).is_some_and(|next| next < end) {
             let segment = match round.as_linux() {
                 true => self.ahead.append(round, on, end.min(self.writer.upto()).min(round.window_edge())),
                 false => self.ahead.enqueue(round, on),

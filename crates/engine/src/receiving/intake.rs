@@ -69,9 +69,7 @@ impl Receiving {
         }
         let s = &mut subflows[i];
         s.placement.forget_below(s.receiver.next());
-        if let Some(bytes) = s.receiver.held_change() {
-            cx.record(Some(s.id), Event::SubflowOfo(bytes));
-        }
+        note_held(cx, s);
         Ok(())
     }
 
@@ -211,9 +209,10 @@ impl Receiving {
 
     // ---- plain TCP: the subflow's sequence is the data sequence (RFC 8684 §3.7) ----
 
-    /// The peer's stream may continue in the sequence of `s`: it has no hole, and the subflow's bytes have their place.
+    /// The peer's stream may continue in the sequence of `s`: it has no hole, the subflow's bytes have their place, and no reset
+    /// is due.
     pub fn may_go_on_in(&self, peer: PeerStream, s: &Subflow, doubt: Doubt) -> bool {
-        let Some(place) = self.place_on(s) else { return false };
+        let Some(place) = self.place_on(s).filter(|_| s.reset.is_none()) else { return false };
         match doubt {
             Doubt::Corrupt(start) => start == self.next(),
             Doubt::Unmapped { at_start } => at_start,
@@ -229,6 +228,8 @@ impl Receiving {
     /// The peer's stream cannot continue in the sequence of `s`, which is reset.
     pub fn refuse(&self, cx: &mut Scope<'_>, peer: PeerStream, s: &mut Subflow, doubt: Doubt) {
         match doubt {
+            // The first reason stands.
+            _ if s.reset.is_some() => {}
             Doubt::Corrupt(start) => s.fail(peer.number(start).0),
             Doubt::Unmapped { .. } => s.end_unmapped(),
             Doubt::Failed(_) => s.fail(peer.number(self.next()).0),
@@ -266,11 +267,20 @@ impl Receiving {
         while let Some(piece) = subflows[i].receiver.pop() {
             self.deliver_in_sequence(cx, subflows, i, piece);
         }
+        note_held(cx, &mut subflows[i]);
     }
 
     fn deliver_in_sequence(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, (seq, bytes): Piece) {
         if let Some(start) = self.start_of(seq) {
             self.on_arrival(cx, Mode::Plain, subflows, i, start, bytes);
         }
+    }
+}
+
+/// Records how much waits for an earlier segment of the subflow, if that is another number than before.
+#[inline(always)]
+fn note_held(cx: &mut Scope<'_>, s: &mut Subflow) {
+    if let Some(bytes) = s.receiver.held_change() {
+        cx.record(Some(s.id), Event::SubflowOfo(bytes));
     }
 }

@@ -180,6 +180,7 @@ impl Sending {
     /// The connection has ended: nothing more is written, probed for or said.
     pub fn stop(&mut self) {
         self.stopped = true;
+        self.due = None;
         self.persist.disarm();
         self.data_fin.hold();
     }

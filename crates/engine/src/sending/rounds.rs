@@ -78,7 +78,7 @@ impl Sending {
         let Some(cause) = self.due.take() else { return false };
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.
         self.rounds.wakeup = NEVER;
-        if self.assignment.paths().is_empty() {
+        if self.stopped || self.assignment.paths().is_empty() {
             self.persist.disarm();
             return false;
         }

@@ -443,5 +443,6 @@ impl Subflow {
     pub fn fail(&mut self, data_seq: u64) {
         self.reset = Some(Reset::Fail(data_seq));
         self.placement.take_unmapped();
+        self.placement.take_collected();
     }
 }

@@ -6,7 +6,7 @@ use crate::common::{at, pattern, plain_stamps};
 use anabranch_engine::Settings;
 use anabranch_engine::connection::ConnectionEvent;
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
-use anabranch_units::Side;
+use anabranch_units::{PathId, Side};
 use anabranch_wire::{DataAck, Dss, Flags, Mapping, MptcpOption, Reason, Segment, dss_checksum};
 use bytes::Bytes;
 
@@ -356,4 +356,23 @@ fn a_peer_that_does_not_react_to_mp_fail_is_asked_again_and_given_up() {
     h.at(121_000);
     assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
     assert!(h.is_gone());
+}
+
+/// A subflow that is to be reset does not become plain TCP by a segment that came with the wrong one, and nothing of either is
+/// delivered.
+#[test]
+fn a_subflow_that_is_to_be_reset_does_not_fall_back() {
+    let mut h = Solo::open_server(checked());
+    h.send(intact(&h, 0, 0, 1, &pattern(0, 1000)));
+    assert_eq!(h.read(), pattern(0, 1000));
+    h.clear();
+    // Half of it came before: the stream cannot continue in the subflow's sequence.
+    let wrong = corrupted(&h, 0, 500, 1001, &pattern(500, 1000));
+    let infinite = h.seg(2001, 1).data(b"plain").dss(Dss { ack: None, ..h.mapped(0, 1000, 0, 0) });
+    h.app(|connection, cx| {
+        [wrong, infinite].iter().for_each(|segment| connection.handle_segment(cx, PathId(0), segment))
+    });
+    assert!(h.connection().is_multipath() && !h.log.saw(Event::Fallback));
+    assert_eq!(h.read(), b"");
+    assert!(h.recv().flags.has(Flags::RST));
 }
