@@ -23,10 +23,10 @@ pub(crate) struct Frame {
     pub settings: Settings,
 }
 
-/// The context of one call of a part: the time, the settings, and the connection's place in the trace.
+/// The context of one call of a part: the time, the settings, and the connection's place in the trace. Small: several are made
+/// for every segment.
 pub(crate) struct Scope<'a> {
     pub now: Instant,
-    pub settings: &'a Settings,
     frame: &'a Frame,
     recorder: &'a mut dyn Recorder,
 }
@@ -34,16 +34,22 @@ pub(crate) struct Scope<'a> {
 impl Cx<'_> {
     #[inline(always)]
     pub(crate) fn scope<'a>(&'a mut self, frame: &'a Frame) -> Scope<'a> {
-        Scope { now: self.now, settings: &frame.settings, frame, recorder: &mut *self.recorder }
+        Scope { now: self.now, frame, recorder: &mut *self.recorder }
     }
 
     /// The same, and the random numbers.
     pub(crate) fn scope_and_rng<'a>(&'a mut self, frame: &'a Frame) -> (Scope<'a>, &'a mut Rng) {
-        (Scope { now: self.now, settings: &frame.settings, frame, recorder: &mut *self.recorder }, &mut *self.rng)
+        (Scope { now: self.now, frame, recorder: &mut *self.recorder }, &mut *self.rng)
     }
 }
 
-impl Scope<'_> {
+impl<'a> Scope<'a> {
+    /// The settings of the connection.
+    #[inline(always)]
+    pub fn settings(&self) -> &'a Settings {
+        &self.frame.settings
+    }
+
     /// The end of the connection where the part is.
     pub fn side(&self) -> Side {
         self.frame.side

@@ -89,7 +89,7 @@ impl Pieces {
     /// Gives back the memory that many pieces took, if there are none now.
     #[inline]
     pub fn relax(&mut self) {
-        if self.0.is_empty() && self.0.capacity() > ROOM {
+        if self.0.capacity() > ROOM && self.0.is_empty() {
             self.0 = VecDeque::new();
         }
     }

@@ -155,8 +155,7 @@ impl Connection {
         let option = self.session.join_answer(nonces, address_ids.ours, self.paths.known.is_backup(id));
         let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
         half.answer(cx.now, &self.frame.settings, window, Some(option), out);
-        let event = Event::ControlSent { flags: out.flags.0, again: half.answers > 0 };
-        cx.scope(&self.frame).record(Some(id), event);
+        cx.scope(&self.frame).record(Some(id), Event::ControlSent { flags: out.flags.0, again: half.answers > 0 });
         Some(id)
     }
 

@@ -1,6 +1,6 @@
 //! A Multipath TCP connection: subflows below, one stream of bytes above (RFC 8684).
 //!
-//! Order of calls: `handle_*` whenever something came or is due, then `poll_transmit` until it gives nothing, then
+//! Order of calls: `handle_*` whenever something came or is due, then `transmit_into` until it gives nothing, then
 //! `poll_event`; sleep until `poll_timeout`.
 //!
 //! The connection conducts its parts, each of which owns its state and knows no other: the session (keys, options, fall

@@ -11,11 +11,11 @@ use crate::mode::Mode;
 use crate::receiving::Place;
 use crate::session::{Agreement, Effect, Ended, Learned, MappedTo, Shown, offers_multipath, reason_in};
 use crate::subflow::State;
-use crate::subflow::acceptance::{Accepted, Opening};
+use crate::subflow::acceptance::{Accepted, Opening, fits};
 use crate::subflow::mapping::Doubt;
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::PathId;
-use anabranch_wire::{Dss, Mapping, MptcpOption, Segment};
+use anabranch_wire::{Mapping, MptcpOption, Segment};
 
 impl Connection {
     /// Takes a segment that arrived on `path`.
@@ -26,7 +26,7 @@ impl Connection {
             self.on_synchronized(cx, i, segment);
         }
         // Nearly always: nothing is about to end.
-        let ending = self.lifetime.closed || self.sending.is_finished() || self.receiving.has_fin();
+        let ending = self.lifetime.closed | self.sending.is_finished() | self.receiving.has_fin();
         if ending || self.subflows.get(i).is_none_or(|s| s.state != State::Established) {
             self.settle(cx);
         }
@@ -104,21 +104,32 @@ impl Connection {
 
     #[inline(always)]
     fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        let s = &mut self.subflows[i];
-        let facts = self.receiving.facts(self.session.mode(), s, self.sending.view().max_window());
-        match s.accept(&mut cx.scope(&self.frame), segment, facts) {
+        let (mode, s, max_window) = (self.session.mode(), &mut self.subflows[i], self.sending.view().max_window());
+        let end = self.receiving.window_end(mode, s, s.receiver.next());
+        match s.accept(&cx.scope(&self.frame), segment, end, max_window) {
+            Accepted::Contents { seq, ack } if fits(segment, end - seq) => self.take(cx, i, segment, (seq, ack), false),
+            Accepted::Contents { seq, ack } => self.take_cut_off(cx, i, segment, (seq, ack), end - seq),
             Accepted::Nothing => {}
             Accepted::Reset => self.on_reset(cx, i, segment),
-            Accepted::Contents { seq, ack } => {
-                let cut = s.cut_off(&mut cx.scope(&self.frame), segment, facts.end - seq);
-                self.take(cx, i, cut.as_ref().unwrap_or(segment), (seq, ack), segment.seq_len() == 0);
+            Accepted::Refused(why) => {
+                let facts = self.receiving.facts(mode, s, max_window);
+                s.on_refused(&mut cx.scope(&self.frame), segment, why, facts);
             }
         }
     }
 
-    /// Takes the contents of a segment whose numbers, `seq` and `ack`, are acceptable. `bare`: it has no text, SYN or FIN.
+    /// Takes the part of a segment within the window, `room` bytes: apart, so that every other segment is taken as it is.
+    #[cold]
+    #[inline(never)]
+    fn take_cut_off(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, numbers: (u64, u64), room: u64) {
+        if let Some(cut) = self.subflows[i].cut_off(&mut cx.scope(&self.frame), segment, room) {
+            self.take(cx, i, &cut, numbers, true);
+        }
+    }
+
+    /// Takes the contents of a segment whose numbers, `seq` and `ack`, are acceptable. `cut`: it is a part of the one that came.
     #[inline(always)]
-    fn take(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, (seq, ack): (u64, u64), bare: bool) {
+    fn take(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, (seq, ack): (u64, u64), cut: bool) {
         let place = self.on_options(cx, i, segment, seq);
         let s = &mut self.subflows[i];
         if self.lifetime.closed || s.reset.is_some() {
@@ -129,7 +140,7 @@ impl Connection {
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
         if !(segment.options.sack().is_empty() && s.sender.is_at_rest(ack)) {
             // RFC 8684 §4: an acknowledgment that carries a signal is no duplicate.
-            let bare = bare && !window_update && segment.options.mptcp().is_empty();
+            let bare = !cut && segment.seq_len() == 0 && !window_update && segment.options.mptcp().is_empty();
             self.on_ack(cx, i, segment, ack, bare);
         }
         self.on_text(cx, i, segment, seq, place);
@@ -210,8 +221,10 @@ impl Connection {
         if self.session.is_plain() {
             return self.on_options_in_plain_tcp(cx, i, segment, seq);
         }
-        self.confirm(cx, i, segment);
-        let data = segment.options.dss().and_then(|dss| self.on_dss(cx, i, segment, seq, dss));
+        if !self.session.has_shown() || self.subflows[i].is_to_be_confirmed() {
+            self.confirm(cx, i, segment);
+        }
+        let data = self.on_dss(cx, i, segment, seq);
         for option in segment.options.mptcp() {
             if self.lifetime.closed || self.subflows[i].reset.is_some() {
                 break;
@@ -243,7 +256,7 @@ impl Connection {
     }
 
     /// The peer shows that it got our keys, or that its end is plain TCP (RFC 8684 §3.1, §3.7).
-    #[inline(always)]
+    #[inline(never)]
     fn confirm(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         if self.subflows[i].confirm_join() {
             self.path_up(cx, i);
@@ -269,18 +282,19 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn on_dss(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64, dss: &Dss) -> Option<u64> {
+    fn on_dss(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<u64> {
+        let windows = self.receiving.windows(self.session.mode(), &self.subflows);
+        let (dss, s) = (segment.options.dss()?, &mut self.subflows[i]);
         if let Some(ack) = dss.ack {
             self.sending.note_answer();
             if let Some(upto) = self.session.acked_offset(ack, self.sending.view().data_acked()) {
-                let windows = self.receiving.is_separate(self.session.mode()).then_some(self.subflows.len());
-                self.sending.on_data_ack(&mut cx.scope(&self.frame), &mut self.subflows[i], segment, upto, windows);
+                self.sending.on_data_ack(&mut cx.scope(&self.frame), s, segment, upto, windows);
             }
         }
         // RFC 8684 §3.7: a mapping of length 0 is infinite and begins with its segment's data. Without data it maps nothing.
         let mapping = dss.mapping.as_ref().filter(|m| m.len > 0 || !segment.payload.is_empty())?;
         self.session.note_width(mapping);
-        if !dss.data_fin && self.session.maps_itself(&self.subflows[i], segment, seq, mapping) {
+        if !dss.data_fin && self.session.maps_itself(s, segment, seq, mapping) {
             return self.session.peer_stream().offset(mapping, self.receiving.next());
         }
         self.note_mapping(cx, i, mapping, dss.data_fin);
@@ -308,8 +322,7 @@ impl Connection {
         }
         self.fall_back(cx, i);
         if !self.lifetime.closed {
-            let (s, next) = (&mut self.subflows[i], self.receiving.next());
-            self.session.on_fallen_back(&cx.scope(&self.frame), s, doubt, next);
+            self.session.on_fallen_back(&cx.scope(&self.frame), &mut self.subflows[i], doubt, self.receiving.next());
         }
     }
 

@@ -10,13 +10,7 @@ use anabranch_units::PathId;
 use anabranch_wire::{Packet, Segment};
 
 impl Connection {
-    /// The next segment to send, with its path. Ask until there is none.
-    pub fn poll_transmit(&mut self, cx: &mut Cx<'_>) -> Option<(PathId, Segment)> {
-        let mut packet = Packet::default();
-        self.transmit_into(cx, &mut packet).map(|id| (id, packet.segment))
-    }
-
-    /// As [`Self::poll_transmit`], with the addresses, into a packet that is overwritten.
+    /// Writes the next packet to send into one that is overwritten; returns its path. Ask until there is none.
     #[inline(always)]
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<PathId> {
         let mode = self.session.mode();
@@ -35,10 +29,10 @@ impl Connection {
         let (mut i, mut wanted, out) = (i, wanted, &mut packet.segment);
         loop {
             match wanted {
-                Wanted::Stream { data: true, .. } if self.send_data(cx, i, out) => break,
-                // Held back: there may be another one's.
-                Wanted::Nothing | Wanted::Stream { control: false, .. } => {}
-                _ => break self.send_control(cx, i, wanted, out),
+                Wanted::Data | Wanted::DataOrControl if self.send_data(cx, i, out) => break,
+                Wanted::Nothing | Wanted::Data => {} // held back: there may be another one's
+                Wanted::Control | Wanted::DataOrControl => break self.send_control(cx, i, out),
+                _ => break self.send_opening(cx, i, wanted, out),
             }
             (i, wanted) = self.subflows.wanted_from(i + 1, self.session.mode(), self.sending.waiting())?;
         }
@@ -54,41 +48,35 @@ impl Connection {
         Some(id)
     }
 
-    /// A segment without payload.
+    /// A segment of a stream without payload: nearly always an acknowledgment.
     #[inline(never)]
-    fn send_control(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, out: &mut Segment) {
-        let mut again = false;
-        match wanted {
-            Wanted::Reset => self.session.write_reset(&mut self.subflows[i], cx.now, out),
-            Wanted::Handshake => {
-                let window = self.receiving.advertise_on(self.session.mode(), &mut self.subflows, i, 0);
-                let (s, settings) = (&mut self.subflows[i], &self.frame.settings);
-                again = self.session.write_handshake(s, settings, window, cx.now, out);
-            }
-            Wanted::ThirdAck => {
-                let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
-                self.session.write_third_ack(&mut self.subflows[i], ack.window, cx.now, out);
-            }
-            Wanted::Nothing | Wanted::Stream { .. } => {
-                let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
-                let s = &mut self.subflows[i];
-                let data_fin = (self.sending.data_fin.is_due_on(s.id) && s.may_carry()).then(|| self.sending.end());
-                if self.session.write_control(s, ack, data_fin, cx.now, out) {
-                    self.sending.data_fin_sent(&cx.scope(&self.frame), s);
-                }
-            }
+    fn send_control(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
+        let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
+        let s = &mut self.subflows[i];
+        let data_fin = (self.sending.data_fin.is_due_on(s.id) && s.may_carry()).then(|| self.sending.end());
+        if self.session.write_control(s, ack, data_fin, cx.now, out) {
+            self.sending.data_fin_sent(&cx.scope(&self.frame), s);
         }
-        let event = Event::ControlSent { flags: out.flags.0, again };
-        cx.scope(&self.frame).record(Some(self.subflows[i].id), event);
+        cx.scope(&self.frame).record(Some(s.id), Event::ControlSent { flags: out.flags.0, again: false });
+    }
+
+    /// A segment of a handshake, or a reset.
+    #[cold]
+    fn send_opening(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, out: &mut Segment) {
+        let window = self.receiving.window_of(wanted, self.session.mode(), &mut self.subflows, i);
+        let s = &mut self.subflows[i];
+        let again = self.session.write_opening(s, &self.frame.settings, wanted, window, cx.now, out);
+        cx.scope(&self.frame).record(Some(s.id), Event::ControlSent { flags: out.flags.0, again });
     }
 
     /// New data, or else a retransmission, a probe or a FIN, if the windows and pacing allow one.
     #[inline(always)]
     fn send_data(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         let (mode, s) = (self.session.mode(), &mut self.subflows[i]);
-        let Some((sent, fresh)) = self.sending.next_new(&cx.scope(&self.frame), mode, s) else {
-            return self.send_old(cx, i, out);
+        let Some(fresh) = self.sending.next_new(&cx.scope(&self.frame), mode, s) else {
+            return self.sending.may_send_old(s, cx.now) && self.send_old(cx, i, out);
         };
+        let sent = self.sending.segment_of(s, fresh);
         self.write_data(cx, i, &sent, out);
         let ends = self.sending.on_new_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], sent, fresh);
         if ends && mode.is_plain() {

@@ -91,7 +91,7 @@ impl Paths {
             tuple.local.set_port(subflows.fresh_port(rng));
         }
         let address_ids = self.opened(id, tuple.local, join);
-        let mut s = Subflow::opening(id, tuple, cx.settings, rng, cx.now, address_ids);
+        let mut s = Subflow::opening(id, tuple, cx.settings(), rng, cx.now, address_ids);
         s.join = join;
         s.backup.ours = backup;
         subflows.add(cx, s);
@@ -100,7 +100,7 @@ impl Paths {
     /// A subflow of the peer's, whose SYN is to be answered; `None` if no path is free.
     pub fn admit(&mut self, cx: &Scope<'_>, half: &HalfOpen) -> Option<Subflow> {
         let id = self.known.id_for(half.tuple())?;
-        let mut s = Subflow::admitted(id, half, cx.settings, cx.now);
+        let mut s = Subflow::admitted(id, half, cx.settings(), cx.now);
         s.backup.ours = matches!(half.offer, Offer::Join { .. }) && self.known.is_backup(id);
         Some(s)
     }

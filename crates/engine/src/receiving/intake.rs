@@ -38,18 +38,18 @@ impl Receiving {
         segment: &Segment,
         place: Place,
     ) -> Intake {
-        let mss = cx.settings.mss;
+        let mss = cx.settings().mss;
         let s = &mut subflows[i];
         if self.is_sized() && segment.payload.len() as u32 >= mss {
             s.note_trip(segment, cx.now);
         }
-        let (ready, simple) = s.take_payload(cx.now, segment, place.seq, mss);
-        if let Some(start) = place.data.filter(|_| simple && !peer.mode.is_plain())
-            && let Some((_, bytes)) = ready
+        if let Some(start) = place.data.filter(|_| !peer.mode.is_plain())
+            && s.take_next(cx.now, segment, place.seq, mss)
         {
-            self.on_arrival(cx, peer.mode, subflows, i, start, bytes);
+            self.on_arrival(cx, peer.mode, subflows, i, start, segment.payload.clone());
             return Ok(());
         }
+        let ready = s.take_payload(cx.now, segment, place.seq, mss);
         self.place_ready(cx, peer, subflows, i, ready, segment.options.dss().is_none())
     }
 
@@ -197,7 +197,7 @@ impl Receiving {
         bare: bool,
     ) -> Intake {
         let silent = bare && seq == 1;
-        let window = cx.settings.recv_buffer;
+        let window = cx.settings().recv_buffer;
         let placement = &mut subflows[i].placement;
         if !silent && placement.hold(cx.now, seq, bytes.clone(), window, bare) {
             return Ok(());

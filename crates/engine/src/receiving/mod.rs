@@ -155,15 +155,18 @@ impl Receiving {
         if self.linux_drops(mode, range) {
             return cx.violation(id, Violation::BeyondWindow);
         }
-        let end = self.edge(mode).min(self.fin.unwrap_or(u64::MAX));
-        if range.end > end {
-            // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
-            cx.violation(id, Violation::BeyondWindow);
-            if start >= end {
-                return;
+        // Nearly always it lies within what was announced, which is never more than the edge.
+        if range.end > self.announced || self.fin.is_some() {
+            let end = self.edge(mode).min(self.fin.unwrap_or(u64::MAX));
+            if range.end > end {
+                // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
+                cx.violation(id, Violation::BeyondWindow);
+                if start >= end {
+                    return;
+                }
+                bytes = Bytes::copy_from_slice(&bytes[..(end - start) as usize]);
+                range.end = end;
             }
-            bytes = Bytes::copy_from_slice(&bytes[..(end - start) as usize]);
-            range.end = end;
         }
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();

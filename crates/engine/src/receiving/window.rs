@@ -4,27 +4,36 @@
 use super::Receiving;
 use super::linux_window::Waiting;
 use crate::mode::Mode;
+use crate::subflow::segments::Wanted;
 use crate::subflow::{Subflow, Subflows};
 use anabranch_units::Range;
 
 impl Receiving {
     /// Each subflow has a window of its own.
     #[inline(always)]
-    pub fn is_separate(&self, mode: Mode) -> bool {
+    pub(super) fn is_separate(&self, mode: Mode) -> bool {
         self.separate && mode.is_multipath()
+    }
+
+    /// How many windows there are, if each of the `subflows` has one.
+    #[inline(always)]
+    pub fn windows(&self, mode: Mode, subflows: &[Subflow]) -> Option<usize> {
+        self.is_separate(mode).then_some(subflows.len())
     }
 
     /// The end of the window (`RCV.NXT + RCV.WND`) in the sequence of `s`, on which `next` is expected next.
     #[inline(always)]
     pub fn window_end(&self, mode: Mode, s: &Subflow, next: u64) -> u64 {
-        match mode {
-            Mode::Multipath { .. } if self.separate && s.own_edge > 0 => s.own_edge.max(next),
-            Mode::Plain => (self.offset.sub + self.announced).saturating_sub(self.offset.data).max(next),
-            // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
-            // way on a subflow is never more than the widest window (§3.3.5), which any of them may have announced.
-            // The RFC's own check, SSN - SUBFLOW_ACK <= DSN - DATA_ACK, would refuse copies of data that came elsewhere.
-            Mode::Opening | Mode::Multipath { .. } => next + self.widest,
+        if mode.is_plain() {
+            return (self.offset.sub + self.announced).saturating_sub(self.offset.data).max(next);
         }
+        if self.is_separate(mode) && s.own_edge > 0 {
+            return s.own_edge.max(next);
+        }
+        // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
+        // way on a subflow is never more than the widest window (§3.3.5), which any of them may have announced.
+        // The RFC's own check, SSN - SUBFLOW_ACK <= DSN - DATA_ACK, would refuse copies of data that came elsewhere.
+        next + self.widest
     }
 
     /// First offset that is not taken.
@@ -68,11 +77,21 @@ impl Receiving {
 
     /// The window to advertise on subflow `i` now, in units of 2^`shift`: see [`Self::advertise`].
     #[inline(always)]
-    pub fn advertise_on(&mut self, mode: Mode, subflows: &mut Subflows, i: usize, shift: u8) -> u16 {
+    fn advertise_on(&mut self, mode: Mode, subflows: &mut Subflows, i: usize, shift: u8) -> u16 {
         if self.is_separate(mode) {
             self.advertise_apart(&mut subflows[i], shift)
         } else {
             self.advertise(mode, subflows, shift)
+        }
+    }
+
+    /// The window field of a segment that is `wanted` of subflow `i` and carries nothing of the stream. RFC 7323 §2.2: that of a
+    /// SYN is not scaled. A reset has none.
+    pub fn window_of(&mut self, wanted: Wanted, mode: Mode, subflows: &mut Subflows, i: usize) -> u16 {
+        match wanted {
+            Wanted::Handshake => self.advertise_on(mode, subflows, i, 0),
+            Wanted::ThirdAck => self.offer_on(mode, subflows, i),
+            Wanted::Reset | Wanted::Nothing | Wanted::Control | Wanted::Data | Wanted::DataOrControl => 0,
         }
     }
 

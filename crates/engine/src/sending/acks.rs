@@ -67,7 +67,8 @@ impl Sending {
         upto: u64,
         windows: Option<usize>,
     ) {
-        if upto > self.sent_upto() {
+        // Nearly always the first comparison is enough.
+        if upto > self.sent_end && upto > self.sent_upto() {
             return cx.violation(s.id, Violation::DataAckBeyond);
         }
         let end = self.buffer.end();
@@ -80,7 +81,7 @@ impl Sending {
         let mut size = u64::from(segment.window) << s.terms.send_shift;
         if let Some(windows) = windows {
             size = self.all_windows(size, windows);
-        } else if cx.settings.sender_model == HostModel::Linux {
+        } else if cx.settings().sender_model == HostModel::Linux {
             size = s.heard_as_linux(segment, size, self.assignment.max_window());
         }
         self.move_window(size, upto + size);
@@ -117,8 +118,8 @@ impl Sending {
         let acked = Acked {
             now: cx.now,
             packets: outcome.acked_packets,
-            counted: outcome.acked_packets.min(cx.settings.tcp.abc_limit), // RFC 3465 §2.2
-            one_in_avoidance: cx.settings.tcp.ack_counting == AckCounting::AcksInAvoidance,
+            counted: outcome.acked_packets.min(cx.settings().tcp.abc_limit), // RFC 3465 §2.2
+            one_in_avoidance: cx.settings().tcp.ack_counting == AckCounting::AcksInAvoidance,
             bytes: outcome.acked_bytes,
             rtt: outcome.rtt,
             prior_in_flight: outcome.prior_in_flight,
@@ -131,15 +132,15 @@ impl Sending {
             rate: outcome.rate,
         };
         let occasion = if outcome.una_advanced { Occasion::Acked } else { Occasion::Other };
-        self.follow_timer(cx.settings, cx.now, s, occasion);
+        self.follow_timer(cx.settings(), cx.now, s, occasion);
         self.refresh_measures(s);
         if acked.packets > 0 || acked.rtt.is_some() {
             self.congestion.on_ack(id, &acked, self.assignment.paths());
         }
-        if outcome.may_grow && cx.settings.tcp.limited_decay == LimitedDecay::Linux {
+        if outcome.may_grow && cx.settings().tcp.limited_decay == LimitedDecay::Linux {
             s.underuse.restart(cx.now);
         }
-        self.refresh_window(cx.settings, s);
+        self.refresh_window(cx.settings(), s);
         self.record_window(cx, id, outcome.rtt);
         self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
         self.due = Some(Cause::Ack(id));
@@ -192,7 +193,7 @@ impl Sending {
             self.assignment.unstrand(id);
         }
         cx.record(Some(id), Event::Path(PathState::Established));
-        self.refresh_usability(cx.settings, subflows);
+        self.refresh_usability(cx.settings(), subflows);
         self.relieve_failing(cx.now, subflows);
         self.note_path_up(id);
     }
@@ -240,8 +241,8 @@ impl Sending {
         self.assignment.on_sent(s.id, range);
         self.sent_end = self.sent_end.max(range.end);
         self.after_sending(cx.now, s, range.len());
-        self.follow_timer(cx.settings, cx.now, s, Occasion::Sent);
-        if cx.settings.tcp.limited_decay != LimitedDecay::None {
+        self.follow_timer(cx.settings(), cx.now, s, Occasion::Sent);
+        if cx.settings().tcp.limited_decay != LimitedDecay::None {
             self.give_back_unused(cx, s);
         }
         cx.record(Some(s.id), Event::DataSent { seq, data: range, kind });
@@ -282,7 +283,7 @@ impl Sending {
 
     /// Our DATA_FIN left on `s`.
     pub fn data_fin_sent(&mut self, cx: &Scope<'_>, s: &Subflow) {
-        self.data_fin.on_sent(cx.now, s.id, s.sender.rtt().rto(), cx.settings.tcp.rto_max);
+        self.data_fin.on_sent(cx.now, s.id, s.sender.rtt().rto(), cx.settings().tcp.rto_max);
     }
 
     /// A segment with so many bytes of payload left on `s`.
@@ -309,7 +310,7 @@ impl Sending {
             return;
         }
         self.congestion.on_underuse(s.id, used);
-        self.refresh_window(cx.settings, s);
+        self.refresh_window(cx.settings(), s);
         self.record_window(cx, s.id, None);
     }
 

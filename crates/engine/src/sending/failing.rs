@@ -23,9 +23,9 @@ impl Sending {
         match s.sender.on_timer(cx.now) {
             Fired::Nothing => {}
             Fired::ReorderTimer { newly_lost, change } => {
-                self.refresh(cx.settings, s);
+                self.refresh(cx.settings(), s);
                 self.on_change(cx, s, change, newly_lost);
-                self.refresh(cx.settings, s);
+                self.refresh(cx.settings(), s);
                 self.record_window(cx, id, None);
                 self.ask_for_round(Cause::Ack(id));
             }
@@ -80,8 +80,8 @@ impl Sending {
             s.reported = PathState::Failing;
             cx.record(Some(s.id), Event::Path(PathState::Failing));
         }
-        self.refresh_usability(cx.settings, subflows);
-        self.refresh(cx.settings, &subflows[i]);
+        self.refresh_usability(cx.settings(), subflows);
+        self.refresh(cx.settings(), &subflows[i]);
     }
 
     /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7). False if that is too often.
@@ -90,14 +90,14 @@ impl Sending {
         let id = s.id;
         let others = subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
         // A server cannot join again, and its client may not know that the path was lost: the server keeps trying.
-        if n > cx.settings.tcp.retries && !s.is_answered_beyond_window() && !(others && cx.side() == Side::Server) {
+        if n > cx.settings().tcp.retries && !s.is_answered_beyond_window() && !(others && cx.side() == Side::Server) {
             return false;
         }
-        self.refresh(cx.settings, s);
+        self.refresh(cx.settings(), s);
         self.congestion.on_loss(id, cx.now, Loss::Timeout { again }, self.assignment.paths());
         cx.record(Some(id), Event::Recovery(s.sender.phase()));
         self.fail(cx, subflows, i);
-        subflows[i].sender.limit_rto(cx.settings.tcp.rto_max);
+        subflows[i].sender.limit_rto(cx.settings().tcp.rto_max);
         if others {
             self.relieve(cx.now, &mut subflows[i]);
         }

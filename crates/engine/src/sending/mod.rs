@@ -249,7 +249,7 @@ impl Sending {
         self.offset = Offset { sub: s.sender.nxt(), data: self.sent_end.max(self.assignment.data_acked()) };
         self.data_fin.hold();
         self.assignment.take_back(id);
-        self.refresh_usability(cx.settings, subflows);
+        self.refresh_usability(cx.settings(), subflows);
         self.acked_by_subflow(cx, &subflows[i]);
         self.ask_for_round(Cause::PathChange(id));
     }
@@ -289,14 +289,13 @@ impl Sending {
         self.rounds.wakeup_for(self.assignment.backlog())
     }
 
-    /// The next new data for `s`, taken out of its queue, and its segment, if the peer's window admits it.
+    /// The next new data for `s`, taken out of its queue, if the peer's window admits it.
     #[inline(always)]
-    fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool, keeps_keys: bool) -> Option<(Sent, Fresh)> {
+    fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool) -> Option<Fresh> {
         if linux && self.holds_runt(s) {
             return None;
         }
         let queued = self.assignment.take_admissible(s.id)?;
-        let payload = self.buffer.slice(queued.range);
         if linux {
             s.share_window(self.assignment.window_edge().saturating_sub(queued.range.start));
             if self.assignment.is_runt(s.id, queued.range) {
@@ -305,11 +304,16 @@ impl Sending {
         }
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.finished && queued.range.end == self.buffer.end();
-        let seq = s.sender.nxt();
-        let data_fin = !mode.is_plain() && last && !(seq == 1 && keeps_keys);
+        let data_fin = last && !mode.is_plain() && !(s.sender.nxt() == 1 && s.shows_keys(mode));
         s.probe = false;
-        let sent = Sent::new(Range::new(seq, seq + queued.range.len()), payload, queued.range, data_fin);
-        Some((sent, Fresh { range: queued.range, kind: queued.kind, data_fin }))
+        Some(Fresh { range: queued.range, kind: queued.kind, data_fin })
+    }
+
+    /// The segment of `s` with new data.
+    #[inline(always)]
+    pub fn segment_of(&mut self, s: &Subflow, new: Fresh) -> Sent {
+        let (seq, payload) = (s.sender.nxt(), self.buffer.slice(new.range));
+        Sent::new(Range::new(seq, seq + new.range.len()), payload, new.range, new.data_fin)
     }
 }
 

@@ -118,7 +118,7 @@ impl Sending {
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
         let s = &mut subflows[probed];
         s.probes += 1;
-        if s.probes > cx.settings.tcp.retries {
+        if s.probes > cx.settings().tcp.retries {
             return Some(probed);
         }
         s.window_probe = true;
@@ -134,7 +134,7 @@ impl Sending {
     }
 
     fn persist_interval(&self, cx: &Scope<'_>) -> Duration {
-        let rto = self.assignment.fastest().map_or(cx.settings.tcp.rto_initial, |p| p.rto);
+        let rto = self.assignment.fastest().map_or(cx.settings().tcp.rto_initial, |p| p.rto);
         (rto * (1 << self.persist.probes.min(16))).min(PERSIST_MAX)
     }
 }

@@ -27,18 +27,18 @@ impl Sending {
             self.become_plain();
         }
         self.writable |= !s.join;
-        let initial_window = s.begin_sending(segment, &cx.settings.tcp, cx.now);
-        let mss = s.terms.payload_limit(cx.settings, !mode.is_plain());
+        let initial_window = s.begin_sending(segment, &cx.settings().tcp, cx.now);
+        let mss = s.terms.payload_limit(cx.settings(), !mode.is_plain());
         let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(s.id, mss) };
         if self.congestion.is_rate_based() {
             s.sender.measure_rate();
         }
         self.congestion.on_join(s.id, initial_window);
-        if let Some(threshold) = cx.settings.tcp.initial_ssthresh {
+        if let Some(threshold) = cx.settings().tcp.initial_ssthresh {
             self.congestion.set_threshold(s.id, threshold.packets(path.mss));
         }
         self.assignment.set_path(path);
-        self.refresh(cx.settings, s);
+        self.refresh(cx.settings(), s);
     }
 
     /// The subflow of a path is gone: what it carried alone goes out again elsewhere. Payload bytes that the path has carried;
@@ -64,8 +64,8 @@ impl Sending {
         let id = s.id;
         s.reported = PathState::Established;
         cx.record(Some(id), Event::Path(PathState::Established));
-        self.refresh_usability(cx.settings, subflows);
-        self.retire_half_closed(cx.settings, mode, subflows);
+        self.refresh_usability(cx.settings(), subflows);
+        self.retire_half_closed(cx.settings(), mode, subflows);
         self.relieve_failing(cx.now, subflows);
         self.note_path_up(id);
         self.ask_for_round(Cause::PathChange(id));

@@ -65,7 +65,7 @@ impl Sending {
         self.scheduler = scheduler;
         cx.record(None, Event::Scheduler(name));
         // Whether silent paths are usable depends on the scheduler.
-        self.refresh_usability(cx.settings, subflows);
+        self.refresh_usability(cx.settings(), subflows);
         for path in self.assignment.paths().iter().filter(|path| path.usable) {
             self.scheduler.on_event(&SchedulerEvent::PathUp { path: path.id }, &self.assignment);
         }
@@ -83,7 +83,7 @@ impl Sending {
             return false;
         }
         self.assignment.set_now(cx.now);
-        if cx.settings.tcp.idle_restart && !self.assignment.backlog().is_empty() {
+        if cx.settings().tcp.idle_restart && !self.assignment.backlog().is_empty() {
             self.restart_idle(cx, subflows);
         }
         self.assignment.weigh();
@@ -131,7 +131,7 @@ impl Sending {
     fn record_penalties(&mut self, cx: &mut Scope<'_>, subflows: &[Subflow], penalised: u32) {
         for s in subflows.iter().filter(|s| penalised & s.id.bit() != 0) {
             cx.record(Some(s.id), Event::Penalised);
-            self.refresh(cx.settings, s);
+            self.refresh(cx.settings(), s);
             self.record_window(cx, s.id, None);
         }
     }
@@ -168,7 +168,7 @@ impl Sending {
             s.idle_done = true;
             let before = self.congestion.window(s.id).cwnd;
             self.congestion.on_idle(s.id, cx.now, idle, rto);
-            self.refresh(cx.settings, s);
+            self.refresh(cx.settings(), s);
             if self.congestion.window(s.id).cwnd < before {
                 cx.record(Some(s.id), Event::IdleRestart);
                 self.record_window(cx, s.id, None);

@@ -36,12 +36,8 @@ impl Sending {
 
     #[inline(always)]
     fn deadlines(&self) -> Deadlines<Due, 3> {
-        let open = |at: Instant| if self.stopped { NEVER } else { at };
-        Deadlines([
-            (Due::Wakeup, open(self.wakeup())),
-            (Due::Persist, self.persist_deadline()),
-            (Due::DataFin, open(self.data_fin.deadline())),
-        ])
+        let (wakeup, data_fin) = if self.stopped { (NEVER, NEVER) } else { (self.wakeup(), self.data_fin.deadline()) };
+        Deadlines([(Due::Wakeup, wakeup), (Due::Persist, self.persist_deadline()), (Due::DataFin, data_fin)])
     }
 
     /// Does what is due.
@@ -72,6 +68,6 @@ impl Sending {
         for s in subflows.iter_mut() {
             s.handshake.third_ack |= s.shows_keys(peer.mode);
         }
-        repeats <= cx.settings.tcp.retries
+        repeats <= cx.settings().tcp.retries
     }
 }

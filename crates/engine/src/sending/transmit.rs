@@ -16,15 +16,21 @@ impl Sending {
         Waiting { data: self.view().waiting(), data_fin: self.data_fin.due() }
     }
 
-    /// The next segment of `s` with new data, if the windows and pacing allow one, and nothing is lost.
+    /// The next new data to leave on `s`, if the windows and pacing allow it, and nothing is lost.
     #[inline(always)]
-    pub fn next_new(&mut self, cx: &Scope<'_>, mode: Mode, s: &mut Subflow) -> Option<(Sent, Fresh)> {
+    pub fn next_new(&mut self, cx: &Scope<'_>, mode: Mode, s: &mut Subflow) -> Option<Fresh> {
         let room = self.has_room(s, cx.now);
         if room && s.has_lost() || !s.may_send_new(room) {
             return None;
         }
-        let linux = cx.settings.sender_model == HostModel::Linux;
-        self.take_next(s, mode, linux, s.shows_keys(mode))
+        let linux = cx.settings().sender_model == HostModel::Linux;
+        self.take_next(s, mode, linux)
+    }
+
+    /// There may be something in [`Self::next_old`]. Nearly always the window is full, and there is not.
+    #[inline(always)]
+    pub fn may_send_old(&self, s: &Subflow, now: Instant) -> bool {
+        self.has_room(s, now) || s.probe || s.fin.wanted
     }
 
     /// The segment of `s` to send where [`Self::next_new`] gives none: what is lost, a probe, or the FIN.

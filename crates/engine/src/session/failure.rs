@@ -82,7 +82,7 @@ impl Session {
                 s.acks.demand();
                 let (data_seq, wait) = (self.peer_stream().number(start).0, s.sender.rtt().rto());
                 // As long as Linux waits for an answer (TCP_RTO_MAX).
-                let until = cx.now + cx.settings.tcp.rto_max;
+                let until = cx.now + cx.settings().tcp.rto_max;
                 self.failure = Failure::Said(Saying { data_seq, again: cx.now + wait, wait, until });
             }
             Doubt::Failed(data_seq) => {

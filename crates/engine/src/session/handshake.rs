@@ -87,7 +87,7 @@ impl Session {
             agreement = Agreement::NoJoinsHere;
         }
         s.go(Move::ReceiveSynAck);
-        s.on_syn_ack(cx.now, &cx.settings.tcp, self.is_plain());
+        s.on_syn_ack(cx.now, &cx.settings().tcp, self.is_plain());
         agreement
     }
 
@@ -240,13 +240,15 @@ impl Session {
         c.data.filter(|_| is_spoken(c) && keys)
     }
 
-    /// The information of a segment on `s` about the peer's end, as long as none had any; `alone`: there is no other subflow.
+    /// The peer has shown that it got our keys.
     #[inline(always)]
-    pub fn shown(&mut self, s: &mut Subflow, alone: bool, segment: &Segment) -> Shown {
-        if self.dss_seen { Shown::Nothing } else { self.first_shown(s, alone, segment) }
+    pub fn has_shown(&self) -> bool {
+        self.dss_seen
     }
 
-    fn first_shown(&mut self, s: &mut Subflow, alone: bool, segment: &Segment) -> Shown {
+    /// The information of a segment on `s` about the peer's end, as long as none [had any](Self::has_shown), or on a join;
+    /// `alone`: there is no other subflow.
+    pub fn shown(&mut self, s: &mut Subflow, alone: bool, segment: &Segment) -> Shown {
         let bare = segment.options.mptcp().is_empty() && (!segment.payload.is_empty() || segment.ack != s.isn.at(1));
         if self.confirm(segment) {
             // MP_CAPABLE does not tell that a path is a backup.

@@ -3,15 +3,34 @@
 use super::Session;
 use crate::settings::Settings;
 use crate::subflow::Subflow;
-use crate::subflow::segments::Acknowledgment;
+use crate::subflow::segments::{Acknowledgment, Wanted};
 use crate::subflow::sender::Sent;
 use anabranch_units::Instant;
 use anabranch_wire::{Flags, Segment};
 
 impl Session {
+    /// Makes `out` the reset, or the segment of a handshake with this window field, that is `wanted` of `s`. True if it left
+    /// before.
+    pub fn write_opening(
+        &self,
+        s: &mut Subflow,
+        settings: &Settings,
+        wanted: Wanted,
+        window: u16,
+        now: Instant,
+        out: &mut Segment,
+    ) -> bool {
+        match wanted {
+            Wanted::Reset => self.write_reset(s, now, out),
+            Wanted::Handshake => return self.write_handshake(s, settings, window, now, out),
+            Wanted::ThirdAck => self.write_third_ack(s, window, now, out),
+            Wanted::Nothing | Wanted::Control | Wanted::Data | Wanted::DataOrControl => {}
+        }
+        false
+    }
+
     /// Makes `out` the reset that `s` owes.
-    #[cold]
-    pub fn write_reset(&self, s: &mut Subflow, now: Instant, out: &mut Segment) {
+    fn write_reset(&self, s: &mut Subflow, now: Instant, out: &mut Segment) {
         match s.take_reset(out, now) {
             Some(reset) => self.add_reason(reset, &mut out.options),
             None => s.write_refusal(out, now),
@@ -19,7 +38,7 @@ impl Session {
     }
 
     /// Makes `out` our SYN or SYN/ACK. True if it left before.
-    pub fn write_handshake(
+    fn write_handshake(
         &self,
         s: &mut Subflow,
         settings: &Settings,
@@ -37,7 +56,7 @@ impl Session {
     }
 
     /// Makes `out` a third ACK.
-    pub fn write_third_ack(&self, s: &mut Subflow, window: u16, now: Instant, out: &mut Segment) {
+    fn write_third_ack(&self, s: &mut Subflow, window: u16, now: Instant, out: &mut Segment) {
         s.handshake.third_ack = false;
         s.acknowledges(window);
         s.begin(out, s.sender.nxt(), Flags::ACK, window, now);

@@ -16,13 +16,14 @@ use bytes::Bytes;
 /// A segment begins at most this much below the lowest number that the peer may have to retransmit.
 const LARGEST_SEGMENT: u64 = 0xffff;
 
-/// Why a segment is not acceptable.
+/// Why a segment is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    /// Its offset, if it is anywhere near.
-    seq: Option<u64>,
-    /// Its timestamp is older than one that came before (RFC 7323 §5.3).
-    old: bool,
+pub(crate) enum Refused {
+    /// It is not acceptable: its offset, if it is anywhere near; whether its timestamp is older than one that came before
+    /// (RFC 7323 §5.3).
+    Unacceptable { seq: Option<u64>, old: bool },
+    /// An off-path attacker may have sent it (RFC 5961).
+    Suspect(Violation),
 }
 
 /// Facts about the connection that decide about an answer.
@@ -53,12 +54,20 @@ pub(crate) enum Opening {
 /// The meaning of a segment in a synchronized state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepted {
-    /// Nothing, or it is not acceptable, and is answered as it must be.
+    /// It says nothing.
     Nothing,
     /// The peer resets.
     Reset,
     /// Its contents are to be taken: where it begins, and what it acknowledges.
     Contents { seq: u64, ack: u64 },
+    /// It is not to be taken, and to be answered as it must be: see [`Subflow::on_refused`].
+    Refused(Refused),
+}
+
+/// The payload of a segment takes `room` bytes at most.
+#[inline(always)]
+pub(crate) fn fits(segment: &Segment, room: u64) -> bool {
+    segment.payload.len() as u64 <= room
 }
 
 /// RFC 9293 §3.10.7.4: what of a segment lies within the window, `len` bytes.
@@ -147,24 +156,26 @@ impl Subflow {
     }
 
     /// The meaning of a segment in a synchronized state, by its numbers and flags (RFC 9293 §3.10.7.4, first to fifth step).
+    /// The window ends at `end`; the peer never offered a wider one than `max_window`.
     #[inline(always)]
-    pub fn accept(&mut self, cx: &mut Scope<'_>, segment: &Segment, facts: Facts) -> Accepted {
-        let Some(seq) = self.in_window(cx, segment, facts) else { return Accepted::Nothing };
+    pub fn accept(&mut self, cx: &Scope<'_>, segment: &Segment, end: u64, max_window: u64) -> Accepted {
+        let seq = match self.acceptable(segment, end, cx.now) {
+            Ok(seq) => seq,
+            Err(refused) => return Accepted::Refused(refused),
+        };
         let flags = segment.flags;
         if flags.has(Flags::RST) {
             return Accepted::Reset;
         }
         if flags.has(Flags::SYN) {
             // RFC 5961 §4
-            self.challenge(cx, facts.mode, Violation::BlindSyn);
-            return Accepted::Nothing;
+            return Accepted::Refused(Refused::Suspect(Violation::BlindSyn));
         }
         if !flags.has(Flags::ACK) {
             return Accepted::Nothing;
         }
-        let Some(ack) = self.acked(segment, facts.max_window) else {
-            self.challenge(cx, facts.mode, Violation::BlindAck);
-            return Accepted::Nothing;
+        let Some(ack) = self.acked(segment, max_window) else {
+            return Accepted::Refused(Refused::Suspect(Violation::BlindAck));
         };
         self.heard(cx, segment, seq);
         self.data_ack = None;
@@ -172,21 +183,19 @@ impl Subflow {
     }
 
     /// The segment's offset, if it is acceptable; otherwise it is answered as it must be.
-    #[inline(always)]
     fn in_window(&mut self, cx: &mut Scope<'_>, segment: &Segment, facts: Facts) -> Option<u64> {
         match self.acceptable(segment, facts.end, cx.now) {
             Ok(seq) => Some(seq),
             Err(refused) => {
-                self.on_unacceptable(cx, segment, refused, facts);
+                self.on_refused(cx, segment, refused, facts);
                 None
             }
         }
     }
 
     /// The part of a segment within the window, `room` bytes, if it has more.
-    #[inline(always)]
     pub fn cut_off(&mut self, cx: &mut Scope<'_>, segment: &Segment, room: u64) -> Option<Segment> {
-        if segment.payload.len() as u64 <= room {
+        if fits(segment, room) {
             return None;
         }
         cx.violation(self.id, Violation::BeyondWindow);
@@ -199,7 +208,7 @@ impl Subflow {
     /// that ends at `end`.
     ///
     /// # Errors
-    /// It is not: see [`Self::on_unacceptable`].
+    /// It is not: see [`Self::on_refused`].
     #[inline(always)]
     fn acceptable(&self, segment: &Segment, end: u64, now: Instant) -> Result<u64, Refused> {
         let next = self.receiver.next();
@@ -209,21 +218,28 @@ impl Subflow {
         let old =
             segment.options.timestamps().is_some_and(|t| self.terms.timestamps && self.stamps.is_old(t, now)) && !rst;
         if let Some(seq) = seq.filter(|_| !old) {
-            let len = if rst { 0 } else { u64::from(segment.seq_len()) };
             // Just behind the window nothing is taken but what the header says. A peer that has filled the window
             // acknowledges from there, and a closed one must let acknowledgments and resets through.
-            if seq <= end && (seq + len > next || len == 0 && seq >= next) {
+            let reaches = || !rst && seq + u64::from(segment.seq_len()) > next;
+            if seq <= end && (seq >= next || reaches()) {
                 return Ok(seq);
             }
         }
-        Err(Refused { seq, old })
+        Err(Refused::Unacceptable { seq, old })
+    }
+
+    /// Answers a segment that is not taken.
+    #[cold]
+    pub fn on_refused(&mut self, cx: &mut Scope<'_>, segment: &Segment, refused: Refused, facts: Facts) {
+        match refused {
+            Refused::Unacceptable { seq, old } => self.on_unacceptable(cx, segment, seq, old, facts),
+            Refused::Suspect(violation) => self.challenge(cx, facts.mode, violation),
+        }
     }
 
     /// A segment that is not acceptable is answered with an acknowledgment (RFC 9293 §3.10.7.4): at once if the peer may have
     /// sent it again because ours was lost, else seldom. (Linux answers every segment with payload at once.)
-    #[cold]
-    fn on_unacceptable(&mut self, cx: &mut Scope<'_>, segment: &Segment, refused: Refused, facts: Facts) {
-        let Refused { seq, old } = refused;
+    fn on_unacceptable(&mut self, cx: &mut Scope<'_>, segment: &Segment, seq: Option<u64>, old: bool, facts: Facts) {
         let (flags, len) = (segment.flags, u64::from(segment.seq_len()));
         if flags.has(Flags::RST) {
             return cx.violation(self.id, Violation::Unacceptable);
@@ -271,7 +287,7 @@ impl Subflow {
         }
         if segment.flags.has(Flags::FIN) && self.state == State::TimeWait {
             // RFC 9293 §3.10.7.4
-            self.linger = cx.now + cx.settings.tcp.time_wait;
+            self.linger = cx.now + cx.settings().tcp.time_wait;
         }
     }
 
@@ -310,12 +326,14 @@ impl Subflow {
     pub fn heard(&mut self, cx: &Scope<'_>, segment: &Segment, seq: u64) {
         self.last_heard = cx.now;
         self.probes = 0;
-        if core::mem::take(&mut self.probed) && self.failing && self.sender.timeouts() <= cx.settings.tcp.retries {
+        if core::mem::take(&mut self.probed) && self.failing && self.sender.timeouts() <= cx.settings().tcp.retries {
             self.sender.retry(cx.now);
         }
-        if let Some(stamps) = segment.options.timestamps().filter(|_| self.terms.timestamps) {
-            // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent
-            self.stamps.keep(stamps, seq <= self.acked_to, cx.now);
+        // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent. One that is old is not acceptable.
+        if seq <= self.acked_to
+            && let Some(stamps) = segment.options.timestamps().filter(|_| self.terms.timestamps)
+        {
+            self.stamps.keep_next(stamps, cx.now);
         }
     }
 
@@ -391,29 +409,35 @@ impl Subflow {
         self.placement.add(entry).map(|()| true)
     }
 
-    /// Takes the payload of a segment at `seq`, of at most `mss` bytes unless a device left several in one piece. Returns what is
-    /// next in sequence now, and whether that is the whole payload and no hole is anywhere: nearly always.
+    /// Takes the payload of a segment at `seq`, of at most `mss` bytes unless a device left several in one piece, if it is next
+    /// in sequence and no hole is anywhere: nearly always. False if it is not: see [`Self::take_payload`].
     #[inline(always)]
-    pub fn take_payload(
-        &mut self,
-        now: Instant,
-        segment: &Segment,
-        seq: u64,
-        mss: u32,
-    ) -> (Option<(u64, Bytes)>, bool) {
+    pub fn take_next(&mut self, now: Instant, segment: &Segment, seq: u64, mss: u32) -> bool {
         let len = segment.payload.len() as u32;
-        // RFC 5681 §4.2: at least every second segment; of those that came in one piece there are enough. What we send
-        // ourselves will acknowledge a small one.
-        let at_once = len >= 2 * mss || self.acks.is_small(len.min(mss)) && self.sender.is_empty();
-        if self.receiver.take_next(seq, len.into()) {
+        let is_next = self.receiver.take_next(seq, len.into());
+        if is_next {
+            let at_once = self.wants_answer(len, mss);
             self.acks.on_arrival(now, at_once);
-            return (Some((seq, segment.payload.clone())), true);
         }
+        is_next
+    }
+
+    /// Takes the payload of a segment, wherever it belongs. Returns what is next in sequence now.
+    pub fn take_payload(&mut self, now: Instant, segment: &Segment, seq: u64, mss: u32) -> Option<(u64, Bytes)> {
+        let at_once = self.wants_answer(segment.payload.len() as u32, mss);
         let arrival = self.receiver.accept(seq, &segment.payload);
         arrival.duplicate.into_iter().for_each(|duplicate| self.acks.report(duplicate));
         self.acks.on_arrival(now, at_once || arrival.acknowledge_now);
-        (arrival.ready, false)
+        arrival.ready
     }
+
+    /// A payload of `len` bytes is to be acknowledged at once. RFC 5681 §4.2: at least every second segment; of those that came
+    /// in one piece there are enough. What we send ourselves will acknowledge a small one.
+    #[inline(always)]
+    fn wants_answer(&mut self, len: u32, mss: u32) -> bool {
+        len >= 2 * mss || self.acks.is_small(len.min(mss)) && self.sender.is_empty()
+    }
+
     /// Takes the FIN of a segment at `seq`, if it has one. True once everything up to the peer's FIN has come.
     #[inline(always)]
     pub fn take_fin(&mut self, now: Instant, segment: &Segment, seq: u64) -> bool {

@@ -147,10 +147,16 @@ impl Subflow {
         }
     }
 
+    /// A join of which neither end knows yet that the other has its proof.
+    #[inline(always)]
+    pub fn is_to_be_confirmed(&self) -> bool {
+        !self.handshake.confirmed && self.join
+    }
+
     /// RFC 8684 §3.2: the fourth ACK came, so that the peer has our proof. False if there is nothing to prove.
     #[inline(always)]
     pub fn confirm_join(&mut self) -> bool {
-        let confirms = self.join && !self.handshake.confirmed;
+        let confirms = self.is_to_be_confirmed();
         if confirms {
             self.handshake.confirmed = true;
             self.handshake.complete();
@@ -223,7 +229,7 @@ impl Subflow {
 
     /// Does what is due. Only the sender's timers concern more than the subflow.
     pub fn on_timers(&mut self, cx: &mut Scope<'_>, ending: Ending) -> Expired {
-        let tcp = &cx.settings.tcp;
+        let tcp = &cx.settings().tcp;
         let mut last = None;
         while let Some(timer) = self.deadlines().due_after(last, cx.now) {
             match timer {

@@ -251,7 +251,7 @@ impl Subflow {
 
     /// A join of ours whose third ACK may not have come yet.
     pub fn is_unproven(&self) -> bool {
-        self.join && self.handshake.active && !self.handshake.confirmed
+        !self.handshake.confirmed && self.join && self.handshake.active
     }
 
     /// MP_PRIO informs the peer whether this is a backup (RFC 8684 §3.3.8); only the last one counts.

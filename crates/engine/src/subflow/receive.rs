@@ -5,6 +5,9 @@ use anabranch_units::{Range, RangeSet};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
+/// Pieces for which a queue that is empty keeps room: small holes come again and again.
+const ROOM: usize = 32;
+
 /// The result of taking a segment's payload.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arrival {
@@ -103,8 +106,8 @@ impl Receiver {
         let range = Range::new(seq, seq + bytes.len() as u64);
         self.held.remove(range);
         self.next = range.end;
-        if self.pieces.is_empty() {
-            // Nothing is missing any more: what the largest hole took is given back.
+        if self.pieces.is_empty() && self.pieces.capacity() > ROOM {
+            // Nothing is missing any more: what a large hole took is given back.
             self.pieces = VecDeque::new();
         }
         Some((seq, bytes))

@@ -21,11 +21,12 @@ pub(crate) enum Wanted {
     Handshake,
     /// A third ACK.
     ThirdAck,
-    /// Data or a FIN, and, unless they leave, an acknowledgment or what a segment without payload says.
-    Stream {
-        data: bool,
-        control: bool,
-    },
+    /// An acknowledgment, or what else a segment without payload says.
+    Control,
+    /// Data or a FIN.
+    Data,
+    /// The same, and `Control` unless they leave.
+    DataOrControl,
 }
 
 /// The subflows for which data of the connection waits, as [bits](anabranch_units::PathId::bit).
@@ -54,28 +55,35 @@ impl Subflow {
             return Wanted::Reset;
         }
         let control = self.acks.is_due() | self.window_probe | !self.signals.is_empty();
+        if !self.state.is_synchronized() | self.handshake.third_ack || self.is_unproven() {
+            return self.wanted_in_handshake(mode, control);
+        }
+        let bit = self.id.bit();
+        let data = waiting.data & bit != 0
+            || self.probe
+            || self.sender.may_repeat()
+            || self.sender.wants_new()
+            || self.fin.wanted && self.fin.offset.is_none();
+        let control = control || waiting.data_fin & bit != 0 && self.may_carry();
+        match (data, control) {
+            (true, false) => Wanted::Data,
+            (true, true) => Wanted::DataOrControl,
+            (false, true) => Wanted::Control,
+            (false, false) => Wanted::Nothing,
+        }
+    }
+
+    /// The same until the handshake is over. `control`: an acknowledgment or a signal is due.
+    #[cold]
+    fn wanted_in_handshake(&self, mode: Mode, control: bool) -> Wanted {
         match self.state {
             State::SynSent | State::SynReceived if self.handshake.due => Wanted::Handshake,
-            State::SynReceived if control && mode.is_plain() => Wanted::Stream { data: false, control },
+            State::SynReceived if control && mode.is_plain() => Wanted::Control,
             State::SynSent | State::SynReceived | State::Closed | State::Listen => Wanted::Nothing,
             _ if self.handshake.third_ack => Wanted::ThirdAck,
             // A join that says something without its proof is reset (RFC 8684 §3.2).
-            _ if self.is_unproven() => {
-                if self.acks.is_due() {
-                    Wanted::ThirdAck
-                } else {
-                    Wanted::Nothing
-                }
-            }
-            _ => {
-                let fin = self.fin.wanted && self.fin.offset.is_none();
-                let data = waiting.data & self.id.bit() != 0
-                    || self.probe | fin
-                    || self.sender.may_repeat()
-                    || self.sender.wants_new();
-                let control = control || waiting.data_fin & self.id.bit() != 0 && self.may_carry();
-                if data | control { Wanted::Stream { data, control } } else { Wanted::Nothing }
-            }
+            _ if self.acks.is_due() => Wanted::ThirdAck,
+            _ => Wanted::Nothing,
         }
     }
 

@@ -40,8 +40,14 @@ impl Stamps {
     /// Keeps the peer's value for echoing if the segment touches what was last acknowledged (RFC 7323 §4.3).
     pub fn keep(&mut self, stamps: Timestamps, touches_last_ack: bool, now: Instant) {
         if touches_last_ack && !self.is_old(stamps, now) {
-            self.recent = Some((stamps.val, now));
+            self.keep_next(stamps, now);
         }
+    }
+
+    /// The same for a segment that touches it and is known not to be old.
+    #[inline(always)]
+    pub fn keep_next(&mut self, stamps: Timestamps, now: Instant) {
+        self.recent = Some((stamps.val, now));
     }
 
     /// When the segment that `echo` answers was sent, and how long ago that is. Accurate to a tick.
