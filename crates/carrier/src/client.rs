@@ -36,6 +36,7 @@ pub struct ClientSettings {
 #[derive(Debug)]
 struct Attempt {
     initiator: Initiator,
+    path: PathId,
     index: u32,
     mac1: Tag,
     /// It had a `mac2`.
@@ -57,7 +58,8 @@ pub struct Client {
     tries: u32,
     /// When the attempt is given up for the next.
     retry: Instant,
-    cookie: Option<Cookie>,
+    /// The path of the next attempt, if it has just got a cookie.
+    repeat: Option<PathId>,
     /// Something was sent then, and nothing came since.
     waiting: Option<Instant>,
     out: VecDeque<(PathId, Vec<u8>)>,
@@ -89,7 +91,7 @@ impl Client {
             attempt: None,
             tries: 0,
             retry: Instant::ZERO,
-            cookie: None,
+            repeat: None,
             waiting: None,
             out: VecDeque::new(),
             counters: Counters::default(),
@@ -179,9 +181,9 @@ impl Client {
             }
             Some(Message::Cookie { receiver, nonce, sealed }) => {
                 let attempt = self.attempt.as_ref().filter(|attempt| attempt.index == receiver);
-                let opened = attempt.and_then(|a| Some((a.marked, self.theirs.open(nonce, sealed, &a.mac1)?)));
+                let opened = attempt.and_then(|a| Some((a.path, a.marked, self.theirs.open(nonce, sealed, &a.mac1)?)));
                 match opened {
-                    Some((marked, tag)) => self.on_cookie(now, marked, tag),
+                    Some((path, marked, tag)) => self.on_cookie(now, path, marked, tag),
                     None => self.counters.bad_macs += 1,
                 }
                 None
@@ -197,12 +199,14 @@ impl Client {
         }
     }
 
-    fn on_cookie(&mut self, now: Instant, marked: bool, tag: Tag) {
-        self.cookie = Some(Cookie { tag, since: now });
+    /// A cookie holds for one source address, so it belongs to the path of the message that it replies to.
+    fn on_cookie(&mut self, now: Instant, id: PathId, marked: bool, tag: Tag) {
         self.counters.cookies += 1;
+        let Some(path) = self.paths.get_mut(&id) else { return };
+        path.cookie = Some(Cookie { tag, since: now });
         // A message that had a cookie already is not repeated at once: two hosts must not keep each other busy.
         if !marked {
-            self.retry = now;
+            (self.retry, self.repeat) = (now, Some(id));
         }
     }
 
@@ -224,7 +228,7 @@ impl Client {
         let Ok(transport) = attempt.initiator.transport() else { return };
         self.keys.adopt(Keypair::new(transport, attempt.index, response.sender, now));
         self.counters.handshakes += 1;
-        (self.tries, self.waiting) = (0, None);
+        (self.tries, self.repeat, self.waiting) = (0, None, None);
         // The server uses the new keys from the first datagram on that they protect, and learns each path's address.
         self.paths.values_mut().for_each(|path| path.renew(now));
         self.challenge_due(now);
@@ -303,9 +307,20 @@ impl Client {
         }
     }
 
-    /// Sends message 1, each time over the next path.
+    /// The path of the next attempt. The repeat with a cookie is no attempt of its own: those take the paths in turn.
+    fn next_path(&mut self) -> Option<PathId> {
+        if let Some(id) = self.repeat.take().filter(|id| self.paths.contains_key(id)) {
+            return Some(id);
+        }
+        let next = self.tries as usize % self.paths.len().max(1);
+        self.tries += 1;
+        self.paths.keys().nth(next).copied()
+    }
+
+    /// Sends message 1.
     fn begin(&mut self, now: Instant) {
-        let Some(path) = self.paths.keys().nth(self.tries as usize % self.paths.len().max(1)).copied() else { return };
+        let delay = RETRY.as_nanos() << self.tries.min(4);
+        let Some(path) = self.next_path() else { return };
         let mut ephemeral = [0; crate::KEY_LEN];
         self.rng.fill_bytes(&mut ephemeral);
         let index = loop {
@@ -317,17 +332,15 @@ impl Client {
         let payload = Payload { timestamp: self.timestamps.next(now), session: self.session };
         let ClientSettings { key, preshared, server, .. } = &self.settings;
         let begun = Initiator::begin(key, server, preshared, ephemeral, payload, &self.work);
-        let cookie = self.cookie.filter(|cookie| cookie.is_fresh(now)).map(|cookie| cookie.tag);
+        let cookie = self.paths[&path].cookie.filter(|cookie| cookie.is_fresh(now)).map(|cookie| cookie.tag);
         if let Ok((initiator, noise)) = begun {
             let (datagram, mac1) = initiation(index, &noise, &self.theirs, cookie.as_ref());
             self.out.push_back((path, datagram));
-            self.attempt = Some(Attempt { initiator, index, mac1, marked: cookie.is_some() });
+            self.attempt = Some(Attempt { initiator, path, index, mac1, marked: cookie.is_some() });
         }
-        let delay = RETRY.as_nanos() << self.tries.min(4);
         // Clients that lost their server together do not return together.
         let jitter = u64::from(self.rng.next_u32()) % (RETRY.as_nanos() / 3);
         self.retry = now + Duration::from_nanos(delay.min(MAX_RETRY.as_nanos()) + jitter);
-        self.tries += 1;
     }
 
     fn challenge_due(&mut self, now: Instant) {

@@ -93,17 +93,19 @@ impl KeyFile {
     /// # Errors
     /// No such name is possible.
     pub fn authorization(&self, name: &str) -> Result<Zeroizing<String>, Mistake> {
-        is_name(name).map_err(|what| Mistake { line: 1, what })?;
+        if !is_name(name) {
+            return Err(Mistake { line: 1, what: format!("`{}` is no {NAME}", name.escape_default()) });
+        }
         Ok(Zeroizing::new(format!("{} {} {name}\n", self.key.public(), self.preshared.reveal().as_str())))
     }
 }
 
-fn is_name(name: &str) -> Result<(), String> {
+const NAME: &str = "name: at most 64 letters, digits, `.`, `_` and `-`";
+
+/// A key is no name: its text ends with `=`.
+fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
-        return Err(format!("`{}` is no name: at most 64 letters, digits, `.`, `_` and `-`", name.escape_default()));
-    }
-    Ok(())
+    !name.is_empty() && name.len() <= 64 && name.chars().all(fits)
 }
 
 /// Reads a list of authorised keys: lines of the form `PUBLIC PRESHARED NAME`.
@@ -127,7 +129,10 @@ fn client(line: &str) -> Result<Client, String> {
     let [public, preshared, name] = words[..] else {
         return Err(format!("{} words; `PUBLIC PRESHARED NAME` is wanted", words.len()));
     };
-    is_name(name)?;
+    if !is_name(name) {
+        // The word is not shown: it may be a key in the wrong place.
+        return Err(format!("the third word is no {NAME}"));
+    }
     let public = PublicKey::parse(public).map_err(|error| format!("the public key: {error}"))?;
     let preshared = Secret::parse(preshared).map_err(|error| format!("the pre-shared key: {error}"))?;
     Ok(Client { public, preshared, name: name.into() })
@@ -169,7 +174,7 @@ mod tests {
             (twice.as_str(), "line 2: the key or the name is already that of `a`"),
             ("\nx", "line 2: 1 words; `PUBLIC PRESHARED NAME` is wanted"),
             (cut.as_str(), "line 1: the pre-shared key: a key is 32 bytes"),
-            (&line.replace(" a\n", " a;rm\n"), "line 1: `a;rm` is no name"),
+            (&line.replace(" a\n", " a;rm\n"), "line 1: the third word is no name: at most 64"),
         ] {
             let mistake = authorized(text).unwrap_err().to_string();
             assert!(mistake.starts_with(expected), "{mistake}");
@@ -184,6 +189,29 @@ mod tests {
             let mistake = KeyFile::parse(text).unwrap_err().to_string();
             assert!(mistake.starts_with(expected), "{mistake}");
         }
-        assert!(file(1).authorization("two words").is_err());
+        let mistake = file(1).authorization("two words").unwrap_err().to_string();
+        assert!(mistake.starts_with("line 1: `two words` is no name: at most 64"), "{mistake}");
+    }
+
+    #[test]
+    fn keys_in_the_wrong_place_are_not_shown() {
+        let KeyFile { key, preshared } = file(1);
+        let secrets = [key.secret().reveal(), preshared.reveal()];
+        let public = key.public();
+        let [private, preshared] = secrets.each_ref().map(|secret| secret.as_str());
+        for text in [
+            file(1).text().as_str(),
+            &format!("{public} laptop {preshared}"),
+            &format!("laptop {public} {preshared}"),
+            &format!("{preshared} {public} {private}"),
+            &format!("{public} {preshared} {private} laptop"),
+        ] {
+            let mistake = authorized(text).unwrap_err().to_string();
+            // Neither the whole nor a part: eight characters are 48 bits.
+            for secret in [private, preshared] {
+                let shown = (0..secret.len() - 8).find(|at| mistake.contains(&secret[*at..at + 8]));
+                assert_eq!(shown, None, "{mistake}");
+            }
+        }
     }
 }

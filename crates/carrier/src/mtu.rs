@@ -88,7 +88,8 @@ impl Search {
         while self.next() <= now {
             match &mut self.probe {
                 None if self.raise <= now => {
-                    self.high = self.max;
+                    // It is past: `proceed` must choose a new time, also if too little is in doubt for a probe.
+                    (self.high, self.raise) = (self.max, Instant::MAX);
                     self.proceed(now);
                 }
                 None => self.ask(now, self.usable),
@@ -156,7 +157,47 @@ mod tests {
         assert_eq!(search.usable(), 1_472);
     }
 
+    /// Lets time pass for so long on a path that carries datagrams of at most `mtu`; the number of probes.
+    fn live(search: &mut Search, from: Instant, time: Duration, mtu: usize) -> usize {
+        let (mut now, mut probes) = (from, 0);
+        while now < from + time {
+            while let Some((id, size)) = search.due(now) {
+                probes += 1;
+                if size <= mtu {
+                    search.seen(now, id);
+                }
+            }
+            assert!(search.next() > now, "nothing more is due: {search:?}");
+            now = search.next();
+        }
+        probes
+    }
+
+    /// RFC 8899 §5.2: the raise timer starts again when too little is in doubt for a probe.
+    #[test]
+    fn a_search_that_ends_just_below_the_largest_size_goes_past_the_raise_timer() {
+        for mtu in 1_465..1_472 {
+            let mut search = Search::begin(Instant::ZERO, 1_472);
+            let now = find(&mut search, Instant::ZERO, mtu, || false);
+            let usable = search.usable();
+            assert!((1_458..=mtu).contains(&usable), "{usable}");
+            let probes = live(&mut search, now, RAISE_TIMER * 4, mtu);
+            assert!(search.usable() <= mtu && search.usable() >= usable, "{}", search.usable());
+            // A confirmation each 30 s, and some short searches.
+            assert!((60..=120).contains(&probes), "{probes}");
+        }
+    }
+
     proptest! {
+        /// The same after some raise timers, when the path's size has changed meanwhile.
+        #[test]
+        fn the_size_stays_near_the_largest(first in 1_200usize..1_500, mtu in 1_200usize..1_500, max in 1_200usize..1_473) {
+            let mut search = Search::begin(Instant::ZERO, max);
+            let now = find(&mut search, Instant::ZERO, first, || false);
+            live(&mut search, now, RAISE_TIMER * 3, mtu);
+            prop_assert!(search.usable() <= mtu.min(max) && search.usable() + ENOUGH > mtu.min(max), "{}", search.usable());
+        }
+
         #[test]
         fn the_size_found_is_carried_and_near_the_largest(mtu in 1_200usize..1_500, max in 1_200usize..1_473) {
             let mut search = Search::begin(Instant::ZERO, max);

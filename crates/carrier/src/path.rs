@@ -2,6 +2,7 @@
 
 use crate::MAX_DATAGRAM;
 use crate::format::{Content, OVERHEAD};
+use crate::macs::Cookie;
 use crate::mtu::{BASE, Search};
 use anabranch_units::{Duration, Instant};
 
@@ -27,6 +28,8 @@ pub(crate) struct Path {
     pub heard: Option<Instant>,
     /// From the first answer on.
     pub mtu: Option<Search>,
+    /// The server's, for the address that this path's datagrams come from.
+    pub cookie: Option<Cookie>,
 }
 
 /// A path's state.
@@ -43,7 +46,7 @@ pub struct PathStatus {
 impl Path {
     /// It is challenged at once.
     pub fn begin(now: Instant) -> Self {
-        Self { challenge: None, tries: 0, at: now, rtt: None, heard: None, mtu: None }
+        Self { challenge: None, tries: 0, at: now, rtt: None, heard: None, mtu: None, cookie: None }
     }
 
     /// The session has new keys: the path is challenged at once, which uses them.

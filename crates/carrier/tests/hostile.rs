@@ -3,7 +3,7 @@
 mod common;
 
 use anabranch_carrier::{Arrival, Client, Counters, Limits, PeerId, Server};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 use common::{FAIR, Flying, World, client, client_later, home, random, server};
 use proptest::prelude::*;
 use std::net::SocketAddr;
@@ -150,6 +150,39 @@ fn under_load_nothing_is_computed_without_a_cookie() {
     // The next second is another one.
     let message = first(&mut common::client(7), Instant::from_millis(1_000));
     assert_eq!(replies(&mut server, Instant::from_millis(1_000), home(7, P0), &message)[0].len(), SECOND);
+}
+
+/// A cookie holds for one source address: it is used on the path that got it.
+#[test]
+fn under_load_a_client_with_several_paths_gets_in() {
+    for paths in 1..=3 {
+        let mut world = World::new(&[2], FAIR, 1);
+        world.server = server(&[2], Limits { handshakes: 0, per_address: 2 });
+        world.add(2, paths);
+        // Two round trips of 20 ms: the cookie, and the handshake.
+        world.run(Duration::from_millis(50));
+        assert!(world.clients[&2].is_established(), "{paths} paths");
+        let counters = world.server.counters();
+        assert_eq!((counters.cookies, counters.overloaded), (1, 0), "{paths} paths");
+    }
+}
+
+/// The repeat with a cookie does not keep the handshake on one path.
+#[test]
+fn under_load_each_path_is_tried() {
+    for paths in 2..=3 {
+        let mut world = World::new(&[2], FAIR, 1);
+        world.server = server(&[2], Limits { handshakes: 0, per_address: 0 });
+        world.add(2, paths);
+        world.secs(20);
+        for path in (0..paths).map(PathId) {
+            let tried = world.seen.iter().filter(|(_, flying)| flying.to_server && flying.path == path).count();
+            assert!(tried >= 2, "{paths} paths, {path:?}: {tried}");
+        }
+        let counters = world.server.counters();
+        assert_eq!(counters.cookies, u64::from(paths), "each path gets one");
+        assert!(counters.overloaded >= u64::from(paths), "and uses it");
+    }
 }
 
 #[test]
