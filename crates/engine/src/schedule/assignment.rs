@@ -251,6 +251,7 @@ impl Assignment {
         self.recount(i);
     }
     /// The first range in the path's queue that the peer's window admits, taken out of the queue.
+    #[inline(always)]
     pub fn take_admissible(&mut self, id: PathId) -> Option<Queued> {
         let i = self.index(id)?;
         loop {

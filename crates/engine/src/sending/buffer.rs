@@ -62,6 +62,7 @@ impl SendBuffer {
     }
 
     /// The bytes of `range`, which must be held; without a copy if one piece holds them all.
+    #[inline(always)]
     pub fn slice(&mut self, range: Range) -> Bytes {
         debug_assert!(range.start >= self.start && range.end <= self.end);
         if let Some((at, piece)) = self.pieces.get(self.recent)
