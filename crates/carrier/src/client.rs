@@ -69,7 +69,10 @@ pub struct Client {
 
 impl core::fmt::Debug for Client {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Client").field("addresses", &self.addresses).field("paths", &self.paths).finish_non_exhaustive()
+        f.debug_struct("Client")
+            .field("addresses", &self.addresses)
+            .field("paths", &self.paths.keys())
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The texts of a key file and of a list of authorised keys. Reading the files, and their permissions, is the caller's.
 
 use crate::keys::{PublicKey, Secret, StaticKey};
-use core::fmt::{self, Write as _};
+use core::fmt;
 use zeroize::Zeroizing;
 
 /// A host's key, and the pre-shared key that a server must know too.
@@ -80,12 +80,11 @@ impl KeyFile {
 
     /// The text that [`Self::parse`] reads. The caller keeps it secret.
     pub fn text(&self) -> Zeroizing<String> {
-        let mut text = Zeroizing::new(String::from("# A key of anabranch: nobody but its host may read it.\n"));
-        for (name, secret) in [(Self::PRIVATE, self.key.secret()), (Self::PRESHARED, &self.preshared)] {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{name} = {}", secret.reveal().as_str());
-        }
-        text
+        const HEAD: &str = "# A key of anabranch: nobody but its host may read it.\n";
+        let [private, preshared] = [self.key.secret(), &self.preshared].map(Secret::reveal);
+        let parts = [HEAD, Self::PRIVATE, " = ", &private, "\n", Self::PRESHARED, " = ", &preshared, "\n"];
+        // `concat` allocates once: a text that grows leaves copies behind.
+        Zeroizing::new(parts.concat())
     }
 
     /// The line that admits this key under `name`, for [`authorized`]. It contains the pre-shared key.
@@ -96,7 +95,8 @@ impl KeyFile {
         if !is_name(name) {
             return Err(Mistake { line: 1, what: format!("`{}` is no {NAME}", name.escape_default()) });
         }
-        Ok(Zeroizing::new(format!("{} {} {name}\n", self.key.public(), self.preshared.reveal().as_str())))
+        let (public, preshared) = (self.key.public().to_string(), self.preshared.reveal());
+        Ok(Zeroizing::new([&public, " ", &preshared, " ", name, "\n"].concat()))
     }
 }
 

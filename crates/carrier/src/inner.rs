@@ -22,9 +22,9 @@ impl Addresses {
         Self { network: [a, b] }
     }
 
-    /// The client's address on `path`: 10.A.B.(1 + path).
+    /// The client's address on `path`: 10.A.B.(1 + path). Nobody has that of a path that is not below [`MAX_PATHS`].
     pub fn client(&self, path: PathId) -> Ipv4Addr {
-        Ipv4Addr::new(10, self.network[0], self.network[1], 1 + path.0)
+        Ipv4Addr::new(10, self.network[0], self.network[1], path.0.wrapping_add(1))
     }
 
     /// The path that a client's address of any session belongs to.
@@ -58,6 +58,7 @@ mod tests {
         assert_eq!((paths, Addresses::path(here.server())), ([Some(PathId(0)), Some(PathId(15))], None));
         let [_, a, b, last] = here.client(PathId(15)).octets();
         assert_eq!((here.server().octets(), last), ([10, a, b, 129], 16));
+        assert!((16..=255).all(|path| Addresses::path(here.client(PathId(path))).is_none()));
     }
 
     #[test]

@@ -6,11 +6,11 @@ use anabranch_carrier::files::KeyFile;
 use anabranch_carrier::{Addresses, Client, ClientSettings, Counters, PathStatus, PublicKey};
 use anabranch_units::{Instant, PathId};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-#[derive(Debug)]
 struct Path {
     socket: Socket,
     outbox: Outbox,
@@ -23,7 +23,6 @@ impl Path {
 }
 
 /// A client's carrier with its sockets. Engine `()` is the only one.
-#[derive(Debug)]
 pub struct ClientLink {
     carrier: Client,
     server: SocketAddr,
@@ -34,12 +33,26 @@ pub struct ClientLink {
     begun: bool,
 }
 
+/// Without the buffers: one has a packet in plain text.
+impl fmt::Debug for ClientLink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { carrier, server, .. } = self;
+        f.debug_struct("ClientLink").field("carrier", carrier).field("server", server).finish_non_exhaustive()
+    }
+}
+
+/// Wall time at [`Instant::ZERO`], in nanoseconds after the beginning of 1970, if it is `wall` at `now`. A clock before 1970 is a clock
+/// that was not set; the server refuses its timestamps once they fall behind.
+fn epoch(now: Instant, wall: SystemTime) -> u128 {
+    let wall = wall.duration_since(UNIX_EPOCH).unwrap_or_default();
+    wall.as_nanos().saturating_sub(now.as_nanos().into())
+}
+
 impl ClientLink {
-    /// A link to the server at `address` with the key `server`, without paths.
-    pub fn new(key: KeyFile, server: PublicKey, address: SocketAddr) -> Self {
+    /// A link to the server at `address` with the key `server`, without paths. `now` is the time of the clock that all calls use.
+    pub fn new(now: Instant, key: KeyFile, server: PublicKey, address: SocketAddr) -> Self {
         let KeyFile { key, preshared } = key;
-        // A clock before 1970 is a clock that was not set; the server refuses its timestamps once they fall behind.
-        let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let epoch = epoch(now, SystemTime::now());
         let carrier = Client::new(ClientSettings { key, preshared, server, epoch }, Box::new(secrets::random()));
         Self {
             carrier,
@@ -147,5 +160,31 @@ impl Link<()> for ClientLink {
 
     fn inputs(&self) -> Vec<BorrowedFd<'_>> {
         self.paths.values().map(|path| path.socket.as_fd()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// A clock that began earlier makes no timestamp of the future, which would block the client's next process.
+    #[test]
+    fn the_epoch_is_wall_time_at_zero() {
+        let wall = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        for secs in [0, 5, 86_400] {
+            let now = Instant::from_millis(1_000 * secs);
+            assert_eq!(epoch(now, wall) + u128::from(now.as_nanos()), 1_800_000_000_000_000_000);
+        }
+        assert_eq!(epoch(Instant::from_millis(1), UNIX_EPOCH), 0);
+    }
+
+    #[test]
+    fn no_debug_text_shows_a_packet() {
+        let server = secrets::new_key().key.public();
+        let mut link = ClientLink::new(Instant::ZERO, secrets::new_key(), server, ([127, 0, 0, 1], 1).into());
+        link.packet = vec![171; 20];
+        let text = format!("{link:?}");
+        assert!(text.contains("127.0.0.1:1") && !text.contains("171"), "{text}");
     }
 }

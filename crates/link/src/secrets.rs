@@ -4,8 +4,10 @@ use crate::LinkError;
 use anabranch_carrier::files::{self, KeyFile};
 use anabranch_carrier::{Secret, StaticKey};
 use getrandom::SysRng;
+use nix::fcntl::OFlag;
 use rand_core::{CryptoRng, UnwrapErr};
-use std::fs::{File, OpenOptions};
+use std::fmt::Display;
+use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -13,8 +15,8 @@ use zeroize::Zeroizing;
 
 /// Permissions of a file with secrets: its owner reads and writes it.
 const MODE: u32 = 0o600;
-/// A list of authorised keys has some thousand lines at most.
-const MAX_LEN: u64 = 1 << 20;
+/// Bytes of a list of authorised keys: some thousand lines.
+const MAX_LEN: usize = 1 << 20;
 
 /// The system's random numbers.
 ///
@@ -59,27 +61,37 @@ pub fn read_authorized(file: &Path) -> Result<Vec<files::Client>, LinkError> {
     files::authorized(&text).map_err(|mistake| malformed(file, &mistake))
 }
 
-fn malformed(file: &Path, mistake: &files::Mistake) -> LinkError {
+fn malformed(file: &Path, mistake: &dyn Display) -> LinkError {
     LinkError::Malformed { what: format!("{}: {mistake}", file.display()) }
 }
 
-/// The permissions are those of the file that was opened, whatever the name means later.
+/// Kind and permissions are those of the file that was opened, whatever the name means later.
 fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
     let failed = || LinkError::system(format!("reading {}", file.display()));
-    let source = File::open(file).map_err(failed())?;
-    let mode = source.metadata().map_err(failed())?.mode() & 0o7777;
+    // A pipe without a writer must not keep us waiting.
+    let opened = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(file);
+    let source = opened.map_err(failed())?;
+    let metadata = source.metadata().map_err(failed())?;
+    if !metadata.is_file() {
+        return Err(malformed(file, &"no regular file"));
+    }
+    let mode = metadata.mode() & 0o7777;
     if mode & !MODE != 0 {
         return Err(LinkError::Exposed { file: file.display().to_string(), mode });
     }
-    let mut text = Zeroizing::new(String::new());
-    source.take(MAX_LEN).read_to_string(&mut text).map_err(failed())?;
+    // It never grows: growing would leave copies behind that nobody overwrites.
+    let mut text = Zeroizing::new(String::with_capacity(MAX_LEN + 1));
+    source.take(MAX_LEN as u64 + 1).read_to_string(&mut text).map_err(failed())?;
+    if text.len() > MAX_LEN {
+        return Err(malformed(file, &format_args!("longer than {MAX_LEN} bytes")));
+    }
     Ok(text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs::{Permissions, set_permissions, write};
+    use std::fs::{File, Permissions, set_permissions, write};
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -106,6 +118,36 @@ mod tests {
         for mode in [0o600, 0o400] {
             set_permissions(&file, Permissions::from_mode(mode)).unwrap();
             assert_eq!(read_authorized(&file).unwrap()[0].name, "laptop");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_too_long_is_refused_and_not_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("authorized");
+        let line = new_key().authorization("laptop").unwrap();
+        for (len, fits) in [(MAX_LEN, true), (MAX_LEN + 1, false), (2 * MAX_LEN, false)] {
+            let comment = "#".repeat(len - line.len());
+            write(&file, [line.as_str(), &comment].concat()).unwrap();
+            set_permissions(&file, Permissions::from_mode(MODE)).unwrap();
+            let text = read(&file);
+            assert_eq!(text.is_ok(), fits, "{len}");
+            match text {
+                Ok(text) => assert_eq!((text.len(), text.capacity()), (len, MAX_LEN + 1), "it has not grown"),
+                Err(error) => assert!(error.to_string().ends_with("authorized: longer than 1048576 bytes"), "{error}"),
+            }
+        }
+    }
+
+    /// Without a writer a pipe would keep its reader waiting.
+    #[test]
+    fn a_pipe_and_a_folder_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::from_bits_truncate(MODE)).unwrap();
+        for path in [pipe.as_path(), folder.path()] {
+            let said = read_key(path).unwrap_err().to_string();
+            assert!(said.ends_with(": no regular file"), "{said}");
         }
     }
 

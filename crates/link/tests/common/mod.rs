@@ -133,7 +133,7 @@ pub struct Receiver {
 impl Receiver {
     pub fn new(key: KeyFile, server: anabranch_carrier::PublicKey, address: SocketAddr, interfaces: &[&str]) -> Self {
         let clock = Clock::start();
-        let mut link = ClientLink::new(key, server, address);
+        let mut link = ClientLink::new(clock.now(), key, server, address);
         for (n, interface) in interfaces.iter().enumerate() {
             link.add_path(clock.now(), PathId(n as u8), interface).unwrap();
         }
