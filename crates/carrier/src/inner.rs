@@ -22,7 +22,7 @@ impl Addresses {
         Self { network: [a, b] }
     }
 
-    /// The client's address on `path`: 10.A.B.(1 + path). Nobody has that of a path that is not below [`MAX_PATHS`].
+    /// The client's address on `path`: 10.A.B.(1 + path). No host has that of a path that is not below [`MAX_PATHS`].
     pub fn client(&self, path: PathId) -> Ipv4Addr {
         Ipv4Addr::new(10, self.network[0], self.network[1], path.0.wrapping_add(1))
     }

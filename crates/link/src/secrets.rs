@@ -79,7 +79,7 @@ fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
     if mode & !MODE != 0 {
         return Err(LinkError::Exposed { file: file.display().to_string(), mode });
     }
-    // It never grows: growing would leave copies behind that nobody overwrites.
+    // It never grows: growing would leave copies behind that are not overwritten.
     let mut text = Zeroizing::new(String::with_capacity(MAX_LEN + 1));
     source.take(MAX_LEN as u64 + 1).read_to_string(&mut text).map_err(failed())?;
     if text.len() > MAX_LEN {
