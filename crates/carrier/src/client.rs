@@ -2,7 +2,7 @@
 
 use crate::format::{Content, Initiation, Message, Response, initiation};
 use crate::inner::is_between;
-use crate::keypair::{Keypair, Keys, Opened, Unopened};
+use crate::keypair::{Keypair, Keys, Opened};
 use crate::macs::{Cookie, Door, Tag};
 use crate::noise::{Initiator, Payload, SESSION, Work};
 use crate::path::{Path, PathStatus, probe};
@@ -251,12 +251,8 @@ impl Client {
         };
         match keys.open(nonce, sealed, plain) {
             Ok(Opened { path, .. }) => self.on_content(now, path, plain),
-            Err(Unopened::Forged) => {
-                self.counters.forged += 1;
-                None
-            }
-            Err(Unopened::Replayed) => {
-                self.counters.replayed += 1;
+            Err(why) => {
+                self.counters.unopened(why);
                 None
             }
         }

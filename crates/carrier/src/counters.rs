@@ -1,5 +1,7 @@
 //! Counts of all that came and was refused.
 
+use crate::keypair::Unopened;
+
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Counts since the beginning.
@@ -56,4 +58,14 @@ counters! {
     held_back,
     /// Packets not sent, because their path does not carry datagrams of that size.
     too_large,
+}
+
+impl Counters {
+    /// Counts a datagram that was not opened.
+    pub(crate) fn unopened(&mut self, why: Unopened) {
+        match why {
+            Unopened::Forged => self.forged += 1,
+            Unopened::Replayed => self.replayed += 1,
+        }
+    }
 }

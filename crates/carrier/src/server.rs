@@ -2,7 +2,7 @@
 
 use crate::files;
 use crate::format::{Initiation, Message, cookie_reply, response};
-use crate::keypair::{Keypair, Slot, Unopened};
+use crate::keypair::{Keypair, Opened, Slot};
 use crate::load::{Limits, Load};
 use crate::macs::{COOKIE_NONCE, Door, Jar};
 use crate::noise::{Responder, Work};
@@ -265,7 +265,7 @@ impl Server {
         nonce: u64,
         sealed: &[u8],
         plain: &mut Vec<u8>,
-    ) -> Option<(PeerId, Slot, crate::keypair::Opened)> {
+    ) -> Option<(PeerId, Slot, Opened)> {
         let id = self.by_index.get(&receiver).copied();
         let found = id.and_then(|id| Some((id, self.peers[id.0].keys.find(receiver)?)));
         let Some((id, (slot, keys))) = found.filter(|(_, (_, keys))| !keys.is_over(now)) else {
@@ -274,11 +274,8 @@ impl Server {
         };
         match keys.open(nonce, sealed, plain) {
             Ok(opened) => Some((id, slot, opened)),
-            Err(unopened) => {
-                match unopened {
-                    Unopened::Forged => self.counters.forged += 1,
-                    Unopened::Replayed => self.counters.replayed += 1,
-                }
+            Err(why) => {
+                self.counters.unopened(why);
                 None
             }
         }
@@ -290,7 +287,7 @@ impl Server {
         now: Instant,
         from: SocketAddr,
         len: usize,
-        (id, slot, opened): (PeerId, Slot, crate::keypair::Opened),
+        (id, slot, opened): (PeerId, Slot, Opened),
         plain: &[u8],
     ) -> Option<Arrival> {
         let peer = &mut self.peers[id.0];

@@ -7,6 +7,24 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
+/// Every command.
+const COMMANDS: [&str; 14] = [
+    "demo",
+    "run",
+    "shell",
+    "key",
+    "check",
+    "list",
+    "explain",
+    "model",
+    "parity",
+    "reproduce",
+    "compare",
+    "merge",
+    "report",
+    "completions",
+];
+
 #[test]
 fn without_arguments_there_is_a_tour_with_three_commands() {
     let tour = output(&[]);
@@ -17,20 +35,7 @@ fn without_arguments_there_is_a_tour_with_three_commands() {
 #[test]
 fn every_command_has_help_with_an_example() {
     let help = output(&["--help"]);
-    for command in [
-        "demo",
-        "run",
-        "shell",
-        "key",
-        "check",
-        "list",
-        "explain",
-        "model",
-        "parity",
-        "reproduce",
-        "report",
-        "completions",
-    ] {
+    for command in COMMANDS {
         assert!(help.contains(command), "{command}");
         let help = output(&[command, "--help"]);
         assert!(help.contains("Example") && help.contains(&format!("  anabranch {command}")), "{help}");
@@ -47,22 +52,7 @@ fn help_in(columns: &str, command: &str) -> String {
 
 #[test]
 fn help_is_wrapped_once_and_examples_not_at_all() {
-    let commands = [
-        "demo",
-        "run",
-        "shell",
-        "check",
-        "list",
-        "explain",
-        "model",
-        "parity",
-        "reproduce",
-        "report",
-        "compare",
-        "merge",
-        "key",
-    ];
-    for command in commands {
+    for command in COMMANDS.iter().filter(|command| **command != "completions") {
         let (narrow, wide) = (help_in("80", command), help_in("100", command));
         for line in wide.lines().filter(|line| line.starts_with("  anabranch") || line.starts_with("  ANABRANCH")) {
             assert!(narrow.lines().any(|other| other == line), "{command}: {line}");

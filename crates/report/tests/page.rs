@@ -13,31 +13,30 @@ mod over_time;
 #[path = "common/sample.rs"]
 mod sample;
 
-use anabranch_report::html;
+use anabranch_report::{Report, html};
 use browser::Browser;
 use sample::HOSTILE;
 use std::fs;
-use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// After the next picture.
 const PAINTED: &str = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))";
 
-/// The sample's page in a folder of its own.
-fn written() -> (TempDir, PathBuf) {
+/// The page of `report`, in a folder of its own, in a browser.
+fn page_of(report: &Report) -> Option<(TempDir, Browser)> {
+    let mut browser = Browser::start()?;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("report.html");
-    fs::write(&file, html(&sample::report())).unwrap();
-    (folder, file)
-}
-
-fn opened() -> Option<(TempDir, Browser)> {
-    let mut browser = Browser::start()?;
-    let (folder, file) = written();
+    fs::write(&file, html(report)).unwrap();
     browser.prefer("light");
     browser.screen(1200, 900, false);
     browser.open(&file);
     Some((folder, browser))
+}
+
+/// The sample's page.
+fn opened() -> Option<(TempDir, Browser)> {
+    page_of(&sample::report())
 }
 
 #[test]

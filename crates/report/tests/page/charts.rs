@@ -1,26 +1,19 @@
 //! Charts of values that are missing, negative or not finite.
 
-use super::PAINTED;
 use super::browser::Browser;
+use super::{PAINTED, page_of};
 use anabranch_report::chart::*;
-use anabranch_report::{Figure, Report, Section, html};
+use anabranch_report::{Figure, Report, Section};
 use anabranch_trace::{Fate, SendKind, Timeline, TimelinePacket};
-use std::fs;
 use tempfile::TempDir;
 
 /// A page with one figure.
 fn shown(chart: Chart) -> Option<(TempDir, Browser)> {
-    let mut browser = Browser::start()?;
     let figure = Figure { title: "A chart".into(), caption: String::new(), group: String::new(), folded: false, chart };
     let section = Section { id: "a".into(), figures: vec![figure], ..Section::default() };
     let schedulers = (0..30).map(|i| format!("scheduler{i}")).collect();
     let report = Report { sections: vec![section], schedulers, ..Report::default() };
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("report.html");
-    fs::write(&file, html(&report)).unwrap();
-    browser.prefer("light");
-    browser.screen(1200, 900, false);
-    browser.open(&file);
+    let (folder, browser) = page_of(&report)?;
     assert_eq!(browser.complaints, Vec::<String>::new());
     Some((folder, browser))
 }

@@ -1,10 +1,10 @@
 //! Charts over time: one window and one choice of names for all.
 
 use super::browser::Browser;
+use super::page_of;
 use anabranch_report::chart::*;
-use anabranch_report::{Figure, Report, Section, html};
+use anabranch_report::{Figure, Report, Section};
 use serde_json::json;
-use std::fs;
 use tempfile::TempDir;
 
 fn curve(name: &str, value: impl Fn(usize) -> f64) -> Curve {
@@ -20,20 +20,13 @@ fn figure(label: &str, curves: Vec<Curve>) -> Figure {
 
 /// Two charts of two schedulers over 40 s, in the first a burst.
 fn shown() -> Option<(TempDir, Browser)> {
-    let mut browser = Browser::start()?;
     let burst = |i: usize| if i == 200 { 430.0 } else { 5.0 };
     let goodput = figure("goodput, Mbit/s", vec![curve("minrtt", burst), curve("blest", |_| 6.0)]);
     let window = figure("cwnd, packets", vec![curve("minrtt", |i| i as f64), curve("blest", |i| 2.0 * i as f64)]);
     let section = Section { id: "t".into(), figures: vec![goodput, window], ..Section::default() };
     let report =
         Report { sections: vec![section], schedulers: vec!["minrtt".into(), "blest".into()], ..Report::default() };
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("report.html");
-    fs::write(&file, html(&report)).unwrap();
-    browser.prefer("light");
-    browser.screen(1200, 900, false);
-    browser.open(&file);
-    Some((folder, browser))
+    page_of(&report)
 }
 
 /// The numbers at an axis of a figure.
