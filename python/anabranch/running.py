@@ -23,7 +23,7 @@ from .work import Work
 
 Given = Scenario | str | PathLike[str] | Mapping[str, Any]
 Schedulers = str | Scheduler | Sequence[str | Scheduler] | None
-#: Runs that a caller may hold in memory; a dataset of 100,000 takes 0.7 GB.
+#: Runs that a caller may hold in memory.
 _IN_MEMORY = 1_000_000
 Congestions = str | CongestionControl | Sequence[str | CongestionControl] | None
 
@@ -305,7 +305,7 @@ def _dataset(checked: Scenario, lists: Mapping[str, list[object]], results: Resu
             numbers = [swept[key]["values"].get(value, numpy.nan) for value in place]
             coordinates[f"{key}.value"] = (key, numbers, {"units": swept[key]["unit"]})
     for name in runs.column_names:
-        if _is_value(runs, name) and name not in axes:
+        if name not in table and name not in axes:
             array = numpy.full(shape, numpy.nan)
             array[index] = numpy.array(runs[name], float)  # None is no number
             variables[name] = (dimensions, array)

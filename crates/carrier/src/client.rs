@@ -152,7 +152,7 @@ impl Client {
             self.counters.too_large += 1;
             return Err(Unsent::TooLarge);
         }
-        let keys = self.keys.current.as_mut().filter(|keys| !keys.is_over(now)).ok_or(Unsent::NoSession)?;
+        let keys = self.keys.in_use(now).ok_or(Unsent::NoSession)?;
         if !keys.seal(id, packet, datagram) {
             return Err(Unsent::NoSession);
         }
@@ -168,7 +168,7 @@ impl Client {
 
     pub(crate) fn push(&mut self, now: Instant, path: PathId, plain: &[u8]) {
         let mut datagram = Vec::new();
-        let keys = self.keys.current.as_mut().filter(|keys| !keys.is_over(now));
+        let keys = self.keys.in_use(now);
         if keys.is_some_and(|keys| keys.seal(path, plain, &mut datagram)) {
             self.out.push_back((path, datagram));
         }

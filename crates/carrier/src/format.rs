@@ -49,7 +49,7 @@ pub(crate) struct Tags<'a> {
     pub mac2: &'a Tag,
 }
 
-/// The next `N` bytes; the caller has checked that they are there.
+/// The next `N` bytes; `None` if there are fewer.
 fn take<'a, const N: usize>(rest: &mut &'a [u8]) -> Option<&'a [u8; N]> {
     let (taken, left) = rest.split_first_chunk::<N>()?;
     *rest = left;

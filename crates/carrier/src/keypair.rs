@@ -125,6 +125,11 @@ impl Keys {
         self.slot(slot).as_mut().map(|keys| (slot, keys))
     }
 
+    /// The keys in use, unless they are over.
+    pub fn in_use(&mut self, now: Instant) -> Option<&mut Keypair> {
+        self.current.as_mut().filter(|keys| !keys.is_over(now))
+    }
+
     /// Keys that wait to be confirmed. Returns the index of those that waited before.
     pub fn propose(&mut self, keys: Keypair) -> Option<u32> {
         self.next.replace(keys).map(|keys| keys.local)

@@ -131,14 +131,14 @@ impl Peer {
     /// The path's address, as an authenticated datagram shows it.
     fn follow(&mut self, desk: &mut Desk<'_>, Authentic { from, len, opened, is_current }: Authentic) {
         let path = &mut self.paths[opened.path.index()];
-        let token = desk.rng.next_u64().to_le_bytes();
+        let mut token = || desk.rng.next_u64().to_le_bytes();
         match path {
             Some(path) => {
                 let moves = path.route.heard(desk.now, from, len, opened.is_highest && is_current, token);
                 desk.counters.moved += u64::from(moves);
             }
             None if is_current => {
-                *path = Some(PeerPath { route: Route::begin(desk.now, from, len, token), mtu: None });
+                *path = Some(PeerPath { route: Route::begin(desk.now, from, len, token()), mtu: None });
             }
             None => {}
         }
@@ -164,7 +164,7 @@ impl Peer {
     /// Seals `plain` for the address of a path.
     fn seal(&mut self, now: Instant, id: PathId, plain: &[u8], datagram: &mut Vec<u8>) -> Result<SocketAddr, Unsent> {
         let path = self.paths.get_mut(id.index()).and_then(Option::as_mut).ok_or(Unsent::NoPath)?;
-        let keys = self.keys.current.as_mut().filter(|keys| !keys.is_over(now)).ok_or(Unsent::NoSession)?;
+        let keys = self.keys.in_use(now).ok_or(Unsent::NoSession)?;
         if !path.route.spend(plain.len() + OVERHEAD) {
             return Err(Unsent::HeldBack);
         }

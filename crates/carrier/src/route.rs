@@ -65,7 +65,14 @@ impl Route {
     }
 
     /// An authenticated datagram came; `is_highest`: none with a higher nonce did. True if the address is another one now.
-    pub fn heard(&mut self, now: Instant, from: SocketAddr, len: usize, is_highest: bool, token: Token) -> bool {
+    pub fn heard(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        len: usize,
+        is_highest: bool,
+        token: impl FnOnce() -> Token,
+    ) -> bool {
         if from == self.address {
             self.trial.iter_mut().for_each(|trial| trial.received += len as u64);
             return false;
@@ -73,7 +80,7 @@ impl Route {
         if is_highest && self.proven == Some(from) {
             (self.address, self.trial) = (from, None);
         } else if is_highest {
-            self.try_address(now, from, len, token);
+            self.try_address(now, from, len, token());
         }
         is_highest
     }
@@ -139,7 +146,7 @@ mod tests {
     fn an_address_that_has_not_answered_gets_three_times_its_bytes() {
         let mut route = Route::begin(Instant::ZERO, at(1), 100, [1; 8]);
         assert!(route.spend(200) && route.spend(100) && !route.spend(1));
-        route.heard(Instant::ZERO, at(1), 50, true, [2; 8]);
+        route.heard(Instant::ZERO, at(1), 50, true, || [2; 8]);
         assert!(!route.spend(151) && route.spend(150) && !route.spend(1));
         assert!((0..100).all(|_| proven().spend(1_500)));
     }
@@ -147,16 +154,16 @@ mod tests {
     #[test]
     fn only_the_highest_nonce_moves_the_address() {
         let mut route = proven();
-        assert!(!route.heard(Instant::ZERO, at(2), 100, false, [2; 8]));
+        assert!(!route.heard(Instant::ZERO, at(2), 100, false, || [2; 8]));
         assert!(route.address() == at(1) && route.is_proven());
-        assert!(route.heard(Instant::ZERO, at(2), 100, true, [2; 8]));
+        assert!(route.heard(Instant::ZERO, at(2), 100, true, || [2; 8]));
         assert!(route.address() == at(2) && !route.is_proven());
     }
 
     #[test]
     fn an_answer_counts_from_the_address_with_its_token_and_after_its_challenge() {
         let mut route = proven();
-        route.heard(Instant::ZERO, at(2), 100, true, [2; 8]);
+        route.heard(Instant::ZERO, at(2), 100, true, || [2; 8]);
         route.answered(at(2), [2; 8]);
         assert!(!route.is_proven(), "it was not challenged yet");
         route.due(Instant::ZERO);
@@ -170,7 +177,7 @@ mod tests {
     #[test]
     fn without_an_answer_the_proven_address_returns() {
         let mut route = proven();
-        route.heard(Instant::ZERO, at(2), 100, true, [2; 8]);
+        route.heard(Instant::ZERO, at(2), 100, true, || [2; 8]);
         for n in 0..3 {
             assert_eq!(route.due(Instant::from_millis(n * 1_000)), Due::Challenge([2; 8]));
             assert_eq!(route.due(Instant::from_millis(n * 1_000 + 999)), Due::Nothing);
@@ -185,8 +192,8 @@ mod tests {
     #[test]
     fn a_client_that_returns_to_its_proven_address_is_not_challenged() {
         let mut route = proven();
-        route.heard(Instant::ZERO, at(2), 100, true, [2; 8]);
-        assert!(route.heard(Instant::ZERO, at(1), 100, true, [3; 8]));
+        route.heard(Instant::ZERO, at(2), 100, true, || [2; 8]);
+        assert!(route.heard(Instant::ZERO, at(1), 100, true, || [3; 8]));
         assert!(route.is_proven());
     }
 }

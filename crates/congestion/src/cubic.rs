@@ -26,8 +26,8 @@ const FAST_CONVERGENCE: Handle<bool> =
     flag("fast_convergence", true).about("aim lower if the window had not regained its last maximum (RFC 9438 §4.7)");
 const HYSTART: Handle<bool> =
     flag("hystart", true).about("leave slow start when acknowledgment trains or delays say that the path is full");
-const LINUX: Handle<bool> =
-    flag("linux", false).about("count W_est as Linux does: in whole packets, and never faster than alpha");
+const LINUX: Handle<bool> = flag("linux", false)
+    .about("as Linux: W_est in whole packets and never faster than alpha; t passes while the window is not the limit");
 
 const PAGE: &str = "\
 ## Idea
@@ -40,8 +40,9 @@ Per acknowledged packet: w += (target - w) / w, target = W(t + RTT) held within 
 Reno-friendly region: where W(t) < W_est, w = W_est, with W_est += alpha / w per acknowledged packet,
 alpha = 3 (1 - beta) / (1 + beta), and 1 once W_est has regained the window before the last reduction.
 linux = true counts W_est as Linux does: one packet per floor(floor(8/alpha) w / 8) acknowledged ones, which is floor(15
-w / 8), and no faster once the window is regained. At 1 % loss and 50 ms the throughput is a tenth lower. Its t passes
-while the window is not the limit, but not between the last packet and one that is sent after nothing was in flight.
+w / 8), and no faster once the window is regained. At 1 % loss and 50 ms the throughput is a tenth lower. Its target is
+W(t + least RTT). Its t passes while the window is not the limit, but not between the last packet and one that is sent
+after nothing was in flight.
 Loss or ECN mark, once per episode: W_max = w, or w (1 + beta) / 2 under fast convergence if w had not regained W_max;
 ssthresh = max(beta w, 2), w = ssthresh.
 Retransmission timeout: the same ssthresh, w = 1, and the next curve starts at its initial window with K = 0.

@@ -41,15 +41,6 @@ pub trait Link<E> {
     fn inputs(&self) -> Vec<BorrowedFd<'_>>;
 }
 
-/// The outcome of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// Packets came, or something was due.
-    Busy,
-    /// Nothing happened until the deadline.
-    Idle,
-}
-
 /// An engine with its random numbers.
 struct Hosted<E> {
     id: E,
@@ -115,7 +106,7 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
     ///
     /// # Errors
     /// A socket fails.
-    pub fn turn(&mut self, deadline: Instant, recorder: &mut dyn Recorder) -> Result<Turn, LinkError> {
+    pub fn turn(&mut self, deadline: Instant, recorder: &mut dyn Recorder) -> Result<(), LinkError> {
         let more = self.transmit(recorder);
         let now = self.clock.now();
         self.link.flush(now);
@@ -132,7 +123,7 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
                 endpoint.handle_timeout(&mut Cx { now, recorder: &mut *recorder, rng });
             }
         }
-        Ok(if busy { Turn::Busy } else { Turn::Idle })
+        Ok(())
     }
 
     /// When something is due next.

@@ -12,7 +12,7 @@ mod server;
 mod socket;
 
 pub use client::ClientLink;
-pub use driver::{Driver, Incoming, Link, Make, Turn};
+pub use driver::{Driver, Incoming, Link, Make};
 pub use error::LinkError;
 pub use server::ServerLink;
 pub use socket::Socket;

@@ -25,7 +25,7 @@ fn a_download_over_two_paths_has_every_byte() {
     let mut receiver = Receiver::new(client, server.key.public(), address, &["lo", "lo"]);
     assert!(receiver.join());
     settle(&mut receiver.driver, Duration::from_millis(100));
-    let got = receiver.download(2, LIMIT, |_, _| {});
+    let got = receiver.download(2, MSS, LIMIT, |_, _| {});
     stopped.store(true, Ordering::Relaxed);
     let sender = serving.join().unwrap();
     assert!(got.finished && got.bytes == SIZE, "{got:?}");
@@ -53,7 +53,7 @@ fn two_clients_have_engines_of_their_own() {
             let mut receiver = Receiver::new(key, public, address, &["lo"]);
             assert!(receiver.join());
             let addresses = receiver.driver.link.addresses();
-            (receiver.download(1, LIMIT, |_, _| {}), addresses)
+            (receiver.download(1, MSS, LIMIT, |_, _| {}), addresses)
         })
     });
     let [(a, at_a), (b, at_b)] = downloads.map(|download| download.join().unwrap());

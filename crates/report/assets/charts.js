@@ -171,7 +171,7 @@ const charts = {
     });
   },
 
-  time_series: (chart, width, place) => timeSeries(chart, width, place),
+  time_series: timeSeries,
 
   scatter(chart, width, place) {
     legend(place.legend, [

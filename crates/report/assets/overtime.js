@@ -99,7 +99,8 @@ function dragTime(svg) {
   d3.select(svg).append("g").attr("class", "brush").call(brush);
 }
 
-// The end of an axis that a few far values do not flatten: twice what 98 of 100 stay below, unless all stay below that.
+// The end of an axis that a few far values do not flatten: the greatest value, or 1.25 times the 98 % quantile where that value
+// is above twice the quantile.
 function robustEnd(values) {
   const known = values.filter((value) => value != null).sort((a, b) => a - b);
   const most = known.at(-1) ?? 0, usual = d3.quantileSorted(known, 0.98) ?? 0;

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// Packets in one page: what is sooner than a browser can draw fluently, and keeps the page of the demo below 2 MB.
+/// Packets in one page: fewer than a browser can draw fluently. `tests/text.rs` holds the page of its sample below 2 MB.
 pub const PACKETS: usize = 30_000;
 
 /// Most packets of one timeline.
@@ -37,8 +37,8 @@ pub fn script_hash(text: &str) -> String {
     format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)))
 }
 
-/// A timeline in a twentieth of the space: one array a field, each value against one that it is near: data against the end of the
-/// packet before; in microseconds, sendings against the one before, binding and arrival against the sending, the others
+/// A timeline in little space: one array per field, and each value against a near one. Data count against the end of the packet
+/// before; in microseconds, sendings against the one before, binding and arrival against the sending, the others
 /// against the arrival.
 #[derive(Serialize)]
 struct Columns<'a> {

@@ -1,7 +1,7 @@
 //! The connection-level retransmission timer of a Linux kernel, which retransmits data that a slow subflow has not
 //! delivered yet.
 
-use crate::send_memory::PIECE;
+use crate::send_memory::piece_end;
 use anabranch_engine::schedule::{PathView, Repeat, Round, View};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
@@ -67,9 +67,8 @@ impl DataTimer {
     }
 
     fn start(&mut self, view: &View) {
-        let done = view.data_acked() >= view.written();
-        let acked = core::mem::take(&mut self.acked);
-        if acked {
+        if core::mem::take(&mut self.acked) {
+            let done = view.data_acked() >= view.written();
             self.at = if done { Instant::MAX } else { view.now() + self.interval };
         }
     }
@@ -83,7 +82,7 @@ impl DataTimer {
             return;
         }
         if self.at <= round.now() {
-            let end = ((first / PIECE + 1) * PIECE).min(bound);
+            let end = piece_end(first).min(bound);
             let piece = Range::new(first, end);
             self.again = idle(round).map(|on| (on, piece)).or(self.again);
             if let Some((on, _)) = self.again {

@@ -3,7 +3,7 @@
 use crate::data_timer::{DataTimer, INTERVAL};
 use crate::pick::Ahead;
 pub use crate::send_memory::subflow_memory;
-use crate::send_memory::{PIECE, SendMemory, Writer, held, pace};
+use crate::send_memory::{PIECE, SendMemory, Writer, held, pace, piece_end};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
 use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId, Range};
@@ -207,7 +207,7 @@ impl LinuxDefault {
     fn piece(&mut self, round: &mut Round<'_>, on: PathId) -> Option<u64> {
         let start = self.next(round)?;
         // The kernel's page fragments follow each other from the beginning of the stream, and what is left of one may be less.
-        let (end, most) = if round.as_linux() { ((start / PIECE + 1) * PIECE, u64::MAX) } else { (u64::MAX, PIECE) };
+        let (end, most) = if round.as_linux() { (piece_end(start), u64::MAX) } else { (u64::MAX, PIECE) };
         let mut bound = 0;
         while bound < most && self.next(round).is_some_and(|next| next < end) {
             let segment = match round.as_linux() {

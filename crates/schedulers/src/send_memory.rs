@@ -4,6 +4,11 @@ use anabranch_engine::schedule::{PathView, View};
 
 /// The data that the kernel binds at once: a page fragment of 32 KiB less its header.
 pub const PIECE: u64 = 32_768 - 40;
+
+/// The end of the piece that holds `offset`, where pieces follow each other from the beginning of the stream.
+pub const fn piece_end(offset: u64) -> u64 {
+    (offset / PIECE + 1) * PIECE
+}
 /// Least number of packets for which send memory suffices (TCP_INIT_CWND).
 const INITIAL_WINDOW: u32 = 10;
 /// Memory of an `sk_buff` beside its payload.

@@ -9,17 +9,16 @@ use anabranch_units::Instant;
 impl Sending {
     /// The subflow's own timer was set anew, if the sender acts as a kernel.
     #[inline(always)]
-    pub(super) fn follow_timer(&mut self, settings: &Settings, now: Instant, s: &mut Subflow, occasion: Occasion) {
+    pub(super) fn follow_timer(&mut self, settings: &Settings, now: Instant, s: &Subflow, occasion: Occasion) {
         if settings.sender_model == HostModel::Linux {
             self.set_timer(now, s, occasion);
         }
     }
 
     #[inline(never)]
-    fn set_timer(&mut self, now: Instant, s: &mut Subflow, occasion: Occasion) {
-        s.linux.timer = s.sender.kernel_timer(now, occasion, s.linux.timer);
+    fn set_timer(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
         if let Some(p) = self.assignment.path_mut(s.id) {
-            p.timer = s.linux.timer;
+            p.timer = s.sender.kernel_timer(now, occasion, p.timer);
         }
     }
 

@@ -1,25 +1,15 @@
 //! State that a Linux sender keeps for a subflow beyond the RFCs, for `HostModel::Linux` as `sender_model`.
 
 use super::Subflow;
-use crate::deadlines::NEVER;
-use anabranch_units::Instant;
 use anabranch_wire::Segment;
 
 /// State of a subflow as a kernel has it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LinuxSender {
     /// The window that it takes for the peer's (`snd_wnd`), bytes from the first that is not acknowledged.
     pub window: u64,
-    /// When its own timer expires (`icsk_timeout`).
-    pub timer: Instant,
     /// End of the last segment below the MSS that was sent (`snd_sml`).
     runt: u64,
-}
-
-impl Default for LinuxSender {
-    fn default() -> Self {
-        Self { window: 0, timer: NEVER, runt: 0 }
-    }
 }
 
 impl Subflow {

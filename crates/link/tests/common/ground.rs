@@ -99,7 +99,7 @@ impl Ground {
             assert!(receiver.join());
             // Every path has an address and an MTU before the first packet.
             settle(&mut receiver.driver, Duration::from_millis(300));
-            receiver.download(interfaces.len() as u8, LIMIT, |_, bytes| at(bytes))
+            receiver.download(interfaces.len() as u8, mss, LIMIT, |_, bytes| at(bytes))
         });
         stopped.store(true, Ordering::Relaxed);
         (got.unwrap(), serving.join().unwrap().unwrap())

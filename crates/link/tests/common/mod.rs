@@ -156,9 +156,9 @@ impl Receiver {
         (0..count).map(PathId).map(|path| PathSetup::new(path, tuple(path))).collect()
     }
 
-    /// Downloads until the end or the deadline, and calls `at` after each turn with the bytes so far.
-    pub fn download(&mut self, paths: u8, limit: Duration, mut at: impl FnMut(&mut Self, u64)) -> Downloaded {
-        let setup = setup("minrtt", MSS, self.paths(paths));
+    /// Downloads in segments of `mss` bytes until the end or the deadline, and calls `at` after each turn with the bytes so far.
+    pub fn download(&mut self, paths: u8, mss: u32, limit: Duration, mut at: impl FnMut(&mut Self, u64)) -> Downloaded {
+        let setup = setup("minrtt", mss, self.paths(paths));
         let begun = self.driver.now();
         let handle = self.driver.with((), &mut (), |endpoint, cx| endpoint.connect(cx, setup)).unwrap();
         let pattern = pattern();

@@ -51,7 +51,7 @@ impl Words {
             let word = if gain.share > 0.0 { self.better } else { self.worse };
             return format!("{} {word} {}{}", gain.percent(), self.label, gain.interval());
         }
-        format!("{}{} {}", self.article(), self.label, self.difference(gain))
+        format!("a {} {}", self.label, self.difference(gain))
     }
 }
 
@@ -110,9 +110,9 @@ fn between(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words)
 
 /// Those that the seeds cannot tell from the best, with it.
 fn leaders(best: &Entrant, same: &[&Gain<'_>], info: &MetricInfo, words: &Words) -> String {
-    let names: Vec<&str> = [best].into_iter().chain(same.iter().map(|gain| gain.other)).map(|one| &*one.name).collect();
-    let values: Vec<String> =
-        [best].into_iter().chain(same.iter().map(|gain| gain.other)).map(|one| value(one, info)).collect();
+    let all: Vec<&Entrant> = [best].into_iter().chain(same.iter().map(|gain| gain.other)).collect();
+    let names: Vec<&str> = all.iter().map(|one| &*one.name).collect();
+    let values: Vec<String> = all.iter().map(|one| value(one, info)).collect();
     let values: Vec<&str> = values.iter().map(String::as_str).collect();
     let verdict = match same.iter().all(|gain| gain.is_equal()) {
         true => "and do the same".to_owned(),
@@ -170,9 +170,14 @@ fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, 
 /// How often each scheduler is better and worse than the first.
 fn of_sweep(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells: usize) -> Vec<String> {
     let Some(reference) = rows.iter().find(|row| !row.kind().is_single()) else { return Vec::new() };
-    let mut found: IndexMap<&str, Vec<&Comparison>> = IndexMap::new();
+    // With several congestion controls, rows are named by both.
+    let label = |c: &Comparison| match reference.name == reference.scheduler {
+        true => c.a.to_string(),
+        false => format!("{}, {}", c.a, c.congestion),
+    };
+    let mut found: IndexMap<String, Vec<&Comparison>> = IndexMap::new();
     let of_metric = results.comparisons.iter().filter(|c| *c.metric == *info.name && *c.b == *reference.scheduler);
-    of_metric.for_each(|comparison| found.entry(&*comparison.a).or_default().push(comparison));
+    of_metric.for_each(|comparison| found.entry(label(comparison)).or_default().push(comparison));
     let words = Words::of(info);
     if found.is_empty() {
         return vec![format!(
@@ -181,7 +186,7 @@ fn of_sweep(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells:
         )];
     }
     let is_better = |c: &Comparison| (c.mean_diff > 0.0) == (info.better != Some(Better::Lower));
-    let sentence = |(name, all): (&&str, &Vec<&Comparison>)| {
+    let sentence = |(name, all): (&String, &Vec<&Comparison>)| {
         let sure = || all.iter().filter(|c| c.p.is_some_and(|p| p < SIGNIFICANT));
         let (better, worse) = (sure().filter(|c| is_better(c)).count(), sure().filter(|c| !is_better(c)).count());
         let Words { label, better: more, worse: less, .. } = &words;

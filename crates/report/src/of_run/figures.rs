@@ -49,7 +49,8 @@ pub fn of_metrics(rows: &[ResultRow<'_>]) -> Placed {
     let mut shown: Vec<&MetricInfo> = shown.filter_map(|name| MetricInfo::of_run(name)).collect();
     let main = main_metric(rows);
     // Stable: each part keeps its order.
-    shown.sort_by_key(|info| (info.name != main.name, group(info.name)));
+    shown
+        .sort_by_key(|info| (info.name != main.name, WHY.iter().position(|name| *name == info.name), group(info.name)));
     let axis = SweptAxis::of(rows);
     let mut placed = Placed { main: Vec::new(), why: Vec::new(), further: Vec::new() };
     for info in shown {
@@ -63,7 +64,6 @@ pub fn of_metrics(rows: &[ResultRow<'_>]) -> Placed {
             placed.further.push(figure);
         }
     }
-    placed.why.sort_by_key(|figure| WHY.iter().position(|name| figure.caption.starts_with(name)));
     placed.why.splice(0..0, shares(rows));
     placed
 }

@@ -18,7 +18,7 @@ use crate::chart::Chart;
 use crate::value::{Figure, MadeBy, Report, Section};
 use anabranch_run::{CellValues, ResultRow, Results};
 use anabranch_trace::Timeline;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 /// Rows whose series are shown; for the others the page refers to `series/`.
 const SERIES: usize = 40;
@@ -215,14 +215,16 @@ fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
 }
 
 fn over_time(all: &[OfRow<Series>], network: &Network) -> Option<Section> {
-    let shown = &all[..all.len().min(SERIES)];
+    let cells: IndexSet<&str> = all.iter().map(|row| row.cell.as_str()).collect();
+    let is_drawn = |row: &&OfRow<Series>| cells.get_index_of(row.cell.as_str()).is_some_and(|n| n < overlay::CELLS);
+    let shown: Vec<OfRow<Series>> = all.iter().filter(is_drawn).take(SERIES).cloned().collect();
     let mut about = vec![
-        "The first repetition of each row, all rows in one chart. Drag over a chart to zoom; all charts over time show the same \
+        "The first repetition of each row; the rows of one cell share a chart. Drag over a chart to zoom; all charts over time show the same \
          times. Press a name to hide or show it. Of several connections one is followed, the first unless --connection \
          named another."
             .to_owned(),
     ];
-    about.extend(left_out(all.len(), SERIES, "series/"));
-    let figures = overlay::figures(shown, network.warmup_s);
+    about.extend(left_out(all.len(), shown.len(), "series/"));
+    let figures = overlay::figures(&shown, network.warmup_s);
     (!figures.is_empty()).then(|| section("over-time", "Over time", about, figures))
 }

@@ -106,11 +106,12 @@ pub fn picture(network: &Network) -> Option<String> {
             text,
             "<rect x=\"{x}\" y=\"2\" width=\"{HOST}\" height=\"{tall}\" rx=\"4\" fill=\"var(--tint)\" stroke=\"var(--soft)\"/>\n\
              <text x=\"{middle}\" y=\"{:.1}\" text-anchor=\"middle\">{name}</text>",
-            (height - LEGEND) / 2.0 + 4.0
+            tall / 2.0 + 4.0
         );
     }
+    let scale = scale(paths);
     for (n, path) in paths.iter().enumerate() {
-        draw(&mut text, path, ROW * n as f64, THICK.0 * path.rate_bps / widest, scale(paths));
+        draw(&mut text, path, ROW * n as f64, THICK.0 * path.rate_bps / widest, scale);
     }
     let legend = [
         "Thickness: rate. Box: the queue, as long as it takes to drain.",

@@ -18,7 +18,7 @@ const WINDOW_S: f64 = 1.0;
 const WINDOW_PART: f64 = 0.05;
 
 /// Cells whose charts are shown.
-const CELLS: usize = 6;
+pub const CELLS: usize = 6;
 
 const DELIVERED: &str = "delivered_bytes";
 const SENT: &str = "sent_bytes";
@@ -48,7 +48,8 @@ pub fn figures(all: &[OfRow<Series>], warmup_s: f64) -> Vec<Figure> {
             folded: folded || n > 0,
             chart: Chart::TimeSeries(TimeSeries { panels, warmup_s }),
         };
-        let connection = "Goodput is a moving mean over a second, or over a twentieth of a shorter run.";
+        let connection =
+            "Goodput is a moving mean over a second; in a run of less than 20 s, over a twentieth of the run.";
         let figures = [
             figure("The connection", connection, false, overlay.connection(&names)),
             figure("Each path: window, RTT, queue", "", false, overlay.panels(&open)),
@@ -58,7 +59,7 @@ pub fn figures(all: &[OfRow<Series>], warmup_s: f64) -> Vec<Figure> {
             .into_iter()
             .filter(|figure| matches!(&figure.chart, Chart::TimeSeries(chart) if !chart.panels.is_empty()))
     };
-    cells.iter().take(CELLS).enumerate().flat_map(of_cell).collect()
+    cells.iter().enumerate().flat_map(of_cell).collect()
 }
 
 /// The rows of one cell.

@@ -16,7 +16,7 @@ pub enum Occasion {
     Acked,
     /// New data was sent.
     Sent,
-    /// An acknowledgment or a timer that left the first packet as it is.
+    /// An acknowledgment that left the first packet as it is.
     Other,
 }
 
