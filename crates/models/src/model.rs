@@ -94,6 +94,16 @@ impl Unit {
 }
 
 impl Parameter {
+    /// Its value; its default if the model does not have it.
+    pub fn of(&self, values: &Values<'_>) -> f64 {
+        values.index(self.name).map_or(self.default, |index| values.values[index])
+    }
+
+    /// Its value as a whole number.
+    pub fn whole(&self, values: &Values<'_>) -> u32 {
+        self.of(values) as u32
+    }
+
     /// True if `value` is allowed. Never for NaN.
     pub fn accepts(&self, value: f64) -> bool {
         match self.range {
@@ -146,16 +156,6 @@ impl<'a> Values<'a> {
         Self { parameters, values: parameters.iter().map(|parameter| parameter.default).collect() }
     }
 
-    /// The value of the parameter `name`; zero for one that the model does not have.
-    pub fn get(&self, name: &str) -> f64 {
-        self.index(name).map_or(0.0, |index| self.values[index])
-    }
-
-    /// The value of `name` as a whole number.
-    pub fn whole(&self, name: &str) -> u32 {
-        self.get(name) as u32
-    }
-
     /// Sets the parameter `name`; false if there is none or it does not accept `value`.
     #[must_use]
     pub fn set(&mut self, name: &str, value: f64) -> bool {
@@ -184,12 +184,12 @@ mod tests {
     #[test]
     fn values_stay_in_range() {
         let mut values = Values::new(LIST);
-        assert_eq!([values.get("rate"), values.get("n"), values.get("none")], [1e7, 2.0, 0.0]);
+        assert_eq!(LIST.iter().map(|p| p.of(&values)).collect::<Vec<_>>(), [1e7, 2.0, 1.0]);
         assert!(values.set("n", 4.0) && values.set("rate", 1e9) && values.set("mode", 0.0));
         for (name, value) in [("n", 2.5), ("n", 5.0), ("rate", f64::NAN), ("mode", 2.0), ("none", 0.0)] {
             assert!(!values.set(name, value), "{name} {value}");
         }
-        assert_eq!([values.get("rate"), values.get("n"), values.get("mode")], [1e9, 4.0, 0.0]);
+        assert_eq!(LIST.iter().map(|p| p.of(&values)).collect::<Vec<_>>(), [1e9, 4.0, 0.0]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ const MODELS: &[Model] = &[
         ],
         evaluate: |values| {
             let storage = storage(values);
-            let model = BufferbloatLoss { storage, delayed_ack: values.get("delayed_ack") };
+            let model = BufferbloatLoss { storage, delayed_ack: DELAYED_ACK.of(values) };
             let mut row = vec![storage.bdp_packets(), storage.packets()];
             for cycle in Cycle::ALL {
                 row.push(storage.cycle_time(model.delayed_ack, cycle));
@@ -71,9 +71,9 @@ const MODELS: &[Model] = &[
             column("rtt_s", Unit::Time, "round-trip time"),
         ],
         evaluate: |values| {
-            let (storage, delayed_ack) = (storage(values), values.get("delayed_ack"));
-            let model = RttCycle { storage, delayed_ack, cycle: Cycle::ALL[values.whole("cycle") as usize] };
-            model.moments(values.whole("steps")).map(|m| vec![m.time, m.window, m.rtt]).collect()
+            let (storage, delayed_ack) = (storage(values), DELAYED_ACK.of(values));
+            let model = RttCycle { storage, delayed_ack, cycle: Cycle::ALL[CYCLE.whole(values) as usize] };
+            model.moments(STEPS.whole(values)).map(|m| vec![m.time, m.window, m.rtt]).collect()
         },
     },
     Model {
@@ -87,7 +87,7 @@ const MODELS: &[Model] = &[
             column("increase_packets", Unit::Packets, "increase of the window per acknowledged packet"),
         ],
         evaluate: |values| {
-            let [beta, gamma, window] = ["beta", "gamma", "window"].map(|name| values.get(name));
+            let [beta, gamma, window] = [BETA, GAMMA, WINDOW].map(|parameter| parameter.of(values));
             let model = IncrementEfficiency { beta, gamma, window };
             vec![vec![model.efficiency(), model.increase()]]
         },
@@ -104,11 +104,11 @@ const MODELS: &[Model] = &[
         ],
         evaluate: |values| {
             let model = IdleRestart {
-                window: values.whole("window"),
-                ssthresh: values.whole("ssthresh"),
-                initial_window: values.whole("initial_window"),
-                rto: Duration::from_secs_f64(values.get("rto")),
-                idle: Duration::from_secs_f64(values.get("idle")),
+                window: IDLE_WINDOW.whole(values),
+                ssthresh: SSTHRESH.whole(values),
+                initial_window: INITIAL_WINDOW_WHOLE.whole(values),
+                rto: Duration::from_secs_f64(RTO.of(values)),
+                idle: Duration::from_secs_f64(IDLE.of(values)),
             };
             let (window, ssthresh) = model.after();
             vec![vec![window.into(), ssthresh.into()]]
@@ -166,22 +166,22 @@ const IDLE: Parameter = real("idle", Unit::Time, 1.0, 0.0, 1e6, "time since the 
 
 fn delayed_start(values: &Values<'_>) -> DelayedStart {
     DelayedStart {
-        gamma: values.get("gamma"),
-        loss: values.get("loss"),
-        initial_window: values.get("initial_window"),
-        delayed_ack: values.get("delayed_ack"),
-        rounds_factor: values.get("rounds_factor"),
-        loss_mode: LossMode::ALL[values.whole("loss_mode") as usize],
+        gamma: GAMMA.of(values),
+        loss: LOSS.of(values),
+        initial_window: INITIAL_WINDOW.of(values),
+        delayed_ack: DELAYED_ACK.of(values),
+        rounds_factor: ROUNDS_FACTOR.of(values),
+        loss_mode: LossMode::ALL[LOSS_MODE.whole(values) as usize],
     }
 }
 
 fn storage(values: &Values<'_>) -> Storage {
     Storage {
-        rate: values.get("rate"),
-        rtt: values.get("rtt"),
-        packet: values.get("packet"),
-        buffer: values.get("buffer"),
-        floor_bdp: values.get("bdp") != 0.0,
+        rate: RATE.of(values),
+        rtt: RTT.of(values),
+        packet: PACKET.of(values),
+        buffer: BUFFER.of(values),
+        floor_bdp: BDP.of(values) != 0.0,
     }
 }
 

@@ -19,7 +19,7 @@ struct Answer {
 pub fn answers(model: &Model, questions: &Questions<'_>, format: Format) -> Result<String, Failure> {
     let mut answers = Vec::new();
     for values in &questions.values {
-        let swept: Vec<f64> = questions.swept.iter().map(|parameter| values.get(parameter.name)).collect();
+        let swept: Vec<f64> = questions.swept.iter().map(|parameter| parameter.of(values)).collect();
         answers.extend((model.evaluate)(values).into_iter().map(|row| Answer { swept: swept.clone(), row }));
         if answers.len() > MOST {
             return Err(too_many());
@@ -38,7 +38,7 @@ fn table(model: &Model, questions: &Questions<'_>, fixed: &[&Parameter], answers
     let values = &questions.values[0];
     let settings: Vec<String> = fixed
         .iter()
-        .map(|parameter| format!("{}={}", parameter.name, parameter.show(values.get(parameter.name))))
+        .map(|parameter| format!("{}={}", parameter.name, parameter.show(parameter.of(values))))
         .collect();
     let mut header: Vec<String> = questions.swept.iter().map(|parameter| parameter.name.to_owned()).collect();
     header.extend(model.columns.iter().map(heading));
@@ -120,7 +120,7 @@ fn document(model: &Model, questions: &Questions<'_>, fixed: &[&Parameter], answ
     };
     let document = Document {
         model: model.name,
-        parameters: fixed.iter().map(|p| (p.name, plain(p, values.get(p.name)))).collect(),
+        parameters: fixed.iter().map(|p| (p.name, plain(p, p.of(values)))).collect(),
         rows: answers.iter().map(row).collect(),
     };
     // Names and finite numbers: this cannot fail.
