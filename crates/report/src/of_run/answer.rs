@@ -1,15 +1,12 @@
 //! The answer of a run in sentences: which scheduler has the best main metric, by how much, and what multipath gives.
 
-use super::contest::{Entrant, Gain, gain, gains};
+use super::contest::{Entrant, Gain, SIGNIFICANT, gain, gains};
 use super::rows::main_metric;
 use crate::describe::figure;
 use crate::quantity::Quantity;
 use anabranch_metrics::{Better, MetricInfo};
 use anabranch_run::{Comparison, ResultRow, Results};
 use indexmap::IndexMap;
-
-/// A difference counts below this p value.
-pub(crate) const SIGNIFICANT: f64 = 0.05;
 
 /// Schedulers of a sweep that get a sentence of their own.
 const COUNTED: usize = 6;

@@ -1,8 +1,10 @@
 //! The rows of one cell against each other in one metric, seed by seed.
 
-use super::answer::SIGNIFICANT;
 use anabranch_metrics::{MetricInfo, Paired, holm};
 use anabranch_run::{ResultRow, Results, RowKind};
+
+/// A difference counts below this p value.
+pub(crate) const SIGNIFICANT: f64 = 0.05;
 
 /// A row with its value per seed.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! Maps of two swept keys: how much more or less a scheduler has than the reference, cell by cell.
 
+use super::contest::SIGNIFICANT;
 use crate::quantity::{key_in_words, positions};
 use crate::svg::{CLOSE, escape, open};
 use anabranch_metrics::{Better, MetricInfo};
@@ -15,8 +16,6 @@ const MARGIN: (usize, usize) = (110, 62);
 const GAP: usize = 28;
 /// Better and worse, as red, green, blue: blue and vermillion of the palette.
 const COLOURS: ([f64; 3], [f64; 3]) = ([0.0, 114.0, 178.0], [213.0, 94.0, 0.0]);
-/// A difference counts below this p value.
-const SIGNIFICANT: f64 = 0.05;
 
 /// A swept key: its values as written, by rising number.
 struct Side {
