@@ -1,7 +1,6 @@
 //! A sender that acts as a Linux kernel, for `HostModel::Linux` as `sender_model`.
 
 use super::Sending;
-use crate::settings::{HostModel, Settings};
 use crate::subflow::Subflow;
 use crate::subflow::sender::Occasion;
 use anabranch_units::Instant;
@@ -9,8 +8,8 @@ use anabranch_units::Instant;
 impl Sending {
     /// The subflow's own timer was set anew, if the sender acts as a kernel.
     #[inline(always)]
-    pub(super) fn follow_timer(&mut self, settings: &Settings, now: Instant, s: &Subflow, occasion: Occasion) {
-        if settings.sender_model == HostModel::Linux {
+    pub(super) fn follow_timer(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
+        if self.assignment.as_linux() {
             self.set_timer(now, s, occasion);
         }
     }
