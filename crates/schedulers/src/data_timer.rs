@@ -52,7 +52,7 @@ fn left(path: &PathView, now: Instant, pushed: bool) -> Option<Duration> {
 
 /// The first path that could retransmit: nothing in flight, nothing to send.
 fn idle(view: &View) -> Option<PathId> {
-    view.candidates().find(|p| p.in_flight_bytes == 0 && p.queued == 0).map(|p| p.id)
+    view.candidates().find(|p| p.held_bytes() == 0 && p.queued == 0).map(|p| p.id)
 }
 
 impl DataTimer {
@@ -206,6 +206,10 @@ mod tests {
         bench.view.path_mut(PathId(1)).unwrap().in_flight_bytes = 1;
         assert_eq!(run(&mut timer, &mut bench, 200), []);
         assert_eq!(timer.at(), Some(Instant::from_millis(400)));
+        // All of it is SACKed or lost, but not acknowledged.
+        let path = bench.view.path_mut(PathId(1)).unwrap();
+        (path.in_flight_bytes, path.uncleared_bytes) = (0, 1);
+        assert_eq!(run(&mut timer, &mut bench, 400), []);
     }
 
     #[test]

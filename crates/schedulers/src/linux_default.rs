@@ -288,7 +288,7 @@ impl LinuxDefault {
 /// The path on which the kernel retransmits data before it declares the original path stale: nothing in flight, nothing
 /// to send.
 fn idle(view: &View) -> Option<PathView> {
-    view.candidates().find(|p| p.in_flight_bytes == 0 && !view.has_admissible(p.id)).copied()
+    view.candidates().find(|p| p.held_bytes() == 0 && !view.has_admissible(p.id)).copied()
 }
 
 /// Retransmits the first stranded piece on `on`. False if nothing could be sent.

@@ -132,7 +132,7 @@ impl Sending {
             rate: outcome.rate,
         };
         let occasion = if outcome.una_advanced { Occasion::Acked } else { Occasion::Other };
-        self.follow_timer(cx.now, s, occasion);
+        self.follow(cx.now, s, occasion);
         self.refresh_measures(s);
         if acked.packets > 0 || acked.rtt.is_some() {
             self.congestion.on_ack(id, &acked, self.assignment.paths());
@@ -241,7 +241,7 @@ impl Sending {
         self.assignment.on_sent(s.id, range);
         self.sent_end = self.sent_end.max(range.end);
         self.after_sending(cx.now, s, range.len());
-        self.follow_timer(cx.now, s, Occasion::Sent);
+        self.follow(cx.now, s, Occasion::Sent);
         if cx.settings().tcp.limited_decay != LimitedDecay::None {
             self.give_back_unused(cx, s);
         }
@@ -257,7 +257,7 @@ impl Sending {
         s.last_sent = Some(cx.now);
         self.after_sending(cx.now, s, sent.seq.len());
         if sent.seq.start == s.sender.una() {
-            self.follow_timer(cx.now, s, Occasion::Repeated);
+            self.follow(cx.now, s, Occasion::Repeated);
         }
         let event = match sent.payload.is_empty() {
             true => Event::ControlSent { flags: FIN.0, again: true },

@@ -6,18 +6,19 @@ use crate::subflow::sender::Occasion;
 use anabranch_units::Instant;
 
 impl Sending {
-    /// The subflow's own timer was set anew, if the sender acts as a kernel.
+    /// Something was sent or acknowledged: the subflow's own timer and its send queue follow, if the sender acts as a kernel.
     #[inline(always)]
-    pub(super) fn follow_timer(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
+    pub(super) fn follow(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
         if self.assignment.as_linux() {
-            self.set_timer(now, s, occasion);
+            self.keep_as_linux(now, s, occasion);
         }
     }
 
     #[inline(never)]
-    fn set_timer(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
+    fn keep_as_linux(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
         if let Some(p) = self.assignment.path_mut(s.id) {
             p.timer = s.sender.kernel_timer(now, occasion, p.timer);
+            p.uncleared_bytes = s.sender.nxt() - s.sender.una();
         }
     }
 
