@@ -49,9 +49,9 @@ other already carries.
 With `sender_model = linux` it also retransmits, on the same path, data that the path delivered and the peer dropped. Its
 interval is what is left of the longest of the subflows' timers at each choice of a path, also at the last, which finds
 the peer's window used up; what earlier bursts of the same round gave to other paths is on its way by then. An
-acknowledgment restarts it before any path but the acknowledgment's own gets new data. Pieces begin at multiples of 32728
-bytes of the stream, so that the first of a burst may be less, and a segment ends where its piece or the peer's window
-does.
+acknowledgment restarts it before any path but the acknowledgment's own gets new data. Data that was SACKed or lost
+counts as in flight until an acknowledgment covers it. Pieces begin at multiples of 32728 bytes of the stream, so that the
+first of a burst may be less, and a segment ends where its piece or the peer's window does.
 
 # When it helps
 
