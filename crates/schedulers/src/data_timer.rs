@@ -32,7 +32,7 @@ fn own_timer(path: &PathView) -> Option<Duration> {
     (path.in_flight > 0).then(|| probe(path, path.in_flight))
 }
 
-/// What the timer of a path is set to while so many packets are `under_way` on it.
+/// The time after which a path's timer expires that starts while so many packets are `under_way`.
 fn probe(path: &PathView, under_way: u32) -> Duration {
     let (least, alone) = PROBE;
     let extra = if under_way == 1 { alone } else { least };
