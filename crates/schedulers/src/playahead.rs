@@ -283,7 +283,8 @@ mod tests {
 
     #[test]
     fn forward_delays_count_once_all_paths_have_one() {
-        let forward = |ms: u64| Some(ForwardDelay { relative: Duration::from_millis(1000 + ms), sampled: Instant::ZERO });
+        let forward =
+            |ms: u64| Some(ForwardDelay { relative: Duration::from_millis(1000 + ms), sampled: Instant::ZERO });
         // 80 ms there and 10 back, against 45 and 45; halves would be equal.
         let far = PathView { forward_delay: forward(80), ..path(0, 90, 100, 0) };
         let near = PathView { forward_delay: forward(45), ..path(1, 90, 100, 0) };
