@@ -15,7 +15,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 # One seed per half, taken from no run: the digits of pi and e.
 HALVES = {"development": 31415926, "validation": 27182818}
-# Seconds for which timelines go on: the longest run and its latest start.
+# Seconds that timelines cover: the longest run and its latest start.
 EXTENT = 14.0
 BELOW_ONE = 1.0 - 1e-9
 

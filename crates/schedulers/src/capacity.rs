@@ -7,7 +7,7 @@ use anabranch_units::{Duration, Instant};
 /// Packets after which a measurement counts for little more than a third of what it did.
 const HORIZON: f64 = 32.0;
 
-/// What a sender learns of one path from its acknowledgments.
+/// A path as its acknowledgments show it to the sender.
 ///
 /// A gap between two acknowledgments tells the capacity only if the bottleneck was busy all the time between the two
 /// packets: if the later one had come to the queue before the earlier one left it. It waited there for its RTT less the

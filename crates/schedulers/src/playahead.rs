@@ -173,7 +173,8 @@ mod tests {
     use anabranch_engine::schedule::ForwardDelay;
     use anabranch_units::Instant;
 
-    /// Tells `scheduler` of packets of path `id` that left a busy bottleneck one by one, each `gap` ms; the last at `at` ms.
+    /// Gives `scheduler` acknowledgments of packets of path `id` that left a busy bottleneck one by one, each `gap` ms; the
+    /// last at `at` ms.
     fn teach(scheduler: &mut Playahead, bench: &mut Bench, id: u8, (gap, at): (u64, u64)) {
         for n in (0..8).rev() {
             bench.at(at - n * gap);
