@@ -99,17 +99,18 @@ fn timed(name: &str, paths: usize) -> Cost {
     if first.whole <= second.whole { first } else { second }
 }
 
-/// By instructions, in a separate process; those of a run of zero length are subtracted.
+/// By instructions, in a separate process; those of the first second are subtracted, and with them those of the start.
 fn counted(name: &str, paths: usize) -> Result<Cost, String> {
     let run = |seconds: u64| {
         let arguments = ["--one".into(), name.into(), paths.to_string(), seconds.to_string()];
-        callgrind::run(&arguments, "decisions::Seat")
+        let (printed, counted) = callgrind::run(&arguments, "decisions::Seat")?;
+        let numbers: Vec<u64> = printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let [segments, rounds] = numbers[..] else { return Err(format!("it printed {printed:?}")) };
+        Ok([segments, rounds, counted.whole, counted.scheduler])
     };
-    let ((printed, counted), (_, start)) = (run(SECONDS.1)?, run(0)?);
-    let numbers: Vec<u64> = printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [segments, rounds] = numbers[..] else { return Err(format!("it printed {printed:?}")) };
-    let whole = counted.whole.saturating_sub(start.whole) as f64;
-    Ok(Cost { segments, rounds, whole, scheduler: Some(counted.scheduler as f64) })
+    let (all, first) = (run(SECONDS.1)?, run(1)?);
+    let [segments, rounds, whole, scheduler] = std::array::from_fn(|i| all[i].saturating_sub(first[i]));
+    Ok(Cost { segments, rounds, whole: whole as f64, scheduler: Some(scheduler as f64) })
 }
 
 /// For callgrind: one run, and nothing else.
