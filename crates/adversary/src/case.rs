@@ -95,6 +95,17 @@ impl Case {
         Self::draw(class, seed, &mut luck)
     }
 
+    /// The case with this scheduler, at its defaults, and this congestion control at both hosts, where given.
+    pub fn with(mut self, scheduler: Option<&str>, congestion: Option<&'static str>) -> Self {
+        for party in &mut self.parties {
+            if let Some(name) = scheduler {
+                (party.scheduler, party.parameters) = (name.to_owned(), Vec::new());
+            }
+            party.congestion = congestion.unwrap_or(party.congestion);
+        }
+        self
+    }
+
     /// The case that a fuzzer's bytes encode: the class, then the seed, then everything else in the order in which it
     /// is drawn.
     pub fn from_bytes(bytes: &[u8]) -> Self {

@@ -22,7 +22,7 @@ mod world;
 pub use case::{Case, Nat, Outage, Path};
 pub use class::Class;
 pub use luck::Luck;
-pub use parties::Party;
+pub use parties::{Party, newcomers};
 pub use shrink::shrink;
 pub use verdict::{Failure, Kind, Outcome};
 pub use world::{hush_panics, run, told};

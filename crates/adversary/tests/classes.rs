@@ -1,7 +1,7 @@
 //! Fixed cases of every class: the first seeds, and those that once showed a defect. To play one alone:
 //! `cargo run --profile checked -p anabranch-adversary -- CLASS --shrink SEED`.
 
-use anabranch_adversary::{Case, Class, Failure, Kind, run, shrink};
+use anabranch_adversary::{Case, Class, Failure, Kind, newcomers, run, shrink};
 
 /// Seeds from 0 on that are played per class.
 const FIRST: u64 = 40;
@@ -98,6 +98,26 @@ fn every_class_keeps_its_promises_but_for_what_is_known() {
         lines.collect::<Vec<_>>().join("\n")
     };
     assert_eq!(kinds, known, "\n{}", text(&broken));
+}
+
+/// Plug-ins among which no seed chooses.
+#[test]
+fn newcomers_keep_the_promises_of_every_class() {
+    let (schedulers, congestion) = newcomers();
+    let play = |class, seed, scheduler, congestion| {
+        let case = Case::from_seed(class, seed).with(scheduler, congestion);
+        run(&case).map_err(|failure| format!("{class} {seed}, {scheduler:?}, {congestion:?}: {failure}"))
+    };
+    for class in Class::ALL {
+        for seed in 0..FIRST {
+            for name in schedulers {
+                play(class, seed, Some(name.as_str()), None).unwrap();
+            }
+            for name in &congestion {
+                play(class, seed, None, Some(name)).unwrap();
+            }
+        }
+    }
 }
 
 #[test]
