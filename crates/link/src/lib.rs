@@ -6,13 +6,18 @@
 mod client;
 mod driver;
 mod error;
+pub mod measure;
 mod outbox;
 pub mod secrets;
 mod server;
+mod serve;
 mod socket;
+mod station;
 
 pub use client::ClientLink;
 pub use driver::{Driver, Incoming, Link, Make};
-pub use error::LinkError;
+pub use error::{LinkError, Unmet};
+pub use serve::Host;
 pub use server::ServerLink;
 pub use socket::Socket;
+pub use station::{Engine, Station};

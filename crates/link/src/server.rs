@@ -70,7 +70,11 @@ impl ServerLink {
 fn report(carrier: &mut Server, take: &mut dyn FnMut(PeerId, Incoming<'_>)) {
     while let Some(event) = carrier.poll_event() {
         match event {
-            PeerEvent::Began(peer) => take(peer, Incoming::Began),
+            PeerEvent::Began(peer) => {
+                if let Some(addresses) = carrier.addresses(peer) {
+                    take(peer, Incoming::Began(addresses));
+                }
+            }
             PeerEvent::Ended(peer) => take(peer, Incoming::Ended),
         }
     }

@@ -78,3 +78,54 @@ fn a_key_that_is_not_authorised_gets_no_session() {
     assert!(!receiver.driver.link.is_established());
     assert!(counters.unauthorized > 0 && counters.handshakes == 0, "{counters:?}");
 }
+
+mod measured {
+    use super::*;
+    use anabranch_link::measure::{RealLinks, Reach, Session};
+    use anabranch_link::{Host, LinkError, Unmet};
+    use anabranch_run::{Options, Plan, Results, Runner, Serial, Variant};
+    use anabranch_scenario::{Document, PlugIn};
+    use std::sync::Arc;
+
+    const TWO_PATHS: &str = "mss = 1080\n[[path]]\nname = \"a\"\nrate = \"1gbit\"\ndelay = \"1ms\"\n[[path]]\nname = \"b\"\nrate = \"1gbit\"\ndelay = \"1ms\"\n";
+
+    /// Runs a scenario over two paths of the loopback interface.
+    fn measured(scenario: &str, schedulers: &[&str]) -> Results {
+        let (server, client) = (secrets::new_key(), secrets::new_key());
+        let mut host = Host::listen(local(), server.key.clone(), vec![admit(&client, "laptop")]).unwrap();
+        let (address, stopped) = (host.local().unwrap(), stop());
+        let flag = stopped.clone();
+        let serving = thread::spawn(move || host.run(&flag).unwrap());
+        let interfaces = vec!["lo".to_owned(); 2];
+        let session = Session::open(Reach { key: client, server: server.key.public(), address, interfaces }).unwrap();
+        let text = format!("[connection]\n{TWO_PATHS}{scenario}");
+        let document = Document::parse("test", &text).unwrap();
+        let driver = RealLinks::new(session, document.resolved());
+        let named = |name: &&str| PlugIn { name: (*name).to_owned(), parameters: Vec::new() };
+        let schedulers = schedulers.iter().map(named).collect();
+        let options = Options { schedulers, real_time: true, ..Options::default() };
+        let variant = Variant { cell: Vec::new(), scenario: Arc::new(document.scenario) };
+        let plan = Plan::new(&[variant], &options);
+        let results = Runner { driver: &driver, pool: &Serial, observer: &() }.run(&plan).unwrap();
+        stopped.store(true, Ordering::Relaxed);
+        serving.join().unwrap();
+        results
+    }
+
+    #[test]
+    fn runs_have_the_metrics_of_both_ends() {
+        let results = measured("[[traffic]]\nkind = \"bulk\"\nsize = \"4MiB\"\n", &["roundrobin", "blest"]);
+        assert_eq!(results.runs.len(), 4, "two schedulers, two single paths");
+        for row in results.runs.rows() {
+            for run in row.records() {
+                assert!(run.finished && run.metrics.get("completion_s").is_some_and(|time| *time > 0.0), "{run:?}");
+                // Known to the server alone: what it sent.
+                let sent: f64 = run.paths.values().map(|path| path.get("sent_bytes").unwrap()).sum();
+                assert!(sent >= 4.0 * 1024.0 * 1024.0, "{run:?}");
+                assert!(run.paths.values().all(|path| *path.get("idle_rtt_s").unwrap() > 0.0 && path.get("idle_loss_ratio") == Some(&0.0)));
+                assert!(!run.metrics.contains_key("oracle_ratio"), "nobody knows the capacity");
+                assert_eq!(run.paths.len(), if run.scheduler.starts_with("single") { 1 } else { 2 });
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The server's end of a client's session: it answers messages about runs.
+
+use super::message::{Ask, Frames, LONGEST, Reply, RunAsk, VERSION, framed};
+use super::order;
+use super::running::{CONTROL, Ends, Running};
+use super::setup::control;
+use crate::driver::unpredictable;
+use crate::station::{Engine, Station};
+use anabranch_carrier::Addresses;
+use anabranch_engine::endpoint::{Endpoint, Handle};
+use anabranch_engine::{Cx, connection::Connection};
+use anabranch_sim::PORT;
+use anabranch_trace::Recorder;
+use anabranch_units::{Instant, Side};
+use anabranch_wire::Packet;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// Bytes of events in one message.
+const PIECE: usize = LONGEST / 2;
+/// Connections for messages that a client may have: a second one takes the place of the first.
+const CONTROLS: usize = 8;
+
+/// A client's station at the server.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    addresses: Addresses,
+    ends: Ends,
+    talk: Option<Talk>,
+    /// Runs so far.
+    runs: u16,
+}
+
+/// A connection for messages.
+#[derive(Debug)]
+struct Talk {
+    handle: Handle,
+    frames: Frames,
+    greeted: bool,
+    out: VecDeque<Bytes>,
+    /// Nothing more is read: what is left to say is the last.
+    over: bool,
+}
+
+impl Desk {
+    /// For a session with these addresses.
+    pub fn new(addresses: Addresses) -> Self {
+        let mut endpoint = Endpoint::new(CONTROLS);
+        endpoint.listen(CONTROL, Box::new(|_| control(Vec::new())));
+        let ends = Ends::new(Side::Server, Engine::new(endpoint, unpredictable()));
+        Self { addresses, ends, talk: None, runs: 0 }
+    }
+
+    /// Accepts connections, reads what came, and writes what waits.
+    fn serve(&mut self, now: Instant) {
+        while let Some(handle) = self.ends.control.endpoint.poll_accept() {
+            let (frames, out) = (Frames::default(), VecDeque::new());
+            if let Some(old) = self.talk.replace(Talk { handle, frames, greeted: false, out, over: false }) {
+                self.with(now, old.handle, |connection, cx| connection.abort(cx));
+            }
+            self.ends.run = None;
+        }
+        let Some(mut talk) = self.talk.take() else { return };
+        let open = self.with(now, talk.handle, |connection, cx| {
+            while connection.poll_event().is_some() {}
+            talk.read(connection, cx);
+            !connection.is_closed()
+        });
+        if open != Some(true) {
+            self.ends.run = None;
+            return;
+        }
+        while talk.out.is_empty() && !talk.over {
+            match talk.frames.next::<Ask>() {
+                Ok(Some(ask)) => self.answer(now, &mut talk, ask),
+                Ok(None) => break,
+                Err(error) => talk.refuse(error.to_string()),
+            }
+        }
+        self.with(now, talk.handle, |connection, cx| talk.write(connection, cx));
+        self.talk = Some(talk);
+    }
+
+    fn with<T>(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        act: impl FnOnce(&mut Connection, &mut Cx<'_>) -> T,
+    ) -> Option<T> {
+        self.ends.control.with(now, &mut (), |endpoint, cx| Some(act(endpoint.connection_mut(handle)?, cx)))
+    }
+
+    fn answer(&mut self, now: Instant, talk: &mut Talk, ask: Ask) {
+        match ask {
+            Ask::Hello { version: VERSION } => {
+                talk.greeted = true;
+                talk.say(&Reply::Welcome { program: env!("CARGO_PKG_VERSION").to_owned() });
+            }
+            Ask::Hello { version } => {
+                let program = env!("CARGO_PKG_VERSION");
+                talk.refuse(format!(
+                    "the server (anabranch {program}) speaks version {VERSION} of the format, the client version {version}"
+                ));
+            }
+            _ if !talk.greeted => talk.refuse("the first message is a greeting".to_owned()),
+            Ask::Run(ask) => {
+                self.ends.run = None;
+                talk.say(&match self.begin(now, &ask) {
+                    Ok(port) => Reply::Ready { port },
+                    Err(why) => Reply::Refused { why },
+                });
+            }
+            Ask::Time => talk.say(&match &self.ends.run {
+                Some(run) => Reply::Time(run.time(now).as_nanos()),
+                None => Reply::Refused { why: "there is no run".to_owned() },
+            }),
+            Ask::End => self.end(talk),
+        }
+    }
+
+    /// Gets ready for a run: its port.
+    fn begin(&mut self, now: Instant, ask: &RunAsk) -> Result<u16, String> {
+        let job = order::job(ask)?;
+        self.runs = (self.runs + 1) % 10_000;
+        let port = PORT + self.runs;
+        let run = Running::new(&job, Side::Server, self.addresses, port, now).map_err(|error| error.to_string())?;
+        self.ends.run = Some(run);
+        Ok(port)
+    }
+
+    fn end(&mut self, talk: &mut Talk) {
+        let Some(run) = self.ends.run.take() else {
+            return talk.say(&Reply::Refused { why: "there is no run".to_owned() });
+        };
+        let fault = run.fault();
+        match (fault, run.finish().finish()) {
+            (Some(fault), _) => talk.say(&Reply::Refused { why: format!("the server's application got a {fault}") }),
+            (None, None) => {
+                let why = "the run has more events than the server keeps (64 MiB, five million): make it shorter";
+                talk.say(&Reply::Refused { why: why.to_owned() });
+            }
+            (None, Some((bytes, events))) => {
+                bytes.chunks(PIECE).for_each(|piece| talk.say(&Reply::Events(piece.to_vec())));
+                talk.say(&Reply::Done { events });
+            }
+        }
+    }
+}
+
+impl Talk {
+    fn say(&mut self, reply: &Reply) {
+        match framed(reply) {
+            Ok(frame) => self.out.push_back(frame.into()),
+            Err(_) => self.over = true,
+        }
+    }
+
+    /// The last message.
+    fn refuse(&mut self, why: String) {
+        self.say(&Reply::Refused { why });
+        self.over = true;
+    }
+
+    /// Reads no more than a message is long: the rest waits in the connection's window.
+    fn read(&mut self, connection: &mut Connection, cx: &mut Cx<'_>) {
+        while !self.over && self.frames.len() <= LONGEST {
+            let Some(bytes) = connection.read(cx) else { break };
+            self.frames.push(&bytes);
+        }
+        if connection.read_finished() {
+            self.over = true;
+        }
+    }
+
+    fn write(&mut self, connection: &mut Connection, cx: &mut Cx<'_>) {
+        write(&mut self.out, connection, cx);
+        if self.over && self.out.is_empty() {
+            connection.finish(cx);
+        }
+    }
+}
+
+/// Writes as much as there is room for.
+pub(super) fn write(out: &mut VecDeque<Bytes>, connection: &mut Connection, cx: &mut Cx<'_>) {
+    while let Some(next) = out.front_mut() {
+        let room = connection.writable().min(next.len() as u64) as usize;
+        let taken = if room > 0 { connection.write(cx, next.slice(..room)) } else { 0 };
+        let _ = next.split_to(taken);
+        if !next.is_empty() {
+            return;
+        }
+        out.pop_front();
+    }
+}
+
+impl Station for Desk {
+    fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) {
+        self.ends.receive(now, recorder, packet);
+        self.serve(now);
+    }
+
+    fn transmit_into(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &mut Packet) -> bool {
+        self.ends.transmit_into(now, recorder, packet)
+    }
+
+    fn handle_timeout(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        self.ends.handle_timeout(now, recorder);
+        self.serve(now);
+    }
+
+    fn poll_timeout(&mut self) -> Instant {
+        self.ends.poll_timeout()
+    }
+}

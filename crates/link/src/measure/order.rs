@@ -1,0 +1,113 @@
+//! A run as a client asks for it, and what a server admits.
+
+use super::message::RunAsk;
+use anabranch_run::layout::unsupported;
+use anabranch_run::{Choice, Job, RunError};
+use anabranch_scenario::{Document, Host, PlugIn, Scenario, Traffic, congestion, scheduler};
+use std::sync::Arc;
+
+/// Most connections of a run.
+const CONNECTIONS: u32 = 1_000;
+/// Most bytes that the buffers of all connections of a run may take.
+const BUFFERS: u64 = 512 << 20;
+
+/// The request for a job, whose scenario in full is `scenario`.
+pub(super) fn ask(scenario: &str, job: &Job) -> RunAsk {
+    let (single, scheduler) = match &job.choice {
+        Choice::Single(path) => (Some(*path as u8), String::new()),
+        Choice::Multipath(plug_in) => (None, plug_in.with_parameters()),
+    };
+    let congestion = job.congestion.with_parameters();
+    RunAsk { scenario: scenario.to_owned(), single, scheduler, congestion, seed: job.seed }
+}
+
+/// The job that is asked for.
+///
+/// # Errors
+/// Why it cannot be done, in a sentence.
+pub(super) fn job(ask: &RunAsk) -> Result<Job, String> {
+    let first = |mistakes: Vec<_>| mistakes.first().map_or_else(String::new, ToString::to_string);
+    let scenario = Document::parse("the client's scenario", &ask.scenario).map_err(first)?.scenario;
+    admit(&scenario).map_err(|error| error.to_string())?;
+    let choice = match ask.single {
+        Some(path) if usize::from(path) < scenario.topology.paths.len() => Choice::Single(path.into()),
+        Some(path) => return Err(format!("the scenario has no path {path}")),
+        None => Choice::Multipath(plug_in(scheduler, &ask.scheduler)?),
+    };
+    let congestion = plug_in(congestion, &ask.congestion)?;
+    Ok(Job { scenario: Arc::new(scenario), cell: Vec::new(), choice, congestion, seed: ask.seed, curves: None })
+}
+
+fn plug_in<M: std::fmt::Display>(read: fn(&str, &str) -> Result<PlugIn, Vec<M>>, text: &str) -> Result<PlugIn, String> {
+    read("the request", text).map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+/// Both ends refuse what real links cannot do, and more than a client may have of a server.
+///
+/// # Errors
+/// Names it.
+pub(super) fn admit(scenario: &Scenario) -> Result<(), RunError> {
+    let no = |what: &str| Err(unsupported(&format!("{what} on real links")));
+    if [scenario.hosts.sender, scenario.hosts.receiver].contains(&Host::Linux) {
+        return no("Linux as a host");
+    }
+    if scenario.hosts.ip == 6 {
+        return no("IPv6 inside the carrier");
+    }
+    if !scenario.cross.is_empty() || !scenario.timeline.is_empty() || !scenario.topology.links.is_empty() {
+        return no("cross traffic, a timeline or a shared link");
+    }
+    let connections: u32 = scenario.traffic.iter().map(Traffic::connections).fold(0, u32::saturating_add);
+    if connections > CONNECTIONS {
+        return no(&format!("{connections} connections (at most {CONNECTIONS})"));
+    }
+    let settings = &scenario.settings;
+    let each = settings.send_buffer.saturating_add(settings.recv_buffer);
+    if each.saturating_mul(connections.into()) > BUFFERS {
+        return no(&format!("buffers of more than {} MiB in all", BUFFERS >> 20));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = "[[path]]\nname = \"a\"\nrate = \"1mbit\"\ndelay = \"1ms\"\n[[traffic]]\nkind = \"bulk\"\n";
+
+    fn of(scenario: &str, single: Option<u8>) -> RunAsk {
+        let text = |name: &str| name.to_owned();
+        RunAsk { scenario: text(scenario), single, scheduler: text("blest(delta=0.5)"), congestion: text("olia"), seed: 7 }
+    }
+
+    #[test]
+    fn a_job_is_the_same_at_both_ends() {
+        for single in [None, Some(0)] {
+            let here = job(&of(SCENARIO, single)).unwrap();
+            let there = job(&ask(SCENARIO, &here)).unwrap();
+            assert_eq!((here.choice, here.congestion, here.seed), (there.choice, there.congestion, 7));
+            assert_eq!(here.scenario, there.scenario);
+        }
+    }
+
+    #[track_caller]
+    fn refused(ask: &RunAsk, why: &str) {
+        let error = job(ask).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+
+    #[test]
+    fn what_a_server_does_not_do_is_refused() {
+        refused(&of("nonsense", None), "the client's scenario");
+        refused(&of(SCENARIO, Some(1)), "no path 1");
+        refused(&RunAsk { scheduler: "bleest".into(), ..of(SCENARIO, None) }, "bleest");
+        refused(&RunAsk { congestion: "cubik".into(), ..of(SCENARIO, None) }, "cubik");
+        let with = |text: &str| of(&format!("{text}\n{SCENARIO}"), None);
+        refused(&with("[hosts]\nsender = \"linux\""), "Linux as a host");
+        refused(&with("[hosts]\nip = 6"), "IPv6");
+        refused(&of(&format!("{SCENARIO}flows = 2000"), None), "2000 connections");
+        refused(&with("[connection]\nsend_buffer = \"600MiB\""), "buffers of more than 512 MiB");
+        // A scenario that names a file reads none of the server's.
+        refused(&of(&SCENARIO.replace("rate = \"1mbit\"", "trace = \"/etc/passwd\""), None), "/etc/passwd");
+    }
+}
