@@ -102,6 +102,8 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
         let more = self.transmit(recorder);
         let now = self.clock.now();
         self.link.flush(now);
+        // What came since was not here then.
+        let now = self.clock.now();
         let stations = &mut self.stations;
         let came = self.link.receive(now, &mut |id, incoming| stations.take(now, recorder, id, incoming))?;
         let due = self.due();

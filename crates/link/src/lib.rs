@@ -14,6 +14,7 @@ mod serve;
 mod socket;
 mod station;
 
+pub use anabranch_carrier::PublicKey;
 pub use client::ClientLink;
 pub use driver::{Driver, Incoming, Link, Make};
 pub use error::{LinkError, Unmet};

@@ -37,6 +37,11 @@ impl Host {
         self.driver.link.local()
     }
 
+    /// Counts of all that came and was refused, with their names.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        self.driver.link.counters().all().collect::<Vec<_>>().into_iter()
+    }
+
     /// Serves until `stop` is set.
     ///
     /// # Errors

@@ -6,7 +6,11 @@ mod demo;
 mod explain;
 #[cfg(target_os = "linux")]
 mod key;
+#[cfg(target_os = "linux")]
+mod links;
 mod list;
+#[cfg(target_os = "linux")]
+mod measure;
 mod merge;
 mod model;
 mod new;
@@ -14,6 +18,8 @@ mod parity;
 mod report;
 mod reproduce;
 mod run;
+#[cfg(target_os = "linux")]
+mod serve;
 #[cfg(target_os = "linux")]
 mod shell;
 mod tour;
@@ -25,6 +31,8 @@ pub use explain::explain;
 #[cfg(target_os = "linux")]
 pub use key::key;
 pub use list::list;
+#[cfg(target_os = "linux")]
+pub use measure::measure;
 pub use merge::merge;
 pub use model::model;
 pub use new::new;
@@ -32,6 +40,8 @@ pub use parity::parity;
 pub use report::report;
 pub use reproduce::reproduce;
 pub use run::run;
+#[cfg(target_os = "linux")]
+pub use serve::serve;
 #[cfg(target_os = "linux")]
 pub use shell::shell;
 pub use tour::{completions, tour};

@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(framed(&Ask::Hello { version: VERSION }).unwrap(), [2, 0, 0, 0, 0, 1]);
         assert_eq!(framed(&Ask::Time).unwrap(), [1, 0, 0, 0, 2]);
         assert_eq!(framed(&Reply::Ready { port: 5001 }).unwrap(), [3, 0, 0, 0, 2, 0x89, 0x27]);
-        let text = [&[27, 0, 0, 0, 1, 10][..], b"name = \"x\"", &[1, 1, 5], b"blest", &[3], b"lia", &[0xac, 2]].concat();
+        let text = [&[26, 0, 0, 0, 1, 10][..], b"name = \"x\"", &[1, 1, 5], b"blest", &[3], b"lia", &[0xac, 2]].concat();
         assert_eq!(framed(&run()).unwrap(), text);
     }
 

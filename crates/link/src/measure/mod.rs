@@ -13,6 +13,6 @@ mod tape;
 
 pub(crate) use desk::Desk;
 pub use real::RealLinks;
-pub use session::{Idle, Reach, Session};
+pub use session::{Idle, Reach, Session, path_names};
 pub use setup::MSS;
 pub use survey::PathSurvey;

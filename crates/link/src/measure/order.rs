@@ -3,7 +3,7 @@
 use super::message::RunAsk;
 use anabranch_run::layout::unsupported;
 use anabranch_run::{Choice, Job, RunError};
-use anabranch_scenario::{Document, Host, PlugIn, Scenario, Traffic, congestion, scheduler};
+use anabranch_scenario::{Diagnostic, Document, Host, PlugIn, Scenario, Traffic, congestion, scheduler};
 use std::sync::Arc;
 
 /// Most connections of a run.
@@ -26,7 +26,10 @@ pub(super) fn ask(scenario: &str, job: &Job) -> RunAsk {
 /// # Errors
 /// Why it cannot be done, in a sentence.
 pub(super) fn job(ask: &RunAsk) -> Result<Job, String> {
-    let first = |mistakes: Vec<_>| mistakes.first().map_or_else(String::new, ToString::to_string);
+    let first = |mistakes: Vec<Diagnostic>| match mistakes.first() {
+        Some(mistake) => format!("the client's scenario: {mistake}"),
+        None => "the client's scenario cannot be read".to_owned(),
+    };
     let scenario = Document::parse("the client's scenario", &ask.scenario).map_err(first)?.scenario;
     admit(&scenario).map_err(|error| error.to_string())?;
     let choice = match ask.single {
@@ -73,7 +76,8 @@ pub(super) fn admit(scenario: &Scenario) -> Result<(), RunError> {
 mod tests {
     use super::*;
 
-    const SCENARIO: &str = "[[path]]\nname = \"a\"\nrate = \"1mbit\"\ndelay = \"1ms\"\n[[traffic]]\nkind = \"bulk\"\n";
+    const SCENARIO: &str =
+        "duration = \"1s\"\n[[path]]\nname = \"a\"\nrate = \"1mbit\"\ndelay = \"1ms\"\n[[traffic]]\nkind = \"bulk\"\n";
 
     fn of(scenario: &str, single: Option<u8>) -> RunAsk {
         let text = |name: &str| name.to_owned();
@@ -102,7 +106,7 @@ mod tests {
         refused(&of(SCENARIO, Some(1)), "no path 1");
         refused(&RunAsk { scheduler: "bleest".into(), ..of(SCENARIO, None) }, "bleest");
         refused(&RunAsk { congestion: "cubik".into(), ..of(SCENARIO, None) }, "cubik");
-        let with = |text: &str| of(&format!("{text}\n{SCENARIO}"), None);
+        let with = |text: &str| of(&format!("{SCENARIO}{text}\n"), None);
         refused(&with("[hosts]\nsender = \"linux\""), "Linux as a host");
         refused(&with("[hosts]\nip = 6"), "IPv6");
         refused(&of(&format!("{SCENARIO}flows = 2000"), None), "2000 connections");

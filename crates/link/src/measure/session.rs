@@ -45,7 +45,7 @@ pub struct Reach {
 #[derive(Debug)]
 pub struct Session {
     pub(super) driver: Driver<ClientLink, (), Ends>,
-    interfaces: Vec<String>,
+    names: Vec<String>,
     address: SocketAddr,
     handle: Handle,
     frames: Frames,
@@ -89,7 +89,8 @@ impl Session {
             ends.map(|(ends, setup)| ends.control.with(now, &mut (), |endpoint, cx| endpoint.connect(cx, setup)));
         let handle = handle.ok_or(LinkError::Unmet(Unmet::Lost { address }))?;
         let (frames, program) = (Frames::default(), String::new());
-        let mut session = Self { driver, interfaces, address, handle, frames, program };
+        let names = path_names(&interfaces);
+        let mut session = Self { driver, names, address, handle, frames, program };
         session.program = match session.ask(&Ask::Hello { version: VERSION })? {
             Reply::Welcome { program } => program,
             other => return Err(session.unexpected(&other)),
@@ -102,9 +103,13 @@ impl Session {
         &self.program
     }
 
-    /// The names of the paths.
-    pub fn interfaces(&self) -> &[String] {
-        &self.interfaces
+    /// The names of the paths: those of the interfaces, as scenarios admit them.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    fn ids(&self) -> impl Iterator<Item = PathId> + use<> {
+        (0..self.names.len() as u8).map(PathId)
     }
 
     /// The server's answer that makes no sense here.
@@ -192,7 +197,7 @@ impl Session {
     /// # Errors
     /// A socket fails.
     pub fn probe(&mut self, count: u32) -> Result<Vec<Idle>, LinkError> {
-        let ids: Vec<PathId> = (0..self.interfaces.len() as u8).map(PathId).collect();
+        let ids: Vec<PathId> = self.ids().collect();
         let mut idle = vec![Idle::default(); ids.len()];
         for _ in 0..count {
             let before: Vec<u64> = ids.iter().map(|id| self.answers(*id)).collect();
@@ -251,7 +256,7 @@ impl Session {
 
     /// Nothing has come over any path for a while.
     pub(super) fn is_silent(&self) -> bool {
-        let heard = (0..self.interfaces.len() as u8).filter_map(|n| self.driver.link.path(PathId(n))?.heard);
+        let heard = self.ids().filter_map(|id| self.driver.link.path(id)?.heard);
         heard.max().is_some_and(|at| self.driver.now().since(at) > Duration::from_secs(60))
     }
 
@@ -259,6 +264,17 @@ impl Session {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+}
+
+/// Names for paths through these interfaces, as scenarios admit them: of letters, digits, `-` and `_`, each once.
+pub fn path_names(interfaces: &[String]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (n, interface) in interfaces.iter().enumerate() {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let name: String = interface.chars().map(|c| if is_plain(c) { c } else { '-' }).collect();
+        names.push(if names.contains(&name) { format!("{name}-{n}") } else { name });
+    }
+    names
 }
 
 /// A signal has come.

@@ -12,9 +12,9 @@ use std::sync::Arc;
 const CHALLENGES: u32 = 20;
 
 /// A path as measured.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PathSurvey {
-    /// Its interface.
+    /// The path's name.
     pub name: String,
     /// Goodput of plain TCP from the server over this path alone, with CUBIC, in the second after the first. Bit/s.
     pub goodput_bps: f64,
@@ -33,7 +33,7 @@ impl Session {
     /// The server is gone, or a path carries nothing.
     pub fn survey(&mut self) -> Result<Vec<PathSurvey>, RunError> {
         let idle = self.probe(CHALLENGES).map_err(why)?;
-        let names: Vec<String> = self.interfaces().to_vec();
+        let names: Vec<String> = self.names().to_vec();
         let text = scenario(&names);
         let read = |_| RunError::Fault { what: "the scenario of the survey cannot be read".to_owned() };
         let parsed = Arc::new(Document::parse("survey", &text).map_err(read)?.scenario);
