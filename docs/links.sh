@@ -1,6 +1,6 @@
 #!/bin/sh
-# The example of docs/links.md in two network namespaces in place of the internet: a laptop with two interfaces, wlan0 (20 Mbit/s,
-# 10 ms) and usb0 (10 Mbit/s, 30 ms), and a server that both reach. Needs root. Usage: docs/links.sh ANABRANCH [OPTIONS OF MEASURE]
+# The example of docs/links.md in two network namespaces in place of the internet: a laptop with two interfaces, wlan0 (20 Mbit/s)
+# and usb0 (10 Mbit/s), and a server that both reach. Needs root. Usage: docs/links.sh ANABRANCH [OPTIONS OF MEASURE]
 set -eu
 bin=$(realpath "$1")
 shift
@@ -20,21 +20,18 @@ ip netns add $server
 # The server's address, which both interfaces reach.
 ip -n $server addr add 10.9.0.1/32 dev lo
 ip -n $server link set lo up
-join() { # INTERFACE NUMBER RATE DELAY
+join() { # INTERFACE NUMBER RATE
     ip -n $laptop link add "$1" type veth peer name "to-$1" netns $server
     ip -n $laptop addr add "10.9.$2.2/24" dev "$1"
     ip -n $server addr add "10.9.$2.1/24" dev "to-$1"
     ip -n $laptop link set "$1" up
     ip -n $server link set "to-$1" up
     ip -n $laptop route add 10.9.0.1 via "10.9.$2.1" dev "$1" metric "$2"
-    for end in "$laptop $1" "$server to-$1"; do
-        set -- "$1" "$2" "$3" "$4" $end
-        tc -n "$5" qdisc add dev "$6" root handle 1: netem delay "$4" limit 10000
-        tc -n "$5" qdisc add dev "$6" parent 1: handle 2: tbf rate "$3" burst 3028 limit 100000
-    done
+    tc -n $laptop qdisc add dev "$1" root tbf rate "$3" burst 3028 limit 100000
+    tc -n $server qdisc add dev "to-$1" root tbf rate "$3" burst 3028 limit 100000
 }
-join wlan0 1 20mbit 10ms
-join usb0 2 10mbit 30ms
+join wlan0 1 20mbit
+join usb0 2 10mbit
 
 cd "$folder"
 # On the server, and on the laptop: keys. The line for the server's list is a secret; in the internet, carry it by ssh.

@@ -109,6 +109,21 @@ impl LinkError {
         match self {
             Self::Exposed { file, .. } => Some(format!("`chmod 600 {file}`; if others have read it, make a new key")),
             Self::Unmet(unmet) => unmet.help(),
+            Self::System { what, source } => {
+                let advice = match source.kind() {
+                    // ENODEV has no kind.
+                    _ if source.raw_os_error() == Some(nix::libc::ENODEV) => "`ip link` lists the interfaces",
+                    io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+                        "the interface is down or has no route to the server: `ip route get ADDRESS oif INTERFACE` says why"
+                    }
+                    io::ErrorKind::AddrInUse if what.starts_with("listening") => {
+                        "another program has this port: stop it, or give --listen another one"
+                    }
+                    io::ErrorKind::AddrNotAvailable => "`ip addr` lists the addresses of this host",
+                    _ => return None,
+                };
+                Some(advice.to_owned())
+            }
             _ => None,
         }
     }

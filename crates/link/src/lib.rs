@@ -9,10 +9,11 @@ mod error;
 pub mod measure;
 mod outbox;
 pub mod secrets;
-mod server;
 mod serve;
+mod server;
 mod socket;
 mod station;
+mod status;
 
 pub use anabranch_carrier::PublicKey;
 pub use client::ClientLink;
@@ -22,3 +23,4 @@ pub use serve::Host;
 pub use server::ServerLink;
 pub use socket::Socket;
 pub use station::{Engine, Station};
+pub use status::{ClientStatus, PathState, Status, Window, read_status};

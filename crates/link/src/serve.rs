@@ -1,11 +1,11 @@
 //! The far end of real links.
 
 use crate::measure::Desk;
-use crate::{Driver, LinkError, ServerLink};
+use crate::{Driver, LinkError, ServerLink, Status, Window};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Limits, PeerId, StaticKey};
 use anabranch_lab::Clock;
-use anabranch_units::Duration;
+use anabranch_units::{Duration, Instant};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,6 +16,8 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Host {
     driver: Driver<ServerLink, PeerId, Desk>,
+    /// When somebody may ask again.
+    look: Instant,
 }
 
 impl Host {
@@ -26,7 +28,23 @@ impl Host {
     pub fn listen(local: SocketAddr, key: StaticKey, clients: Vec<Client>) -> Result<Self, LinkError> {
         let link = ServerLink::listen(local, key, clients, Limits::default())?;
         let make = |_, addresses| Desk::new(addresses);
-        Ok(Self { driver: Driver::new(link, Clock::start(), Box::new(make)) })
+        Ok(Self { driver: Driver::new(link, Clock::start(), Box::new(make)), look: Instant::ZERO })
+    }
+
+    /// Its state now.
+    pub fn status(&self) -> Status {
+        let (link, now) = (&self.driver.link, self.driver.now());
+        let client = |(peer, desk): &(PeerId, Desk)| {
+            let address = |path| link.address(*peer, path).map(|(address, _)| address);
+            desk.status(now, link.name(*peer).unwrap_or_default(), &address)
+        };
+        Status {
+            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
+            listening: self.local().map(|local| local.to_string()).unwrap_or_default(),
+            up_s: now.since(Instant::ZERO).as_secs_f64(),
+            clients: self.driver.stations().map(client).collect(),
+            counters: self.counters().map(|(name, count)| (name.to_owned(), count)).collect(),
+        }
     }
 
     /// Where it listens.
@@ -42,14 +60,18 @@ impl Host {
         self.driver.link.counters().all().collect::<Vec<_>>().into_iter()
     }
 
-    /// Serves until `stop` is set.
+    /// Serves until `stop` is set, and shows its state to those who ask at `window`.
     ///
     /// # Errors
     /// The socket fails.
-    pub fn run(&mut self, stop: &AtomicBool) -> Result<(), LinkError> {
+    pub fn run(&mut self, stop: &AtomicBool, window: Option<&Window>) -> Result<(), LinkError> {
         while !stop.load(Ordering::Relaxed) {
             let deadline = self.driver.now() + LOOK;
             self.driver.turn(deadline, &mut ())?;
+            if let Some(window) = window.filter(|_| self.driver.now() >= self.look) {
+                self.look = self.driver.now() + LOOK;
+                window.answer(|| self.status());
+            }
         }
         Ok(())
     }

@@ -99,7 +99,7 @@ mod measured {
         let mut host = Host::listen(local(), server.key.clone(), vec![admit(admitted, "laptop")]).unwrap();
         let (address, stopped) = (host.local().unwrap(), stop());
         let flag = stopped.clone();
-        let serving = thread::spawn(move || host.run(&flag).unwrap());
+        let serving = thread::spawn(move || host.run(&flag, None).unwrap());
         let interfaces = interfaces.iter().map(|name| (*name).to_owned()).collect();
         let done = act(Session::open(Reach { key: client, server: server.key.public(), address, interfaces }));
         stopped.store(true, Ordering::Relaxed);

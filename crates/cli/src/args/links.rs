@@ -56,9 +56,41 @@ pub struct ServeArguments {
     /// The server's key
     #[arg(long, value_name = "FILE", default_value = "server.key")]
     pub key: PathBuf,
+    /// Where `anabranch status` asks: a UNIX socket, which is made. Unless given, status.sock in $RUNTIME_DIRECTORY (systemd), else
+    /// anabranch.sock in $XDG_RUNTIME_DIR, else none
+    #[arg(long, value_name = "FILE")]
+    pub socket: Option<PathBuf>,
     /// Let every client of the list measure: the server sends what the client asks for
     #[arg(long, required = true)]
     pub measure: bool,
+}
+
+pub(super) const STATUS_EXAMPLES: &str = "\
+Examples:
+  anabranch status
+  anabranch status --json --socket /run/anabranch/status.sock
+
+Of each client with a session: the scheduler of the run under way, and for each path its address, smoothed RTT, rate \
+in the last whole second, share of the payload, retransmitted part, congestion windows. --json has all of it, and the \
+counts of what the server refused.";
+
+/// `anabranch status`.
+#[derive(Debug, Args)]
+pub struct StatusArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The server's socket, as given to `serve`
+    #[arg(long, value_name = "FILE")]
+    pub socket: Option<PathBuf>,
+}
+
+/// The socket unless one is given.
+pub fn default_socket() -> Option<PathBuf> {
+    let of = |variable, name| {
+        std::env::var_os(variable).filter(|value| !value.is_empty()).map(|folder| PathBuf::from(folder).join(name))
+    };
+    of("RUNTIME_DIRECTORY", "status.sock").or_else(|| of("XDG_RUNTIME_DIR", "anabranch.sock"))
 }
 
 pub(super) const MEASURE_EXAMPLES: &str = "\

@@ -1,7 +1,7 @@
 //! `anabranch key`
 
-use crate::args::KeyAction;
 use super::links::{CODE, failed};
+use crate::args::KeyAction;
 use crate::failure::Failure;
 use anabranch_link::secrets;
 

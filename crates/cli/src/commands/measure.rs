@@ -35,7 +35,9 @@ pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
     let address = reach.address;
     let unknown = |name| PathSurvey { name, goodput_bps: 1e6, rtt: Duration::from_millis(1), ..PathSurvey::default() };
     let unknown: Vec<PathSurvey> = path_names(&arguments.via).into_iter().map(unknown).collect();
-    loaded(&arguments, address, &unknown)?;
+    let early = loaded(&arguments, address, &unknown)?;
+    let admitted = early.document.cells.iter().try_for_each(|(_, scenario)| RealLinks::admit(scenario));
+    admitted.map_err(|error| Failure::unusable(CODE, error.to_string(), None))?;
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
     let mut session = Session::open(reach).map_err(failed)?;
     let found = session.survey().map_err(|error| match error {
@@ -113,8 +115,7 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
     };
     let duration = if ends { "" } else { "duration = \"10s\"\n" };
     let paths: String = found.iter().map(path).collect();
-    let text =
-        format!("name = {title:?}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n");
+    let text = format!("name = {title:?}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n");
     Loaded::given("measure", &text, overrides(arguments))
 }
 
@@ -137,7 +138,16 @@ fn table(found: &[PathSurvey]) -> String {
     let mut table = plain_table(header.map(str::to_owned).to_vec());
     for PathSurvey { name, goodput_bps, rtt, jitter, loss } in found {
         let ms = |time: &Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
-        table.add_row([name.clone(), format!("{:.2}", goodput_bps / 1e6), ms(rtt), ms(jitter), format!("{:.0}", loss * 100.0)]);
+        table.add_row([
+            name.clone(),
+            format!("{:.2}", goodput_bps / 1e6),
+            ms(rtt),
+            ms(jitter),
+            format!("{:.0}", loss * 100.0),
+        ]);
     }
-    format!("The paths before the runs (plain TCP with CUBIC for a second over each alone; 20 datagrams to each):\n{}\n", print_table(&table))
+    format!(
+        "The paths before the runs (plain TCP with CUBIC for a second over each alone; 20 datagrams to each):\n{}\n",
+        print_table(&table)
+    )
 }

@@ -22,6 +22,8 @@ mod run;
 mod serve;
 #[cfg(target_os = "linux")]
 mod shell;
+#[cfg(target_os = "linux")]
+mod status;
 mod tour;
 
 pub use check::check;
@@ -44,4 +46,6 @@ pub use run::run;
 pub use serve::serve;
 #[cfg(target_os = "linux")]
 pub use shell::shell;
+#[cfg(target_os = "linux")]
+pub use status::status;
 pub use tour::{completions, tour};

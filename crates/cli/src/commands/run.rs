@@ -121,7 +121,8 @@ fn run_shard(
     let journal = Kept::in_folder(folder, driver, false)?;
     let plan = Plan::new(&loaded.variants(), options);
     let (name, kept) = (String::new(), Salvage::Kept);
-    let stage = Stage { plan, driver: &journal, real_time: false, jobs: output.jobs, name, kept, folder: None, order: None };
+    let stage =
+        Stage { plan, driver: &journal, real_time: false, jobs: output.jobs, name, kept, folder: None, order: None };
     let done = carry_out_shard(&stage, shard)?;
     let Shard { number, of } = shard;
     let text = format!("Shard {number}/{of}: {done} runs are kept in {}.\n", folder.display());

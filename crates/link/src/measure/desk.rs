@@ -4,17 +4,20 @@ use super::message::{Ask, Frames, LONGEST, Reply, RunAsk, VERSION, framed};
 use super::order;
 use super::running::{CONTROL, Ends, Running};
 use super::setup::control;
+use super::tally::PathTally;
 use crate::driver::unpredictable;
 use crate::station::{Engine, Station};
-use anabranch_carrier::Addresses;
+use crate::status::{ClientStatus, PathState};
+use anabranch_carrier::{Addresses, MAX_PATHS};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::{Cx, connection::Connection};
 use anabranch_sim::PORT;
 use anabranch_trace::Recorder;
-use anabranch_units::{Instant, Side};
+use anabranch_units::{Duration, Instant, PathId, Side};
 use anabranch_wire::Packet;
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 /// Bytes of events in one message.
 const PIECE: usize = LONGEST / 2;
@@ -49,6 +52,39 @@ impl Desk {
         endpoint.listen(CONTROL, Box::new(|_| control(Vec::new())));
         let ends = Ends::new(Side::Server, Engine::new(endpoint, unpredictable()));
         Self { addresses, ends, talk: None, runs: 0 }
+    }
+
+    /// The state of the client `name`; `address` knows where its paths go.
+    pub fn status(&self, now: Instant, name: &str, address: &dyn Fn(PathId) -> Option<SocketAddr>) -> ClientStatus {
+        let run = self.ends.run.as_ref();
+        let tallies: Vec<((u32, u8), PathTally)> =
+            run.map(|run| run.tally().paths.iter().map(|(key, path)| (*key, *path)).collect()).unwrap_or_default();
+        let total: u64 = tallies.iter().map(|(_, path)| path.sent_bytes).sum();
+        let state = |id: PathId| {
+            let own = || tallies.iter().filter(move |((_, path), _)| *path == id.0).map(|(_, path)| path);
+            let sum = |of: fn(&PathTally) -> u64| own().map(of).sum::<u64>();
+            let time = run.map_or(Instant::ZERO, |run| run.time(now));
+            let srtt = own().map(|path| path.srtt).filter(|srtt| !srtt.is_zero()).max();
+            Some(PathState {
+                path: id.0,
+                address: address(id)?.to_string(),
+                srtt_s: srtt.map(Duration::as_secs_f64),
+                rate_bps: own().map(|path| path.rate_bps(time)).sum(),
+                sent_bytes: sum(|path| path.sent_bytes),
+                share: sum(|path| path.sent_bytes) as f64 / total.max(1) as f64,
+                loss_ratio: sum(|path| path.retransmitted) as f64 / sum(|path| path.packets).max(1) as f64,
+                cwnd_packets: sum(|path| path.cwnd.into()),
+                in_flight_packets: sum(|path| path.in_flight.into()),
+            })
+        };
+        let mut connections: Vec<u32> = tallies.iter().map(|((connection, _), _)| *connection).collect();
+        connections.dedup();
+        ClientStatus {
+            name: name.to_owned(),
+            scheduler: run.map(|run| run.scheduler().to_owned()),
+            connections: connections.len(),
+            paths: (0..MAX_PATHS as u8).map(PathId).filter_map(state).collect(),
+        }
     }
 
     /// Accepts connections, reads what came, and writes what waits.

@@ -73,7 +73,8 @@ pub(crate) enum Reply {
 
 /// A message as it is sent: its length in four bytes, little-endian, and the message in postcard's format.
 pub(crate) fn framed<M: Serialize>(message: &M) -> Result<Vec<u8>, LinkError> {
-    let frame = postcard::to_extend(message, vec![0; HEAD]).map_err(|_| malformed("a message that cannot be written"))?;
+    let frame =
+        postcard::to_extend(message, vec![0; HEAD]).map_err(|_| malformed("a message that cannot be written"))?;
     let mut frame = frame;
     let len = frame.len() - HEAD;
     if len > LONGEST {
@@ -144,7 +145,8 @@ mod tests {
         assert_eq!(framed(&Ask::Hello { version: VERSION }).unwrap(), [2, 0, 0, 0, 0, 1]);
         assert_eq!(framed(&Ask::Time).unwrap(), [1, 0, 0, 0, 2]);
         assert_eq!(framed(&Reply::Ready { port: 5001 }).unwrap(), [3, 0, 0, 0, 2, 0x89, 0x27]);
-        let text = [&[26, 0, 0, 0, 1, 10][..], b"name = \"x\"", &[1, 1, 5], b"blest", &[3], b"lia", &[0xac, 2]].concat();
+        let text =
+            [&[26, 0, 0, 0, 1, 10][..], b"name = \"x\"", &[1, 1, 5], b"blest", &[3], b"lia", &[0xac, 2]].concat();
         assert_eq!(framed(&run()).unwrap(), text);
     }
 

@@ -9,6 +9,7 @@ mod running;
 mod session;
 mod setup;
 mod survey;
+mod tally;
 mod tape;
 
 pub(crate) use desk::Desk;

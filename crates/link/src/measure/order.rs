@@ -42,7 +42,8 @@ pub(super) fn job(ask: &RunAsk) -> Result<Job, String> {
 }
 
 fn plug_in<M: std::fmt::Display>(read: fn(&str, &str) -> Result<PlugIn, Vec<M>>, text: &str) -> Result<PlugIn, String> {
-    read("the request", text).map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+    read("the request", text)
+        .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
 /// Both ends refuse what real links cannot do, and more than a client may have of a server.
@@ -81,7 +82,13 @@ mod tests {
 
     fn of(scenario: &str, single: Option<u8>) -> RunAsk {
         let text = |name: &str| name.to_owned();
-        RunAsk { scenario: text(scenario), single, scheduler: text("blest(delta=0.5)"), congestion: text("olia"), seed: 7 }
+        RunAsk {
+            scenario: text(scenario),
+            single,
+            scheduler: text("blest(delta=0.5)"),
+            congestion: text("olia"),
+            seed: 7,
+        }
     }
 
     #[test]

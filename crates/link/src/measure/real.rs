@@ -10,6 +10,7 @@ use crate::error::Unmet;
 use anabranch_metrics::{Meter, RunMetrics, names};
 use anabranch_run::layout::{Layout, outcome};
 use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome};
+use anabranch_scenario::Scenario;
 use anabranch_trace::{Digest, Event, Origin, Recorder, Tee};
 use anabranch_units::{Instant, Side};
 use std::sync::{Mutex, PoisonError};
@@ -28,6 +29,14 @@ impl RealLinks {
     /// For runs of a scenario, which is here in full; its paths are those of the session.
     pub fn new(session: Session, scenario: String) -> Self {
         Self { session: Mutex::new(session), scenario }
+    }
+
+    /// Whether real links can have such runs.
+    ///
+    /// # Errors
+    /// Names what they cannot.
+    pub fn admit(scenario: &Scenario) -> Result<(), RunError> {
+        order::admit(scenario)
     }
 }
 

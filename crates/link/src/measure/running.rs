@@ -1,14 +1,15 @@
 //! A run at one end: its connections and applications, on a host of the engine, and its events.
 
+use super::tally::Tally;
 use super::tape::{MOST, Tape};
 use crate::client::address;
 use crate::driver::unpredictable;
 use crate::station::{Engine, Station};
 use anabranch_carrier::Addresses;
 use anabranch_run::layout::Layout;
-use anabranch_run::{Job, RunError};
+use anabranch_run::{Choice, Job, RunError};
 use anabranch_sim::{Host, Opening, Party};
-use anabranch_trace::Recorder;
+use anabranch_trace::{Recorder, Tee};
 use anabranch_units::{Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
 use core::net::{IpAddr, SocketAddr};
@@ -27,7 +28,9 @@ pub(super) struct Running {
     port: u16,
     /// When a client opens connections whose times are given.
     openings: Vec<Instant>,
-    tape: Tape,
+    record: Tee<Tape, Tally>,
+    /// The scheduler, or the single path.
+    scheduler: String,
 }
 
 impl Running {
@@ -45,8 +48,13 @@ impl Running {
             (Side::Client, _) => vec![plan.start()],
         };
         let rng = Rng::stream(unpredictable(), "run");
+        let record = Tee(Tape::new(MOST), Tally::default());
+        let scheduler = match &job.choice {
+            Choice::Multipath(plug_in) => plug_in.with_parameters(),
+            Choice::Single(path) => format!("single:{}", job.scenario.topology.paths[*path].name),
+        };
         let host = Host::new(side, port, parties, plan.opening().clone(), rng);
-        Ok(Self { side, host, base, port, openings, tape: Tape::new(MOST) })
+        Ok(Self { side, host, base, port, openings, record, scheduler })
     }
 
     /// The run's time.
@@ -66,7 +74,17 @@ impl Running {
 
     /// Its end: the events.
     pub fn finish(self) -> Tape {
-        self.tape
+        self.record.0
+    }
+
+    /// The scheduler, or the single path.
+    pub fn scheduler(&self) -> &str {
+        &self.scheduler
+    }
+
+    /// What its paths carry.
+    pub fn tally(&self) -> &Tally {
+        &self.record.1
     }
 
     /// The openings that are due.
@@ -74,7 +92,7 @@ impl Running {
         let due = self.openings.iter().take_while(|at| **at <= time).count();
         if due > 0 {
             self.openings.drain(..due);
-            self.host.connect(time, &mut self.tape);
+            self.host.connect(time, &mut self.record);
         }
     }
 
@@ -136,7 +154,7 @@ impl Station for Ends {
             Some(run) if run.port == port => {
                 let time = run.time(now);
                 recorder.packet(time, run.side, false, path(run.side, false, packet), packet);
-                run.host.receive(time, &mut run.tape, packet);
+                run.host.receive(time, &mut run.record, packet);
             }
             _ => self.late += 1,
         }
@@ -148,7 +166,7 @@ impl Station for Ends {
         }
         let Some(run) = &mut self.run else { return false };
         let time = run.time(now);
-        let some = run.host.transmit_into(time, &mut run.tape, packet).is_some();
+        let some = run.host.transmit_into(time, &mut run.record, packet).is_some();
         if some {
             recorder.packet(time, run.side, true, path(run.side, true, packet), packet);
         }
@@ -163,7 +181,7 @@ impl Station for Ends {
             let time = run.time(now);
             run.open(time);
             if run.host.next_alarm() <= time {
-                run.host.on_timer(time, &mut run.tape);
+                run.host.on_timer(time, &mut run.record);
             }
         }
     }

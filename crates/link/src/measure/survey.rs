@@ -65,5 +65,7 @@ fn scenario(names: &[String]) -> String {
     let path = |name: &String| format!("[[path]]\nname = {name:?}\nrate = \"1gbit\"\ndelay = \"1ms\"\n");
     let paths: String = names.iter().map(path).collect();
     let mss = super::MSS;
-    format!("name = \"survey\"\nwarmup = \"1s\"\nduration = \"1s\"\n[connection]\nmss = {mss}\n{paths}[[traffic]]\nkind = \"bulk\"\n")
+    format!(
+        "name = \"survey\"\nwarmup = \"1s\"\nduration = \"1s\"\n[connection]\nmss = {mss}\n{paths}[[traffic]]\nkind = \"bulk\"\n"
+    )
 }

@@ -45,12 +45,8 @@ impl Recorder for Tape {
         if self.cut {
             return;
         }
-        let line = Line {
-            after: now.since(self.last),
-            connection: origin.connection.0,
-            path: origin.path.0,
-            event: *event,
-        };
+        let line =
+            Line { after: now.since(self.last), connection: origin.connection.0, path: origin.path.0, event: *event };
         // A vector takes everything.
         self.bytes = postcard::to_extend(&line, core::mem::take(&mut self.bytes)).unwrap_or_default();
         self.last = self.last.max(now);
@@ -114,7 +110,11 @@ mod tests {
         vec![
             (Instant::from_millis(3), of(0), Event::Connected(true)),
             (Instant::from_millis(3), of(1), Event::Window(window)),
-            (Instant::from_millis(9), of(1), Event::DataSent { seq: 1, data: Range::new(0, 1400), kind: SendKind::Copy }),
+            (
+                Instant::from_millis(9),
+                of(1),
+                Event::DataSent { seq: 1, data: Range::new(0, 1400), kind: SendKind::Copy },
+            ),
             (Instant::from_millis(9), of(0), Event::SchedulerValue { name: "blest.lambda", micro: -1_250_000 }),
             (Instant::from_millis(70), of(0), Event::Scheduler(SchedulerName { base: "minrtt", suffix: "+pr" })),
             (Instant::from_millis(80), of(0), Event::BoundAhead { since: Instant::from_millis(2) }),
