@@ -39,7 +39,7 @@ key=$("$bin" key new server.key)
 "$bin" key new client.key >/dev/null
 (umask 077 && "$bin" key show client.key --authorize laptop >authorized)
 
-ip netns exec $server "$bin" serve --measure 2>serve.log &
+ip netns exec $server "$bin" serve --measure --listen 10.9.0.1:51900 2>serve.log &
 serving=$!
 until grep -q listening serve.log; do
     kill -0 $serving || { cat serve.log; exit 1; }

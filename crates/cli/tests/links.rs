@@ -186,7 +186,7 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
         assert_eq!((output.as_str(), found), ("", code), "{said}");
         assert!(parts.iter().all(|part| said.contains(part)), "{said}");
     };
-    wrong(&["--scheduler", "blesst"], 2, &["blesst", "did you mean `blest`?"]);
+    wrong(&["--scheduler", "blesst"], 2, &["blesst", "did you mean \"blest\"?"]);
     wrong(&["--set", "path.wlan0.loss=1%"], 2, &["wlan0"]);
     wrong(&["--via", "lo"], 2, &["lo stands there twice"]);
     wrong(&["--via", "wlan7"], 1, &["through wlan7: No such device", "ip link"]);
@@ -201,7 +201,7 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
     let (_, said, code) = measure(&server.key, "no.such.host.invalid");
     assert!(code == 2 && said.contains("no.such.host.invalid: no address is known"), "{said}");
     // Another key than the server's: it is silent, and the advice names the reasons.
-    let (_, said, code) = measure(&printed(key(&["new", "other.key"], folder)).trim().to_owned(), &server.address);
+    let (_, said, code) = measure(printed(key(&["new", "other.key"], folder)).trim(), &server.address);
     assert!(code == 1 && said.contains("no answer from 127.0.0.1:") && said.contains("--server-key"), "{said}");
 
     let taken = ["serve", "--measure", "--listen", &server.address];
@@ -213,4 +213,62 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
     assert!(code == 2 && said.contains("--measure"), "{said}");
     let (_, said, code) = ran(folder, &["status", "--socket", "none.sock"]);
     assert!(code == 1 && said.contains("asking at none.sock") && said.contains("anabranch serve"), "{said}");
+}
+
+/// The interfaces of docs/links.sh, as the simulator has them: `tbf` counts Ethernet's 14 bytes, the carrier has 60.
+const PREDICTED: &str = r#"
+duration = "2s"
+[connection]
+congestion = "cubic"
+mss = 1080
+[[path]]
+name = "wlan0"
+rate = "20mbit"
+delay = "100us"
+overhead = 74
+queue = "100000B"
+[[path]]
+name = "usb0"
+rate = "10mbit"
+delay = "100us"
+overhead = 74
+queue = "100000B"
+[[traffic]]
+kind = "bulk"
+"#;
+
+/// The mean goodput of the first row in results.
+fn goodput(json: &str) -> f64 {
+    let results: serde_json::Value = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let summary = results["summary"].as_array().unwrap().iter();
+    let found = summary.filter(|entry| entry["metric"] == "goodput_bps").find_map(|entry| entry["mean"].as_f64());
+    found.unwrap()
+}
+
+/// Time is real: a busy machine measures less, and none measures more. docs/links.md has the comparison on a machine that was not busy.
+#[test]
+fn the_example_in_two_namespaces_measures_no_more_than_the_simulator_predicts() {
+    if anabranch_lab::Namespace::new().is_err() || !is_root() {
+        println!("SKIPPED: no network namespaces can be made here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("predicted.toml"), PREDICTED).unwrap();
+    let options = ["--no-baselines", "--format", "json"];
+    let (json, said, _) = ran(folder.path(), &[&["run", "predicted.toml"], &options[..]].concat());
+    assert_eq!(said, "");
+    let predicted = goodput(&json);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/links.sh");
+    let mut command = std::process::Command::new("sh");
+    command.arg(&script).arg(assert_cmd::cargo::cargo_bin!("anabranch")).args(options);
+    let ran = command.args(["--duration", "2s", "--repeat", "3"]).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let ratio = goodput(&String::from_utf8(ran.stdout).unwrap()) / predicted;
+    assert!((0.5..=1.05).contains(&ratio), "measured ÷ predicted: {ratio}");
+}
+
+/// `ip netns` needs root.
+fn is_root() -> bool {
+    let id = std::process::Command::new("id").arg("-u").output().map(|ran| ran.stdout).unwrap_or_default();
+    id == b"0\n"
 }

@@ -102,7 +102,7 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
         let more = self.transmit(recorder);
         let now = self.clock.now();
         self.link.flush(now);
-        // What came since was not here then.
+        // Packets that came meanwhile did not come before.
         let now = self.clock.now();
         let stations = &mut self.stations;
         let came = self.link.receive(now, &mut |id, incoming| stations.take(now, recorder, id, incoming))?;
@@ -155,7 +155,7 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
     }
 }
 
-/// A seed that nobody can predict.
+/// An unpredictable seed.
 pub(crate) fn unpredictable() -> u64 {
     rand_core::Rng::next_u64(&mut secrets::random())
 }

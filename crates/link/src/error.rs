@@ -31,7 +31,7 @@ pub enum LinkError {
     Unmet(Unmet),
 }
 
-/// What the other end of a link does not do.
+/// An expectation that the other end of a link does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unmet {

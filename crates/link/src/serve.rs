@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Host {
     driver: Driver<ServerLink, PeerId, Desk>,
-    /// When somebody may ask again.
+    /// When the next reader of the state is served.
     look: Instant,
 }
 

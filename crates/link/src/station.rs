@@ -1,4 +1,4 @@
-//! What sits on a link and exchanges packets over it.
+//! Users of a link: they exchange packets over it.
 
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;

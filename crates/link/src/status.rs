@@ -69,7 +69,7 @@ pub struct PathState {
     pub in_flight_packets: u64,
 }
 
-/// Where the state is asked for.
+/// The socket that gives the state.
 #[derive(Debug)]
 pub struct Window {
     listener: UnixListener,

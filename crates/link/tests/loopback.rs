@@ -116,7 +116,7 @@ mod measured {
         let client = secrets::new_key();
         with_session(same(&client), &client, &["lo", "lo"], |session| {
             let path = |name| format!("[[path]]\nname = \"{name}\"\nrate = \"1gbit\"\ndelay = \"1ms\"\n");
-            let text = format!("[connection]\nmss = 1080\n{}{}{scenario}", path("a"), path("b"));
+            let text = format!("duration = \"60s\"\n[connection]\nmss = 1080\n{}{}{scenario}", path("a"), path("b"));
             let document = Document::parse("test", &text).unwrap();
             let driver = RealLinks::new(session.unwrap(), document.resolved());
             let named = |name: &&str| PlugIn { name: (*name).to_owned(), parameters: Vec::new() };

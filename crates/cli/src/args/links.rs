@@ -56,7 +56,7 @@ pub struct ServeArguments {
     /// The server's key
     #[arg(long, value_name = "FILE", default_value = "server.key")]
     pub key: PathBuf,
-    /// Where `anabranch status` asks: a UNIX socket, which is made. Unless given, status.sock in $RUNTIME_DIRECTORY (systemd), else
+    /// Where `anabranch status` finds the server: a UNIX socket, which is made. Unless given, status.sock in $RUNTIME_DIRECTORY (systemd), else
     /// anabranch.sock in $XDG_RUNTIME_DIR, else none
     #[arg(long, value_name = "FILE")]
     pub socket: Option<PathBuf>,
@@ -132,7 +132,7 @@ pub struct MeasureArguments {
     /// Congestion controls, written likewise
     #[arg(long, value_name = "A[,B…]|all", default_value = "cubic")]
     pub congestion: Vec<String>,
-    /// What the server sends
+    /// The application
     #[arg(long, value_enum, default_value_t)]
     pub traffic: TrafficName,
     /// How long each run takes; a page ends on its own. 10s unless given

@@ -1,4 +1,4 @@
-//! What the commands for real links share.
+//! Parts that the commands for real links share.
 
 use crate::failure::{Failure, Salvage};
 use anabranch_link::{LinkError, Unmet};

@@ -132,7 +132,7 @@ fn overrides(arguments: &MeasureArguments) -> Vec<Override> {
     overrides
 }
 
-/// What each path can do.
+/// The survey, as a table to read.
 fn table(found: &[PathSurvey]) -> String {
     let header = ["path", "alone\nMbit/s", "idle RTT\nms", "jitter\nms", "loss\n%"];
     let mut table = plain_table(header.map(str::to_owned).to_vec());

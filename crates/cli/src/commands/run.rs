@@ -129,7 +129,7 @@ fn run_shard(
     Ok(Outcome::new(text, journal.failure().into_iter().collect()))
 }
 
-/// What makes runs.
+/// The maker of runs.
 #[derive(Clone, Copy)]
 pub enum Making<'a> {
     /// A driver whose runs a journal keeps, so that an interrupted command continues.

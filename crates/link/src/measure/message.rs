@@ -1,4 +1,4 @@
-//! What client and server say to each other about runs: docs/measure.md has the format.
+//! Messages between client and server about runs: docs/measure.md has the format.
 
 use crate::LinkError;
 use serde::de::DeserializeOwned;

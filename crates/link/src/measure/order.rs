@@ -1,6 +1,7 @@
-//! A run as a client asks for it, and what a server admits.
+//! A run as a client requests it, and the limits of a server.
 
 use super::message::RunAsk;
+use anabranch_carrier::MAX_PATHS;
 use anabranch_run::layout::unsupported;
 use anabranch_run::{Choice, Job, RunError};
 use anabranch_scenario::{Diagnostic, Document, Host, PlugIn, Scenario, Traffic, congestion, scheduler};
@@ -21,7 +22,7 @@ pub(super) fn ask(scenario: &str, job: &Job) -> RunAsk {
     RunAsk { scenario: scenario.to_owned(), single, scheduler, congestion, seed: job.seed }
 }
 
-/// The job that is asked for.
+/// The job of a request.
 ///
 /// # Errors
 /// Why it cannot be done, in a sentence.
@@ -46,7 +47,7 @@ fn plug_in<M: std::fmt::Display>(read: fn(&str, &str) -> Result<PlugIn, Vec<M>>,
         .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
-/// Both ends refuse what real links cannot do, and more than a client may have of a server.
+/// Both ends refuse features that real links lack, and more than a client may have of a server.
 ///
 /// # Errors
 /// Names it.
@@ -60,6 +61,9 @@ pub(super) fn admit(scenario: &Scenario) -> Result<(), RunError> {
     }
     if !scenario.cross.is_empty() || !scenario.timeline.is_empty() || !scenario.topology.links.is_empty() {
         return no("cross traffic, a timeline or a shared link");
+    }
+    if scenario.topology.paths.len() > MAX_PATHS {
+        return no(&format!("more than {MAX_PATHS} paths"));
     }
     let connections: u32 = scenario.traffic.iter().map(Traffic::connections).fold(0, u32::saturating_add);
     if connections > CONNECTIONS {
@@ -117,6 +121,8 @@ mod tests {
         refused(&with("[hosts]\nsender = \"linux\""), "Linux as a host");
         refused(&with("[hosts]\nip = 6"), "IPv6");
         refused(&of(&format!("{SCENARIO}flows = 2000"), None), "2000 connections");
+        let path = |n| format!("[[path]]\nname = \"p{n}\"\nrate = \"1mbit\"\ndelay = \"1ms\"\n");
+        refused(&with(&(0..16).map(path).collect::<String>()), "more than 16 paths");
         refused(&with("[connection]\nsend_buffer = \"600MiB\""), "buffers of more than 512 MiB");
         // A scenario that names a file reads none of the server's.
         refused(&of(&SCENARIO.replace("rate = \"1mbit\"", "trace = \"/etc/passwd\""), None), "/etc/passwd");

@@ -91,7 +91,7 @@ pub(super) fn why(error: LinkError) -> RunError {
     }
 }
 
-/// What depends on the capacity of the paths, which nobody knows, or on their queues, which nobody sees.
+/// Removes metrics that depend on the capacity or the queues of the paths: neither is known.
 fn leave_out(metrics: &mut RunMetrics) {
     metrics.values.retain(|(name, _)| *name != names::ORACLE_RATIO);
     for path in &mut metrics.paths {

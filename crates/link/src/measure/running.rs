@@ -82,7 +82,7 @@ impl Running {
         &self.scheduler
     }
 
-    /// What its paths carry.
+    /// Its paths' load.
     pub fn tally(&self) -> &Tally {
         &self.record.1
     }

@@ -23,7 +23,7 @@ use std::net::SocketAddr;
 /// How long a server has to answer a handshake, and a path to answer a challenge after it.
 const HANDSHAKE: Duration = Duration::from_secs(8);
 const CHALLENGE: Duration = Duration::from_secs(4);
-/// How long nothing may come of what was asked for.
+/// How long a request may remain without any part of its answer.
 const ANSWER: Duration = Duration::from_secs(20);
 /// The loop looks for signals this often.
 const LOOK: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! What each path can do, found before the first run.
+//! Rate and delay of each path, measured before the first run.
 
 use super::real::{run, why};
 use super::session::Session;

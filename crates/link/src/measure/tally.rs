@@ -1,4 +1,4 @@
-//! What a path of a run carries, for those who look while it goes on.
+//! The load of each path during a run, for `anabranch status`.
 
 use anabranch_trace::{Event, Origin, Recorder, SendKind};
 use anabranch_units::{Duration, Instant};
