@@ -60,7 +60,7 @@ pub struct ServeArguments {
     /// anabranch.sock in $XDG_RUNTIME_DIR, else none
     #[arg(long, value_name = "FILE")]
     pub socket: Option<PathBuf>,
-    /// Let every client of the list measure: the server sends what the client asks for
+    /// Let every client of the list measure: the server sends the data of their runs
     #[arg(long, required = true)]
     pub measure: bool,
 }

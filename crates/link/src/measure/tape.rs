@@ -47,11 +47,14 @@ impl Recorder for Tape {
         }
         let line =
             Line { after: now.since(self.last), connection: origin.connection.0, path: origin.path.0, event: *event };
-        // A vector takes everything.
-        self.bytes = postcard::to_extend(&line, core::mem::take(&mut self.bytes)).unwrap_or_default();
+        // A vector takes everything; otherwise all that it had would be lost.
+        match postcard::to_extend(&line, core::mem::take(&mut self.bytes)) {
+            Ok(bytes) => self.bytes = bytes,
+            Err(_) => self.cut = true,
+        }
         self.last = self.last.max(now);
         self.events += 1;
-        self.cut = self.bytes.len() > self.limit;
+        self.cut |= self.bytes.len() > self.limit;
     }
 }
 
