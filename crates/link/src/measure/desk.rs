@@ -24,6 +24,9 @@ const PIECE: usize = LONGEST / 2;
 /// Connections for messages that a client may have: a second one takes the place of the first.
 const CONTROLS: usize = 8;
 
+/// Least time from one run to the next; a client that challenges the paths between them takes longer.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// A client's station at the server.
 #[derive(Debug)]
 pub(crate) struct Desk {
@@ -32,6 +35,8 @@ pub(crate) struct Desk {
     talk: Option<Talk>,
     /// Runs so far.
     runs: u16,
+    /// When the last was requested.
+    requested: Option<Instant>,
 }
 
 /// A connection for messages.
@@ -51,7 +56,7 @@ impl Desk {
         let mut endpoint = Endpoint::new(CONTROLS);
         endpoint.listen(CONTROL, Box::new(|_| control(Vec::new())));
         let ends = Ends::new(Side::Server, Engine::new(endpoint, unpredictable()));
-        Self { addresses, ends, talk: None, runs: 0 }
+        Self { addresses, ends, talk: None, runs: 0, requested: None }
     }
 
     /// The state of the client `name`; `address` knows where its paths go.
@@ -156,6 +161,10 @@ impl Desk {
 
     /// Gets ready for a run: its port.
     fn begin(&mut self, now: Instant, ask: &RunAsk) -> Result<u16, String> {
+        if self.requested.is_some_and(|at| now.since(at) < PAUSE) {
+            return Err("one run follows another at once".to_owned());
+        }
+        self.requested = Some(now);
         let job = order::job(ask)?;
         self.runs = (self.runs + 1) % 10_000;
         let port = PORT + self.runs;
@@ -172,7 +181,7 @@ impl Desk {
         match (fault, run.finish().finish()) {
             (Some(fault), _) => talk.say(&Reply::Refused { why: format!("the server's application got a {fault}") }),
             (None, None) => {
-                let why = "the run has more events than the server keeps (64 MiB, five million): make it shorter";
+                let why = "the run has more events than the server keeps (64 MiB, six million): make it shorter";
                 talk.say(&Reply::Refused { why: why.to_owned() });
             }
             (None, Some((bytes, events))) => {
@@ -246,5 +255,27 @@ impl Station for Desk {
 
     fn poll_timeout(&mut self) -> Instant {
         self.ends.poll_timeout()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ClientLink, secrets};
+
+    fn desk() -> Desk {
+        let server = secrets::new_key().key.public();
+        let link = ClientLink::new(Instant::ZERO, secrets::new_key(), server, ([127, 0, 0, 1], 1).into());
+        Desk::new(link.addresses())
+    }
+
+    #[test]
+    fn runs_are_refused_that_follow_at_once() {
+        let mut desk = desk();
+        let ask = RunAsk::default();
+        let mut begin = |ms| desk.begin(Instant::from_millis(ms), &ask).unwrap_err();
+        assert!(begin(10).contains("the client's scenario"), "an empty one");
+        assert!(begin(100).contains("at once"));
+        assert!(begin(110).contains("the client's scenario"));
     }
 }

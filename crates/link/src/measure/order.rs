@@ -4,13 +4,23 @@ use super::message::RunAsk;
 use anabranch_carrier::MAX_PATHS;
 use anabranch_run::layout::unsupported;
 use anabranch_run::{Choice, Job, RunError};
-use anabranch_scenario::{Diagnostic, Document, Host, PlugIn, Scenario, Traffic, congestion, scheduler};
+use anabranch_scenario::{
+    Diagnostic, Host, PlugIn, Scenario, Traffic, TrafficKind, congestion, read_unswept, scheduler,
+};
+use anabranch_units::Duration;
 use std::sync::Arc;
 
+/// Bytes of the longest scenario: one with 16 paths has 10,000.
+const SCENARIO: usize = 16 << 10;
 /// Most connections of a run.
 const CONNECTIONS: u32 = 1_000;
 /// Most bytes that the buffers of all connections of a run may take.
 const BUFFERS: u64 = 512 << 20;
+
+/// Least interval of frames: a server that was busy for a second has ten thousand to make up for.
+const INTERVAL: Duration = Duration::from_micros(100);
+/// Most objects of a page: each takes memory before the run.
+const OBJECTS: u32 = 100_000;
 
 /// The request for a job, whose scenario in full is `scenario`.
 pub(super) fn ask(scenario: &str, job: &Job) -> RunAsk {
@@ -31,7 +41,11 @@ pub(super) fn job(ask: &RunAsk) -> Result<Job, String> {
         Some(mistake) => format!("the client's scenario: {mistake}"),
         None => "the client's scenario cannot be read".to_owned(),
     };
-    let scenario = Document::parse("the client's scenario", &ask.scenario).map_err(first)?.scenario;
+    let len = ask.scenario.len();
+    if len > SCENARIO {
+        return Err(format!("the client's scenario has {len} bytes (at most {SCENARIO})"));
+    }
+    let scenario = read_unswept("the client's scenario", &ask.scenario).map_err(first)?;
     admit(&scenario).map_err(|error| error.to_string())?;
     let choice = match ask.single {
         Some(path) if usize::from(path) < scenario.topology.paths.len() => Choice::Single(path.into()),
@@ -68,6 +82,17 @@ pub(super) fn admit(scenario: &Scenario) -> Result<(), RunError> {
     let connections: u32 = scenario.traffic.iter().map(Traffic::connections).fold(0, u32::saturating_add);
     if connections > CONNECTIONS {
         return no(&format!("{connections} connections (at most {CONNECTIONS})"));
+    }
+    for traffic in &scenario.traffic {
+        match traffic.kind {
+            TrafficKind::Frames { interval, .. } if interval < INTERVAL => {
+                return no("frames at intervals below 100us");
+            }
+            TrafficKind::Web { objects, .. } if objects > OBJECTS => {
+                return no(&format!("a page of {objects} objects (at most {OBJECTS})"));
+            }
+            _ => {}
+        }
     }
     let settings = &scenario.settings;
     let each = settings.send_buffer.saturating_add(settings.recv_buffer);
@@ -114,6 +139,8 @@ mod tests {
     #[test]
     fn what_a_server_does_not_do_is_refused() {
         refused(&of("nonsense", None), "the client's scenario");
+        refused(&of(&" ".repeat(super::SCENARIO + 1), None), "16385 bytes (at most 16384)");
+        refused(&of(&format!("{SCENARIO}[sweep]\nseed = [1, 2]"), None), "a sweep cannot stand here");
         refused(&of(SCENARIO, Some(1)), "no path 1");
         refused(&RunAsk { scheduler: "bleest".into(), ..of(SCENARIO, None) }, "bleest");
         refused(&RunAsk { congestion: "cubik".into(), ..of(SCENARIO, None) }, "cubik");
@@ -124,6 +151,11 @@ mod tests {
         let path = |n| format!("[[path]]\nname = \"p{n}\"\nrate = \"1mbit\"\ndelay = \"1ms\"\n");
         refused(&with(&(0..16).map(path).collect::<String>()), "more than 16 paths");
         refused(&with("[connection]\nsend_buffer = \"600MiB\""), "buffers of more than 512 MiB");
+        let traffic = |kind: &str| of(&SCENARIO.replace("kind = \"bulk\"", kind), None);
+        let frames = |interval| traffic(&format!("kind = \"frames\"\nsize = \"1KB\"\ninterval = \"{interval}\""));
+        refused(&frames("99us"), "intervals below 100us");
+        assert!(job(&frames("100us")).is_ok());
+        refused(&traffic("kind = \"web\"\nsize = \"1GB\"\nobjects = 100001"), "100001 objects");
         // A scenario that names a file reads none of the server's.
         refused(&of(&SCENARIO.replace("rate = \"1mbit\"", "trace = \"/etc/passwd\""), None), "/etc/passwd");
     }
