@@ -113,10 +113,14 @@ mod measured {
 
     /// Runs a scenario over two paths of the loopback interface.
     fn measured(scenario: &str, schedulers: &[&str]) -> Result<Results, Failure> {
+        measured_with(1080, scenario, schedulers)
+    }
+
+    fn measured_with(mss: u32, scenario: &str, schedulers: &[&str]) -> Result<Results, Failure> {
         let client = secrets::new_key();
         with_session(same(&client), &client, &["lo", "lo"], |session| {
             let path = |name| format!("[[path]]\nname = \"{name}\"\nrate = \"1gbit\"\ndelay = \"1ms\"\n");
-            let text = format!("duration = \"60s\"\n[connection]\nmss = 1080\n{}{}{scenario}", path("a"), path("b"));
+            let text = format!("duration = \"60s\"\n[connection]\nmss = {mss}\n{}{}{scenario}", path("a"), path("b"));
             let document = Document::parse("test", &text).unwrap();
             let driver = RealLinks::new(session.unwrap(), document.resolved());
             let named = |name: &&str| PlugIn { name: (*name).to_owned(), parameters: Vec::new() };
@@ -169,6 +173,12 @@ mod measured {
     fn what_the_server_refuses_says_why() {
         let failed = measured("[[traffic]]\nkind = \"bulk\"\nflows = 2000\n", &["minrtt"]).unwrap_err().to_string();
         assert!(failed.contains("2000 connections (at most 1000) on real links"), "{failed}");
+    }
+
+    #[test]
+    fn segments_that_a_path_does_not_take_are_refused() {
+        let failed = measured_with(8_000, "[[traffic]]\nkind = \"bulk\"\n", &["minrtt"]).unwrap_err().to_string();
+        assert!(failed.contains("8000 bytes are too large for lo") && failed.contains("connection.mss="), "{failed}");
     }
 
     #[test]

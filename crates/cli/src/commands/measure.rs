@@ -22,6 +22,9 @@ const HEADERS: u32 = 20 + 32;
 /// Bytes that the carrier and UDP add to a packet; the outer IP header is another 20 or 40.
 const CARRIER: u32 = 32 + 8;
 
+/// Keys of a path that the hosts heed.
+const PATH_KEYS: [&str; 4] = ["backup", "price", "cap", "weight"];
+
 /// Measures schedulers over the interfaces of this host. What is wrong with the arguments is said before anything is measured.
 pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
     let options = options(&arguments)?;
@@ -31,6 +34,7 @@ pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
     }
     // There are series all the same.
     arguments.output.timeline = arguments.output.out.is_some().then_some(0);
+    check_paths(&overrides(&arguments))?;
     let reach = reach(&arguments)?;
     let address = reach.address;
     let unknown = |name| PathSurvey { name, goodput_bps: 1e6, rtt: Duration::from_millis(1), ..PathSurvey::default() };
@@ -116,7 +120,22 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
     let duration = if ends { "" } else { "duration = \"10s\"\n" };
     let paths: String = found.iter().map(path).collect();
     let text = format!("name = {title:?}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n");
-    Loaded::given("measure", &text, overrides(arguments))
+    let loaded = Loaded::given("measure", &text, overrides(arguments))?;
+    if loaded.document.axes.is_empty() {
+        return Ok(loaded);
+    }
+    let help = "name every scheduler after --scheduler, and measure once per value of another key";
+    Err(Failure::unusable(CODE, "a measurement has no sweep", Some(help.to_owned())))
+}
+
+/// Real paths have their own rates, delays and losses.
+fn check_paths(overrides: &[Override]) -> Result<(), Failure> {
+    let is_foreign =
+        |key: &str| key.starts_with("path.") && !PATH_KEYS.contains(&key.rsplit('.').next().unwrap_or(key));
+    let Some(foreign) = overrides.iter().find(|set| is_foreign(&set.key)) else { return Ok(()) };
+    let message = format!("--set {}: a real path is as it is", foreign.key);
+    let help = format!("of a path only {} can be set", PATH_KEYS.join(", "));
+    Err(Failure::unusable(CODE, message, Some(help)))
 }
 
 fn overrides(arguments: &MeasureArguments) -> Vec<Override> {

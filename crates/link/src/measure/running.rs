@@ -87,6 +87,16 @@ impl Running {
         &self.record.1
     }
 
+    /// Bytes that the applications of this end received.
+    pub fn delivered(&self) -> u64 {
+        self.tally().delivered
+    }
+
+    /// Connections are still to be opened at their times.
+    pub fn opens_later(&self) -> bool {
+        !self.openings.is_empty()
+    }
+
     /// The openings that are due.
     fn open(&mut self, time: Instant) {
         let due = self.openings.iter().take_while(|at| **at <= time).count();

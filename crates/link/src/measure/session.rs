@@ -50,6 +50,8 @@ pub struct Session {
     handle: Handle,
     frames: Frames,
     program: String,
+    /// No run and no question is left open: the next run may begin.
+    pub(super) sound: bool,
 }
 
 /// How often time is compared with the server's; the quickest answer counts.
@@ -90,7 +92,7 @@ impl Session {
         let handle = handle.ok_or(LinkError::Unmet(Unmet::Lost { address }))?;
         let (frames, program) = (Frames::default(), String::new());
         let names = path_names(&interfaces);
-        let mut session = Self { driver, names, address, handle, frames, program };
+        let mut session = Self { driver, names, address, handle, frames, program, sound: true };
         session.program = match session.ask(&Ask::Hello { version: VERSION })? {
             Reply::Welcome { program } => program,
             other => return Err(session.unexpected(&other)),

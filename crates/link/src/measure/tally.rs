@@ -42,6 +42,8 @@ impl PathTally {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub paths: BTreeMap<(u32, u8), PathTally>,
+    /// Bytes that applications received.
+    pub delivered: u64,
 }
 
 impl Recorder for Tally {
@@ -60,6 +62,7 @@ impl Recorder for Tally {
                 let path = self.paths.entry(key).or_default();
                 (path.srtt, path.cwnd, path.in_flight) = (window.srtt, window.cwnd, window.in_flight);
             }
+            Event::Delivered(data) => self.delivered += data.len(),
             _ => {}
         }
     }
@@ -84,6 +87,8 @@ mod tests {
         sent(100, SendKind::First);
         sent(900, SendKind::First);
         sent(1_500, SendKind::Retransmission);
+        tally.record(Instant::from_millis(1_600), origin, &Event::Delivered(Range::new(5, 12)));
+        assert_eq!(tally.delivered, 7);
         let path = tally.paths[&(0, 1)];
         assert_eq!((path.sent_bytes, path.packets, path.retransmitted), (3000, 3, 1));
         let rates = [1_600, 2_100, 3_100].map(|ms| path.rate_bps(Instant::from_millis(ms)));

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// Bytes that a tape holds: about five million events.
 pub(crate) const MOST: usize = 64 << 20;
+/// Events that a tape holds at most, however short: whoever reads them needs 100 bytes for each.
+pub(crate) const EVENTS: u64 = 6_000_000;
 
 /// An event on a tape. The order of fields is the format.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,7 +56,7 @@ impl Recorder for Tape {
         }
         self.last = self.last.max(now);
         self.events += 1;
-        self.cut |= self.bytes.len() > self.limit;
+        self.cut |= self.bytes.len() > self.limit || self.events > EVENTS;
     }
 }
 
