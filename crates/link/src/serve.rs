@@ -1,6 +1,6 @@
 //! The far end of real links.
 
-use crate::measure::Desk;
+use crate::measure::{Desk, Memory};
 use crate::{Driver, LinkError, ServerLink, Status, Window};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Limits, PeerId, StaticKey};
@@ -9,6 +9,8 @@ use anabranch_units::{Duration, Instant};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Bytes that the runs of all clients may take: a part of what packaging/anabranch-serve.service allows.
+const MEMORY: u64 = 1 << 30;
 /// The loop looks for signals this often.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -27,7 +29,8 @@ impl Host {
     /// The system refuses the socket.
     pub fn listen(local: SocketAddr, key: StaticKey, clients: Vec<Client>) -> Result<Self, LinkError> {
         let link = ServerLink::listen(local, key, clients, Limits::default())?;
-        let make = |_, addresses| Desk::new(addresses);
+        let memory = Memory::new(MEMORY);
+        let make = move |_, addresses| Desk::new(addresses, memory.clone());
         Ok(Self { driver: Driver::new(link, Clock::start(), Box::new(make)), look: Instant::ZERO })
     }
 
@@ -55,9 +58,11 @@ impl Host {
         self.driver.link.local()
     }
 
-    /// Counts of all that came and was refused, with their names.
+    /// Counts of all that came and was refused, with their names; `unsent`: datagrams that the system did not take; `unread`: packets
+    /// that no station could read.
     pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
-        self.driver.link.counters().all().collect::<Vec<_>>().into_iter()
+        let own = [("unsent", self.driver.link.unsent()), ("unread", self.driver.unread())];
+        self.driver.link.counters().all().chain(own).collect::<Vec<_>>().into_iter()
     }
 
     /// Serves until `stop` is set, and shows its state to those who ask at `window`.

@@ -64,6 +64,11 @@ impl ServerLink {
     pub fn counters(&self) -> Counters {
         self.carrier.counters()
     }
+
+    /// Datagrams that the system did not take.
+    pub fn unsent(&self) -> u64 {
+        self.socket.unsent
+    }
 }
 
 /// Sessions that began or ended.

@@ -9,10 +9,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a reader may let us wait, and we a server.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a reader may keep the server from its clients.
+const BRIEF: Duration = Duration::from_millis(50);
 /// Bytes of the longest state.
 const LONGEST: u64 = 16 << 20;
 
@@ -83,7 +85,7 @@ impl Window {
     /// Another server uses it, or it cannot be made.
     pub fn open(file: &Path) -> Result<Self, LinkError> {
         let failed = || LinkError::system(format!("making the socket {}", file.display()));
-        match UnixStream::connect(file) {
+        match connect(file) {
             Ok(_) => return Err(failed()(ErrorKind::AddrInUse.into())),
             // A socket without a server. Any other file is not ours.
             Err(error) if error.kind() == ErrorKind::ConnectionRefused && is_socket(file) => {
@@ -100,14 +102,36 @@ impl Window {
         Ok(Self { listener, file: file.to_owned() })
     }
 
-    /// Answers all who ask now.
+    /// Answers all who ask now. A reader that does not read gets a part: clients wait meanwhile.
     pub fn answer(&self, status: impl Fn() -> Status) {
         while let Ok((mut reader, _)) = self.listener.accept() {
-            // Strings and finite numbers only: this cannot fail. A reader that does not read gets a part.
+            // Strings and finite numbers only: this cannot fail.
             let text = serde_json::to_vec(&status()).unwrap_or_default();
-            let _ = reader.set_nonblocking(true).and_then(|()| reader.write_all(&text));
+            let _ = put(&mut reader, &text);
         }
     }
+}
+
+/// Writes all of it, if the reader takes it within [`BRIEF`].
+fn put(reader: &mut UnixStream, mut text: &[u8]) -> std::io::Result<()> {
+    let until = Instant::now() + BRIEF;
+    while !text.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        // Zero is refused, which ends it.
+        reader.set_write_timeout(Some(left))?;
+        let taken = reader.write(text)?;
+        text = &text[taken..];
+    }
+    Ok(())
+}
+
+/// Connects, or fails if the server does not accept within [`PATIENCE`].
+fn connect(file: &Path) -> std::io::Result<UnixStream> {
+    let socket = socket2::Socket::new(socket2::Domain::UNIX, socket2::Type::STREAM, None)?;
+    // On Linux it holds for connecting too: unix(7).
+    socket.set_write_timeout(Some(PATIENCE))?;
+    socket.connect(&socket2::SockAddr::unix(file)?)?;
+    Ok(UnixStream::from(socket))
 }
 
 impl Drop for Window {
@@ -126,7 +150,7 @@ fn is_socket(file: &Path) -> bool {
 /// There is none, or it is another's.
 pub fn read_status(file: &Path) -> Result<Status, LinkError> {
     let failed = || LinkError::system(format!("asking at {}", file.display()));
-    let stream = UnixStream::connect(file).map_err(failed())?;
+    let stream = connect(file).map_err(failed())?;
     stream.set_read_timeout(Some(PATIENCE)).map_err(failed())?;
     let mut text = Vec::new();
     stream.take(LONGEST).read_to_end(&mut text).map_err(failed())?;
@@ -159,6 +183,26 @@ mod tests {
         assert!(!file.exists(), "nothing is left behind");
         let said = read_status(&file).unwrap_err().to_string();
         assert!(said.starts_with("asking at ") && said.contains("No such file"), "{said}");
+    }
+
+    /// More than a socket's buffer holds.
+    #[test]
+    fn a_long_state_arrives_whole_and_who_does_not_read_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("status.sock");
+        let window = Window::open(&file).unwrap();
+        let client = ClientStatus { name: "x".repeat(1_000), ..ClientStatus::default() };
+        let status = Status { clients: vec![client; 500], ..Status::default() };
+        let asked = file.clone();
+        // A busy machine may run the reader too late.
+        let asking = std::thread::spawn(move || (0..20).find_map(|_| read_status(&asked).ok()));
+        while !asking.is_finished() {
+            window.answer(|| status.clone());
+        }
+        assert_eq!(asking.join().unwrap().unwrap(), status);
+        let silent = UnixStream::connect(&file).unwrap();
+        window.answer(|| status.clone());
+        drop(silent);
     }
 
     #[test]

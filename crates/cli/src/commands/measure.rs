@@ -59,7 +59,19 @@ pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
     let making = Making::Changing(&driver, arguments.seed);
     let (results, wrong) = execute(&loaded, &options, &arguments.output, wanted, making)?;
     let paths = if arguments.output.format == Format::Table { table(&found) } else { String::new() };
-    Ok(Outcome::new(paths + &print(&results, arguments.output.format), wrong))
+    let output = paths + &print(&results, arguments.output.format);
+    Ok(Outcome { notes: unsent(driver.unsent()), ..Outcome::new(output, wrong) })
+}
+
+/// A warning of losses that are not those of the paths.
+fn unsent(datagrams: u64) -> String {
+    match datagrams {
+        0 => String::new(),
+        count => format!(
+            "warning: this host's kernel did not take {count} datagrams (an interface that is down, a full queue): the runs show them \
+             as losses of the paths\n"
+        ),
+    }
 }
 
 fn options(arguments: &MeasureArguments) -> Result<Options, Failure> {

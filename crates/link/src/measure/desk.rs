@@ -1,10 +1,12 @@
 //! The server's end of a client's session: it answers messages about runs.
 
+use super::memory::{Memory, Share};
 use super::message::{Ask, Frames, LONGEST, Reply, RunAsk, VERSION, framed};
 use super::order;
 use super::running::{CONTROL, Ends, Running};
 use super::setup::control;
 use super::tally::PathTally;
+use super::tape::MOST;
 use crate::driver::unpredictable;
 use crate::station::{Engine, Station};
 use crate::status::{ClientStatus, PathState};
@@ -24,6 +26,10 @@ const PIECE: usize = LONGEST / 2;
 /// Connections for messages that a client may have: a second one takes the place of the first.
 const CONTROLS: usize = 8;
 
+/// Messages and parts of events that are dealt with at once. More follow with the acknowledgments of these.
+const ROUNDS: usize = 16;
+/// Bytes that a tape takes while it grows.
+const TAPE: u64 = 2 * MOST as u64;
 /// Least time from one run to the next; a client that challenges the paths between them takes longer.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -37,6 +43,10 @@ pub(crate) struct Desk {
     runs: u16,
     /// When the last was requested.
     requested: Option<Instant>,
+    /// Of all clients.
+    memory: Memory,
+    /// What the run takes of it, until its events were sent.
+    share: Option<Share>,
 }
 
 /// A connection for messages.
@@ -46,17 +56,19 @@ struct Talk {
     frames: Frames,
     greeted: bool,
     out: VecDeque<Bytes>,
+    /// Events of the last run that were not said yet, and the number of all.
+    tape: Option<(Bytes, u64)>,
     /// Nothing more is read: what is left to say is the last.
     over: bool,
 }
 
 impl Desk {
-    /// For a session with these addresses.
-    pub fn new(addresses: Addresses) -> Self {
+    /// For a session with these addresses, at a server whose runs take of `memory`.
+    pub fn new(addresses: Addresses, memory: Memory) -> Self {
         let mut endpoint = Endpoint::new(CONTROLS);
         endpoint.listen(CONTROL, Box::new(|_| control(Vec::new())));
         let ends = Ends::new(Side::Server, Engine::new(endpoint, unpredictable()));
-        Self { addresses, ends, talk: None, runs: 0, requested: None }
+        Self { addresses, ends, talk: None, runs: 0, requested: None, memory, share: None }
     }
 
     /// The state of the client `name`; `address` knows where its paths go.
@@ -96,10 +108,11 @@ impl Desk {
     fn serve(&mut self, now: Instant) {
         while let Some(handle) = self.ends.control.endpoint.poll_accept() {
             let (frames, out) = (Frames::default(), VecDeque::new());
-            if let Some(old) = self.talk.replace(Talk { handle, frames, greeted: false, out, over: false }) {
+            if let Some(old) = self.talk.replace(Talk { handle, frames, greeted: false, out, tape: None, over: false })
+            {
                 self.with(now, old.handle, |connection, cx| connection.abort(cx));
             }
-            self.ends.run = None;
+            (self.ends.run, self.share) = (None, None);
         }
         let Some(mut talk) = self.talk.take() else { return };
         let open = self.with(now, talk.handle, |connection, cx| {
@@ -108,18 +121,36 @@ impl Desk {
             !connection.is_closed()
         });
         if open != Some(true) {
-            self.ends.run = None;
+            (self.ends.run, self.share) = (None, None);
             return;
         }
-        while talk.out.is_empty() && !talk.over {
-            match talk.frames.next::<Ask>() {
-                Ok(Some(ask)) => self.answer(now, &mut talk, ask),
-                Ok(None) => break,
-                Err(error) => talk.refuse(error.to_string()),
+        for _ in 0..ROUNDS {
+            self.with(now, talk.handle, |connection, cx| talk.write(connection, cx));
+            if !talk.out.is_empty() || !self.speak(now, &mut talk) {
+                break;
             }
         }
         self.with(now, talk.handle, |connection, cx| talk.write(connection, cx));
+        if self.ends.run.is_none() && talk.tape.is_none() {
+            self.share = None;
+        }
         self.talk = Some(talk);
+    }
+
+    /// Says the next thing: a part of the events, or the answer to a message. False if there is none.
+    fn speak(&mut self, now: Instant, talk: &mut Talk) -> bool {
+        if talk.say_events() {
+            return true;
+        }
+        if talk.over {
+            return false;
+        }
+        match talk.frames.next::<Ask>() {
+            Ok(Some(ask)) => self.answer(now, talk, ask),
+            Ok(None) => return false,
+            Err(error) => talk.refuse(error.to_string()),
+        }
+        true
     }
 
     fn with<T>(
@@ -166,6 +197,10 @@ impl Desk {
         }
         self.requested = Some(now);
         let job = order::job(ask)?;
+        self.share = None;
+        let need = order::buffers(&job.scenario) + TAPE;
+        self.share =
+            Some(self.memory.take(need).ok_or("the runs of other clients need the server's memory: try again")?);
         self.runs = (self.runs + 1) % 10_000;
         let port = PORT + self.runs;
         let run = Running::new(&job, Side::Server, self.addresses, port, now).map_err(|error| error.to_string())?;
@@ -185,8 +220,8 @@ impl Desk {
                 talk.say(&Reply::Refused { why: why.to_owned() });
             }
             (None, Some((bytes, events))) => {
-                bytes.chunks(PIECE).for_each(|piece| talk.say(&Reply::Events(piece.to_vec())));
-                talk.say(&Reply::Done { events });
+                talk.tape = Some((bytes.into(), events));
+                talk.say_events();
             }
         }
     }
@@ -198,6 +233,18 @@ impl Talk {
             Ok(frame) => self.out.push_back(frame.into()),
             Err(_) => self.over = true,
         }
+    }
+
+    /// Says the next part of a run's events, or their number behind them. False if there are none.
+    fn say_events(&mut self) -> bool {
+        let Some((mut bytes, events)) = self.tape.take() else { return false };
+        if bytes.is_empty() {
+            self.say(&Reply::Done { events });
+        } else {
+            self.say(&Reply::Events(bytes.split_to(PIECE.min(bytes.len())).to_vec()));
+            self.tape = Some((bytes, events));
+        }
+        true
     }
 
     /// The last message.
@@ -219,7 +266,7 @@ impl Talk {
 
     fn write(&mut self, connection: &mut Connection, cx: &mut Cx<'_>) {
         write(&mut self.out, connection, cx);
-        if self.over && self.out.is_empty() {
+        if self.over && self.out.is_empty() && self.tape.is_none() {
             connection.finish(cx);
         }
     }
@@ -266,7 +313,7 @@ mod tests {
     fn desk() -> Desk {
         let server = secrets::new_key().key.public();
         let link = ClientLink::new(Instant::ZERO, secrets::new_key(), server, ([127, 0, 0, 1], 1).into());
-        Desk::new(link.addresses())
+        Desk::new(link.addresses(), Memory::new(TAPE + (64 << 20)))
     }
 
     #[test]
@@ -277,5 +324,52 @@ mod tests {
         assert!(begin(10).contains("the client's scenario"), "an empty one");
         assert!(begin(100).contains("at once"));
         assert!(begin(110).contains("the client's scenario"));
+    }
+
+    #[test]
+    fn runs_take_memory_of_all_clients() {
+        let mut desk = desk();
+        let scenario = |buffer| {
+            let path = "[[path]]\nname = \"a\"\nrate = \"1mbit\"\ndelay = \"1ms\"\n";
+            format!(
+                "duration = \"1s\"\n[connection]\nsend_buffer = \"{buffer}MiB\"\nrecv_buffer = \"1MiB\"\n{path}[[traffic]]\nkind = \"bulk\"\n"
+            )
+        };
+        let mut begin = |ms, buffer| {
+            let ask = RunAsk {
+                scenario: scenario(buffer),
+                scheduler: "minrtt".into(),
+                congestion: "cubic".into(),
+                ..RunAsk::default()
+            };
+            desk.begin(Instant::from_millis(ms), &ask)
+        };
+        assert!(begin(100, 60).is_ok());
+        assert!(begin(200, 60).is_ok(), "a run gives back what the one before had");
+        assert!(begin(300, 65).unwrap_err().contains("memory"));
+    }
+
+    #[test]
+    fn events_are_said_in_parts_and_their_number_last() {
+        let mut desk = desk();
+        let setup = control(crate::measure::setup::paths(desk.addresses, &[PathId(0)])).unwrap();
+        let ends = &mut desk.ends;
+        let handle = ends.control.with(Instant::ZERO, &mut (), |endpoint, cx| endpoint.connect(cx, setup));
+        let (frames, out) = (Frames::default(), VecDeque::new());
+        let tape = Some((Bytes::from(vec![7; PIECE + 1]), 9));
+        let mut talk = Talk { handle, frames, greeted: true, out, tape, over: false };
+        while talk.say_events() {}
+        let mut frames = Frames::default();
+        talk.out.iter().for_each(|frame| frames.push(frame));
+        let lens: Vec<Option<usize>> = std::iter::from_fn(|| frames.next::<Reply>().unwrap())
+            .map(|reply| match reply {
+                Reply::Events(bytes) => Some(bytes.len()),
+                reply => {
+                    assert_eq!(reply, Reply::Done { events: 9 });
+                    None
+                }
+            })
+            .collect();
+        assert_eq!(lens, [Some(PIECE), Some(1), None]);
     }
 }

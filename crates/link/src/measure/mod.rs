@@ -2,6 +2,7 @@
 //! metrics of every run are made. docs/measure.md has the messages between them.
 
 mod desk;
+mod memory;
 mod message;
 mod order;
 mod real;
@@ -13,6 +14,7 @@ mod tally;
 mod tape;
 
 pub(crate) use desk::Desk;
+pub(crate) use memory::Memory;
 pub use real::RealLinks;
 pub use session::{Idle, Reach, Session, path_names};
 pub use setup::MSS;

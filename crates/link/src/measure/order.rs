@@ -19,8 +19,6 @@ const BUFFERS: u64 = 512 << 20;
 
 /// Least interval of frames: a server that was busy for a second has ten thousand to make up for.
 const INTERVAL: Duration = Duration::from_micros(100);
-/// Most objects of a page: each takes memory before the run.
-const OBJECTS: u32 = 100_000;
 
 /// The request for a job, whose scenario in full is `scenario`.
 pub(super) fn ask(scenario: &str, job: &Job) -> RunAsk {
@@ -61,6 +59,13 @@ fn plug_in<M: std::fmt::Display>(read: fn(&str, &str) -> Result<PlugIn, Vec<M>>,
         .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
+/// Bytes that the buffers of all connections of a run may take at one end.
+pub(super) fn buffers(scenario: &Scenario) -> u64 {
+    let settings = &scenario.settings;
+    let connections: u64 = scenario.traffic.iter().map(|traffic| u64::from(traffic.connections())).sum();
+    settings.send_buffer.saturating_add(settings.recv_buffer).saturating_mul(connections)
+}
+
 /// Both ends refuse features that real links lack, and more than a client may have of a server.
 ///
 /// # Errors
@@ -83,20 +88,11 @@ pub(super) fn admit(scenario: &Scenario) -> Result<(), RunError> {
     if connections > CONNECTIONS {
         return no(&format!("{connections} connections (at most {CONNECTIONS})"));
     }
-    for traffic in &scenario.traffic {
-        match traffic.kind {
-            TrafficKind::Frames { interval, .. } if interval < INTERVAL => {
-                return no("frames at intervals below 100us");
-            }
-            TrafficKind::Web { objects, .. } if objects > OBJECTS => {
-                return no(&format!("a page of {objects} objects (at most {OBJECTS})"));
-            }
-            _ => {}
-        }
+    let is_hasty = |kind: &TrafficKind| matches!(kind, TrafficKind::Frames { interval, .. } if *interval < INTERVAL);
+    if scenario.traffic.iter().any(|traffic| is_hasty(&traffic.kind)) {
+        return no("frames at intervals below 100us");
     }
-    let settings = &scenario.settings;
-    let each = settings.send_buffer.saturating_add(settings.recv_buffer);
-    if each.saturating_mul(connections.into()) > BUFFERS {
+    if buffers(scenario) > BUFFERS {
         return no(&format!("buffers of more than {} MiB in all", BUFFERS >> 20));
     }
     Ok(())
@@ -155,7 +151,6 @@ mod tests {
         let frames = |interval| traffic(&format!("kind = \"frames\"\nsize = \"1KB\"\ninterval = \"{interval}\""));
         refused(&frames("99us"), "intervals below 100us");
         assert!(job(&frames("100us")).is_ok());
-        refused(&traffic("kind = \"web\"\nsize = \"1GB\"\nobjects = 100001"), "100001 objects");
         // A scenario that names a file reads none of the server's.
         refused(&of(&SCENARIO.replace("rate = \"1mbit\"", "trace = \"/etc/passwd\""), None), "/etc/passwd");
     }

@@ -28,6 +28,8 @@ const SILENCE: Duration = Duration::from_secs(60);
 pub struct RealLinks {
     state: Mutex<State<Session>>,
     scenario: String,
+    /// Datagrams that were not sent before the first run.
+    unsent: u64,
 }
 
 #[derive(Debug)]
@@ -56,7 +58,14 @@ impl<S> State<S> {
 impl RealLinks {
     /// For runs of a scenario, which is here in full; its paths are those of the session.
     pub fn new(session: Session, scenario: String) -> Self {
-        Self { state: Mutex::new(State { session, broken: None }), scenario }
+        let unsent = session.driver.link.unsent();
+        Self { state: Mutex::new(State { session, broken: None }), scenario, unsent }
+    }
+
+    /// Datagrams of the runs that this host's system did not take: metrics show them as losses of the paths.
+    pub fn unsent(&self) -> u64 {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.session.driver.link.unsent().saturating_sub(self.unsent)
     }
 
     /// Whether real links can have such runs.
@@ -382,6 +391,6 @@ mod tests {
         assert!(!patience.ends(at(100), 7, false));
         assert!(!patience.ends(at(165), 7, false));
         assert!(patience.ends(at(166), 7, false));
-        assert!(!of("duration = \"1h\"\n").ends(at(3_000), 0, false), "it ends by itself");
+        assert!(!of("duration = \"3600s\"\n").ends(at(3_000), 0, false), "it ends by itself");
     }
 }
