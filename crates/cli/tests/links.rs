@@ -189,7 +189,7 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
     wrong(&["--scheduler", "blesst"], 2, &["blesst", "did you mean \"blest\"?"]);
     wrong(&["--set", "path.wlan0.loss=1%"], 2, &["wlan0"]);
     wrong(&["--set", "path.lo.outage=[[\"1s\", \"2s\"]]"], 2, &["path.lo.outage", "backup, price, cap, weight"]);
-    wrong(&["--set", "sweep.seed=[1, 2]"], 2, &["a measurement has no sweep"]);
+    wrong(&["--set", "sweep.connection.mss=[500, 1000]"], 2, &["a measurement has no sweep"]);
     wrong(&["--via", "lo"], 2, &["lo stands there twice"]);
     wrong(&["--via", "wlan7"], 1, &["through wlan7: No such device", "ip link"]);
     wrong(&["--set", "hosts.sender=linux"], 2, &["Linux as a host on real links"]);
