@@ -129,7 +129,14 @@ impl Client {
     /// A path's state; `None` if there is no such path.
     pub fn path(&self, id: PathId) -> Option<PathStatus> {
         let path = self.paths.get(&id)?;
-        Some(PathStatus { rtt: path.rtt, heard: path.heard, max_packet: path.max_packet() })
+        Some(PathStatus { rtt: path.rtt, answers: path.answers, heard: path.heard, max_packet: path.max_packet() })
+    }
+
+    /// Challenges a path now; an earlier challenge that is not answered yet is given up. [`PathStatus`] has the result.
+    pub fn challenge(&mut self, now: Instant, id: PathId) {
+        if let Some(path) = self.paths.get_mut(&id) {
+            path.renew(now);
+        }
     }
 
     /// Counts of all that came and was refused.

@@ -25,6 +25,8 @@ pub(crate) struct Path {
     /// When the next challenge is due.
     pub at: Instant,
     pub rtt: Option<Duration>,
+    /// Challenges that were answered.
+    pub answers: u64,
     pub heard: Option<Instant>,
     /// From the first answer on.
     pub mtu: Option<Search>,
@@ -37,6 +39,8 @@ pub(crate) struct Path {
 pub struct PathStatus {
     /// Round-trip time of the last challenge that was answered.
     pub rtt: Option<Duration>,
+    /// Challenges that were answered.
+    pub answers: u64,
     /// When an authenticated datagram came last.
     pub heard: Option<Instant>,
     /// Largest packet, in bytes, that [`crate::Client::send`] takes.
@@ -46,7 +50,7 @@ pub struct PathStatus {
 impl Path {
     /// It is challenged at once.
     pub fn begin(now: Instant) -> Self {
-        Self { challenge: None, tries: 0, at: now, rtt: None, heard: None, mtu: None, cookie: None }
+        Self { challenge: None, tries: 0, at: now, rtt: None, answers: 0, heard: None, mtu: None, cookie: None }
     }
 
     /// The session has new keys: the path is challenged at once, which uses them.
@@ -77,6 +81,7 @@ impl Path {
     pub fn answered(&mut self, now: Instant, token: [u8; 8]) {
         let Some(challenge) = self.challenge.take_if(|challenge| challenge.token == token) else { return };
         self.rtt = Some(now.since(challenge.sent));
+        self.answers += 1;
         (self.tries, self.at) = (0, now + KEEP_ALIVE);
         self.mtu.get_or_insert_with(|| Search::begin(now, MAX_DATAGRAM));
     }

@@ -123,6 +123,16 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         Command::Key { action } => commands::key(&action).map(Outcome::from),
         #[cfg(not(target_os = "linux"))]
         Command::Key { .. } => Err(Failure::failed("anabranch::key", "keys are for links, which need Linux")),
+        #[cfg(target_os = "linux")]
+        Command::Serve(arguments) => commands::serve(&arguments),
+        #[cfg(target_os = "linux")]
+        Command::Status(arguments) => commands::status(&arguments).map(Outcome::from),
+        #[cfg(target_os = "linux")]
+        Command::Measure(arguments) => commands::measure(*arguments),
+        #[cfg(not(target_os = "linux"))]
+        Command::Serve(_) | Command::Status(_) | Command::Measure(_) => {
+            Err(Failure::failed("anabranch::link", "real links need Linux"))
+        }
         Command::Merge(arguments) => commands::merge(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
     }

@@ -1,7 +1,7 @@
 //! Plans carried out: what every command that needs drivers does before and after its runs.
 
 use crate::failure::{Failure, Salvage};
-use crate::pool::Threads;
+use crate::pool::{Mixed, Threads};
 use crate::spool::spooled;
 use crate::watch::{Wanted, Watch};
 use anabranch_run::{Driver, Labelled, Observer, Plan, Results, RunError, Runner, Shard};
@@ -26,6 +26,8 @@ pub struct Stage<'a> {
     pub kept: Salvage,
     /// A directory for what memory does not hold; where the system has such files if `None`.
     pub folder: Option<PathBuf>,
+    /// The runs of each repetition come in a random order with this seed: for networks that change meanwhile.
+    pub order: Option<u64>,
 }
 
 /// The outcome of stages.
@@ -113,8 +115,9 @@ impl Stage<'_> {
     }
 
     fn run(&self, ahead: &Ahead<'_>) -> (Results, Option<Failure>) {
-        let (results, failure) =
-            self.runner(ahead, &Threads::new(self.jobs)).run_into(&self.plan, spooled(self.folder.as_deref()));
+        let block = self.plan.shape().iter().map(|(rows, _)| rows).sum();
+        let pool = Threads::new(self.jobs).mixed(self.order.map(|seed| Mixed { seed, block }));
+        let (results, failure) = self.runner(ahead, &pool).run_into(&self.plan, spooled(self.folder.as_deref()));
         let is_nothing = self.kept == Salvage::Printed && ahead.before == 0 && results.runs.is_empty();
         let kept = if is_nothing { Salvage::Nothing } else { self.kept };
         let failure = failure.map(|failure| self.failure(&failure, ahead.watch, kept));

@@ -21,6 +21,8 @@ pub struct Wanted {
     pub series: Option<PathBuf>,
     /// Directory for captures.
     pub captures: Option<PathBuf>,
+    /// The hosts whose packets are captured.
+    pub captured: &'static [Side],
     /// File for events.
     pub events: Option<PathBuf>,
     /// Directory for timelines of packets, and how many packets of the measured time to follow.
@@ -34,7 +36,8 @@ pub struct Wanted {
 impl Default for Wanted {
     fn default() -> Self {
         let (series, captures, events, timeline) = (None, None, None, None);
-        Self { series, captures, events, timeline, connection: CONNECTION, prefix: String::new() }
+        let captured = &[Side::Client, Side::Server];
+        Self { series, captures, captured, events, timeline, connection: CONNECTION, prefix: String::new() }
     }
 }
 
@@ -109,7 +112,8 @@ impl Observer for Watch {
         let events = self.wanted.events.clone().filter(|_| job.row == 0);
         // One file per host: a common one would have every packet twice.
         let captures = [(Side::Client, "client.pcapng"), (Side::Server, "server.pcapng")]
-            .map(|(host, ending)| (host, in_folder(&self.wanted.captures, ending)));
+            .map(|(host, ending)| (host, in_folder(&self.wanted.captures, ending)))
+            .map(|(host, file)| (host, file.filter(|_| self.wanted.captured.contains(&host))));
         let series = in_folder(&self.wanted.series, "csv");
         let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(name("json")), *n));
         let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();

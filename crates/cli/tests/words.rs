@@ -8,11 +8,14 @@ use std::fs;
 use std::path::Path;
 
 /// Every command.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 17] = [
     "demo",
     "run",
     "shell",
     "key",
+    "serve",
+    "measure",
+    "status",
     "check",
     "list",
     "explain",

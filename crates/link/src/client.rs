@@ -99,6 +99,11 @@ impl ClientLink {
         self.carrier.path(id)
     }
 
+    /// Challenges a path now, which measures its round-trip time; an earlier challenge that is not answered yet is given up.
+    pub fn challenge(&mut self, now: Instant, id: PathId) {
+        self.carrier.challenge(now, id);
+    }
+
     /// Counts of all that came and was refused.
     pub fn counters(&self) -> Counters {
         self.carrier.counters()
@@ -121,7 +126,7 @@ impl Link<()> for ClientLink {
         let Self { carrier, paths, packet, server, .. } = self;
         let mut any = false;
         if !core::mem::replace(&mut self.begun, true) {
-            take((), Incoming::Began);
+            take((), Incoming::Began(carrier.addresses()));
         }
         for path in paths.values_mut() {
             any |= path.socket.receive(|from, datagram| {

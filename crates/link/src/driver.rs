@@ -1,11 +1,13 @@
-//! The loop that runs an engine over a link in real time.
+//! The loop that runs engines over a link in real time.
 
-use crate::LinkError;
+use crate::station::{Engine, Station};
+use crate::{LinkError, secrets};
+use anabranch_carrier::Addresses;
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;
 use anabranch_lab::Clock;
 use anabranch_trace::Recorder;
-use anabranch_units::{Instant, Rng};
+use anabranch_units::Instant;
 use anabranch_wire::Packet;
 use bytes::Bytes;
 use std::os::fd::BorrowedFd;
@@ -13,26 +15,26 @@ use std::os::fd::BorrowedFd;
 /// A report of a link to one of its engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incoming<'a> {
-    /// A new session: the engine's connections are lost.
-    Began,
+    /// A new session, whose packets have these addresses: the engine's connections are lost.
+    Began(Addresses),
     /// The session is over.
     Ended,
     /// A packet.
     Packet(&'a [u8]),
 }
 
-/// Makes an engine for a session that began, with a seed for its keys that must be unpredictable.
-pub type Make<E> = Box<dyn FnMut(E) -> (Endpoint, u64) + Send>;
+/// Makes the station of a session that began.
+pub type Make<E, S = Engine> = Box<dyn FnMut(E, Addresses) -> S + Send>;
 
-/// It carries the packets of engines. `E` names an engine among those that share the link.
+/// It carries the packets of stations. `E` names a station among those that share the link.
 pub trait Link<E> {
-    /// Takes what has come, and calls `take` with all that means something to an engine. False if nothing had come.
+    /// Takes what has come, and calls `take` with all that means something to a station. False if nothing had come.
     ///
     /// # Errors
     /// A socket fails.
     fn receive(&mut self, now: Instant, take: &mut dyn FnMut(E, Incoming<'_>)) -> Result<bool, LinkError>;
-    /// Sends a packet of an engine over the path that its addresses belong to. It may be lost.
-    fn send(&mut self, now: Instant, engine: E, packet: &[u8]);
+    /// Sends a packet of a station over the path that its addresses belong to. It may be lost.
+    fn send(&mut self, now: Instant, station: E, packet: &[u8]);
     /// Does what is due, and sends what waits.
     fn flush(&mut self, now: Instant);
     /// When something is due next.
@@ -41,65 +43,55 @@ pub trait Link<E> {
     fn inputs(&self) -> Vec<BorrowedFd<'_>>;
 }
 
-/// An engine with its random numbers.
-struct Hosted<E> {
-    id: E,
-    endpoint: Endpoint,
-    rng: Rng,
-}
-
-/// A link with the engines that use it, and the clock.
-pub struct Driver<L, E> {
+/// A link with the stations that use it, and the clock.
+pub struct Driver<L, E, S = Engine> {
     /// The link.
     pub link: L,
     clock: Clock,
-    hosts: Hosts<E>,
+    stations: Stations<E, S>,
     packet: Packet,
 }
 
-/// The engines.
-struct Hosts<E> {
-    engines: Vec<Hosted<E>>,
-    make: Make<E>,
+struct Stations<E, S> {
+    all: Vec<(E, S)>,
+    make: Make<E, S>,
     unread: u64,
 }
 
-impl<L, E> std::fmt::Debug for Driver<L, E> {
+impl<L, E, S> std::fmt::Debug for Driver<L, E, S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Driver").field("engines", &self.hosts.engines.len()).finish_non_exhaustive()
+        f.debug_struct("Driver").field("stations", &self.stations.all.len()).finish_non_exhaustive()
     }
 }
 
-/// Packets of one engine that leave before the link is listened to again.
+/// Packets of one station that leave before the link is listened to again.
 const BURST: usize = 256;
 
-impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
-    /// A driver without engines; `make` gives one to each session. `clock` is also the link's.
-    pub fn new(link: L, clock: Clock, make: Make<E>) -> Self {
-        let hosts = Hosts { engines: Vec::new(), make, unread: 0 };
-        Self { link, clock, hosts, packet: Packet::default() }
+impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
+    /// A driver without stations; `make` gives one to each session. `clock` is also the link's.
+    pub fn new(link: L, clock: Clock, make: Make<E, S>) -> Self {
+        let stations = Stations { all: Vec::new(), make, unread: 0 };
+        Self { link, clock, stations, packet: Packet::default() }
     }
 
-    /// Packets that are no IPv4 packets with a TCP segment, or whose engine is gone.
+    /// Packets that are no IPv4 packets with a TCP segment, or whose station is gone.
     pub fn unread(&self) -> u64 {
-        self.hosts.unread
+        self.stations.unread
     }
 
-    /// The time of the link and the engines.
+    /// The time of the link and the stations.
     pub fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// The engine of that name, to read from its connections and to write to them, with the context for that.
-    pub fn with<T>(
-        &mut self,
-        id: E,
-        recorder: &mut dyn Recorder,
-        act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T,
-    ) -> Option<T> {
-        let now = self.clock.now();
-        let hosted = self.hosts.find(id)?;
-        Some(act(&mut hosted.endpoint, &mut Cx { now, recorder, rng: &mut hosted.rng }))
+    /// The station of that name, if its session has begun.
+    pub fn station(&mut self, id: E) -> Option<&mut S> {
+        self.stations.find(id)
+    }
+
+    /// Every station.
+    pub fn stations(&self) -> impl Iterator<Item = &(E, S)> {
+        self.stations.all.iter()
     }
 
     /// Sends and receives until something has happened, at the latest until `deadline`.
@@ -110,36 +102,37 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
         let more = self.transmit(recorder);
         let now = self.clock.now();
         self.link.flush(now);
-        let hosts = &mut self.hosts;
-        let came = self.link.receive(now, &mut |id, incoming| hosts.take(now, recorder, id, incoming))?;
+        // Packets that came meanwhile did not come before.
+        let now = self.clock.now();
+        let stations = &mut self.stations;
+        let came = self.link.receive(now, &mut |id, incoming| stations.take(now, recorder, id, incoming))?;
         let due = self.due();
         let busy = came || more || due <= now;
         if !busy && now < deadline {
             self.clock.wait(due.min(deadline), &self.link.inputs());
         }
         let now = self.clock.now();
-        for Hosted { endpoint, rng, .. } in &mut self.hosts.engines {
-            if endpoint.poll_timeout().is_some_and(|at| at <= now) {
-                endpoint.handle_timeout(&mut Cx { now, recorder: &mut *recorder, rng });
+        for (_, station) in &mut self.stations.all {
+            if station.poll_timeout() <= now {
+                station.handle_timeout(now, recorder);
             }
         }
         Ok(())
     }
 
     /// When something is due next.
-    fn due(&self) -> Instant {
-        let engines = self.hosts.engines.iter().filter_map(|hosted| hosted.endpoint.poll_timeout());
-        engines.chain([self.link.next_timeout()]).min().unwrap_or(Instant::MAX)
+    fn due(&mut self) -> Instant {
+        let stations = self.stations.all.iter_mut().map(|(_, station)| station.poll_timeout());
+        stations.chain([self.link.next_timeout()]).min().unwrap_or(Instant::MAX)
     }
 
-    /// Sends what the engines have to send; one engine does not keep the others waiting. True if there may be more.
+    /// Sends what the stations have to send; one station does not keep the others waiting. True if there may be more.
     fn transmit(&mut self, recorder: &mut dyn Recorder) -> bool {
         let mut more = false;
-        for Hosted { id, endpoint, rng } in &mut self.hosts.engines {
+        for (id, station) in &mut self.stations.all {
             let mut left = BURST;
             let now = self.clock.now();
-            let mut cx = Cx { now, recorder: &mut *recorder, rng };
-            while left > 0 && endpoint.transmit_into(&mut cx, &mut self.packet).is_some() {
+            while left > 0 && station.transmit_into(now, recorder, &mut self.packet) {
                 self.link.send(now, *id, &self.packet.emit());
                 left -= 1;
             }
@@ -149,25 +142,41 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
     }
 }
 
-impl<E: Copy + PartialEq> Hosts<E> {
-    fn find(&mut self, id: E) -> Option<&mut Hosted<E>> {
-        self.engines.iter_mut().find(|hosted| hosted.id == id)
+impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
+    /// The engine of that name, to read from its connections and to write to them, with the context for that.
+    pub fn with<T>(
+        &mut self,
+        id: E,
+        recorder: &mut dyn Recorder,
+        act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T,
+    ) -> Option<T> {
+        let now = self.clock.now();
+        Some(self.stations.find(id)?.with(now, recorder, act))
+    }
+}
+
+/// An unpredictable seed.
+pub(crate) fn unpredictable() -> u64 {
+    rand_core::Rng::next_u64(&mut secrets::random())
+}
+
+impl<E: Copy + PartialEq, S: Station> Stations<E, S> {
+    fn find(&mut self, id: E) -> Option<&mut S> {
+        self.all.iter_mut().find_map(|(known, station)| (*known == id).then_some(station))
     }
 
     fn take(&mut self, now: Instant, recorder: &mut dyn Recorder, id: E, incoming: Incoming<'_>) {
         match incoming {
-            Incoming::Began => {
-                let (endpoint, seed) = (self.make)(id);
-                self.engines.retain(|hosted| hosted.id != id);
-                self.engines.push(Hosted { id, endpoint, rng: Rng::stream(seed, "engine") });
+            Incoming::Began(addresses) => {
+                let station = (self.make)(id, addresses);
+                self.all.retain(|(known, _)| *known != id);
+                self.all.push((id, station));
             }
-            Incoming::Ended => self.engines.retain(|hosted| hosted.id != id),
+            Incoming::Ended => self.all.retain(|(known, _)| *known != id),
             Incoming::Packet(bytes) => {
                 let packet = Packet::parse(Bytes::copy_from_slice(bytes)).ok();
                 match (self.find(id), packet) {
-                    (Some(Hosted { endpoint, rng, .. }), Some(packet)) => {
-                        endpoint.handle_packet(&mut Cx { now, recorder, rng }, &packet);
-                    }
+                    (Some(station), Some(packet)) => station.receive(now, recorder, &packet),
                     _ => self.unread += 1,
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 
 /// A link that cannot be set up, or that failed.
 #[derive(Debug)]
@@ -21,11 +22,80 @@ pub enum LinkError {
         /// Its permissions, in octal.
         mode: u32,
     },
-    /// A file whose text is malformed. The message shows no secret.
+    /// A file or a message that is malformed. The text shows no secret.
     Malformed {
         /// The file, the line and the mistake.
         what: String,
     },
+    /// The other end does not do what is expected of it.
+    Unmet(Unmet),
+}
+
+/// An expectation that the other end of a link does not meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unmet {
+    /// No handshake is answered.
+    NoHandshake {
+        /// The server.
+        address: SocketAddr,
+        /// All interfaces.
+        interfaces: String,
+    },
+    /// A path of an established session carries nothing.
+    SilentPath {
+        /// The server.
+        address: SocketAddr,
+        /// The path's interface, or several.
+        interface: String,
+    },
+    /// The server refuses what is asked of it.
+    Refused {
+        /// The server.
+        address: SocketAddr,
+        /// Its reason.
+        why: String,
+    },
+    /// The server does not answer any more.
+    Lost {
+        /// The server.
+        address: SocketAddr,
+    },
+    /// A signal came.
+    Interrupted,
+}
+
+impl Unmet {
+    fn help(&self) -> Option<String> {
+        let text = match self {
+            Self::NoHandshake { .. } => {
+                "a server is silent to strangers: is `anabranch serve` running there, does UDP reach that port, is --server-key \
+                 its public key (`anabranch key show` there), does its list of authorised keys have ours (`anabranch key show \
+                 --authorize` here), and was it started after that?"
+            }
+            Self::SilentPath { .. } => {
+                "is the interface up and online, and does a route to the server lead through it (`ip route get`)? Without it the \
+                 others can be measured"
+            }
+            Self::Lost { .. } => "was it stopped or started again? Is another client using the same key?",
+            Self::Refused { .. } | Self::Interrupted => return None,
+        };
+        Some(text.to_owned())
+    }
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoHandshake { address, interfaces } => write!(f, "no answer from {address} through {interfaces}"),
+            Self::SilentPath { address, interface } => {
+                write!(f, "{address} answers, but not through {interface}")
+            }
+            Self::Refused { address, why } => write!(f, "{address} refuses: {why}"),
+            Self::Lost { address } => write!(f, "{address} does not answer any more"),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
 }
 
 impl LinkError {
@@ -38,6 +108,22 @@ impl LinkError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Exposed { file, .. } => Some(format!("`chmod 600 {file}`; if others have read it, make a new key")),
+            Self::Unmet(unmet) => unmet.help(),
+            Self::System { what, source } => {
+                let advice = match source.kind() {
+                    // ENODEV has no kind.
+                    _ if source.raw_os_error() == Some(nix::libc::ENODEV) => "`ip link` lists the interfaces",
+                    io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable => {
+                        "the interface is down or has no route to the server: `ip route get ADDRESS oif INTERFACE` says why"
+                    }
+                    io::ErrorKind::AddrInUse if what.starts_with("listening") => {
+                        "another program has this port: stop it, or give --listen another one"
+                    }
+                    io::ErrorKind::AddrNotAvailable => "`ip addr` lists the addresses of this host",
+                    _ => return None,
+                };
+                Some(advice.to_owned())
+            }
             _ => None,
         }
     }
@@ -51,6 +137,7 @@ impl fmt::Display for LinkError {
                 write!(f, "{file} has a secret, and others than its owner may use it (mode {mode:04o})")
             }
             Self::Malformed { what } => f.write_str(what),
+            Self::Unmet(unmet) => unmet.fmt(f),
         }
     }
 }

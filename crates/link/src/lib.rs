@@ -6,13 +6,21 @@
 mod client;
 mod driver;
 mod error;
+pub mod measure;
 mod outbox;
 pub mod secrets;
+mod serve;
 mod server;
 mod socket;
+mod station;
+mod status;
 
+pub use anabranch_carrier::PublicKey;
 pub use client::ClientLink;
 pub use driver::{Driver, Incoming, Link, Make};
-pub use error::LinkError;
+pub use error::{LinkError, Unmet};
+pub use serve::Host;
 pub use server::ServerLink;
 pub use socket::Socket;
+pub use station::{Engine, Station};
+pub use status::{ClientStatus, PathState, Status, Window, read_status};

@@ -15,6 +15,8 @@ use zeroize::Zeroizing;
 
 /// Permissions of a file with secrets: its owner reads and writes it.
 const MODE: u32 = 0o600;
+/// The directory of a service's credentials, which no other user can enter: systemd.exec(5).
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 /// Bytes of a list of authorised keys: some thousand lines.
 const MAX_LEN: usize = 1 << 20;
 
@@ -65,8 +67,12 @@ fn malformed(file: &Path, mistake: &dyn Display) -> LinkError {
     LinkError::Malformed { what: format!("{}: {mistake}", file.display()) }
 }
 
-/// Kind and permissions are those of the file that was opened, whatever the name means later.
 fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
+    read_with(file, std::env::var_os(CREDENTIALS).as_deref().map(Path::new))
+}
+
+/// Kind and permissions are those of the file that was opened, whatever the name means later.
+fn read_with(file: &Path, credentials: Option<&Path>) -> Result<Zeroizing<String>, LinkError> {
     let failed = || LinkError::system(format!("reading {}", file.display()));
     // A pipe without a writer must not keep us waiting.
     let opened = OpenOptions::new().read(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(file);
@@ -76,7 +82,10 @@ fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
         return Err(malformed(file, &"no regular file"));
     }
     let mode = metadata.mode() & 0o7777;
-    if mode & !MODE != 0 {
+    // systemd lends a file to one user by an access control list, whose mask stands in the place of the group.
+    let is_credential = credentials.is_some_and(|folder| file.parent() == Some(folder));
+    let allowed = if is_credential { MODE | 0o040 } else { MODE };
+    if mode & !allowed != 0 {
         return Err(LinkError::Exposed { file: file.display().to_string(), mode });
     }
     // It never grows: growing would leave copies behind that are not overwritten.
@@ -118,6 +127,21 @@ mod tests {
         for mode in [0o600, 0o400] {
             set_permissions(&file, Permissions::from_mode(mode)).unwrap();
             assert_eq!(read_authorized(&file).unwrap()[0].name, "laptop");
+        }
+    }
+
+    #[test]
+    fn systemd_lends_credentials_with_the_mode_0440() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("key");
+        write(&file, "text").unwrap();
+        for (mode, fits) in [(0o440, true), (0o400, true), (0o460, false), (0o444, false)] {
+            set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read_with(&file, Some(folder.path())).is_ok(), fits, "{mode:o}");
+        }
+        set_permissions(&file, Permissions::from_mode(0o440)).unwrap();
+        for elsewhere in [None, Some(Path::new("/run/credentials/x"))] {
+            assert!(matches!(read_with(&file, elsewhere), Err(LinkError::Exposed { .. })));
         }
     }
 

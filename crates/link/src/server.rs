@@ -64,13 +64,22 @@ impl ServerLink {
     pub fn counters(&self) -> Counters {
         self.carrier.counters()
     }
+
+    /// Datagrams that the system did not take.
+    pub fn unsent(&self) -> u64 {
+        self.socket.unsent
+    }
 }
 
 /// Sessions that began or ended.
 fn report(carrier: &mut Server, take: &mut dyn FnMut(PeerId, Incoming<'_>)) {
     while let Some(event) = carrier.poll_event() {
         match event {
-            PeerEvent::Began(peer) => take(peer, Incoming::Began),
+            PeerEvent::Began(peer) => {
+                if let Some(addresses) = carrier.addresses(peer) {
+                    take(peer, Incoming::Began(addresses));
+                }
+            }
             PeerEvent::Ended(peer) => take(peer, Incoming::Ended),
         }
     }

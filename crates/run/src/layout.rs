@@ -130,11 +130,19 @@ impl Layout {
         (self.crowd.ids().count() as u32..).map(ConnId).zip(&self.cross)
     }
 
-    /// The connections under test.
-    fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
+    /// Paths of the connections under test, and which of them are backups.
+    fn used(&self, job: &Job) -> Vec<(PathId, bool)> {
+        let backup = |path: usize| self.multipath && job.scenario.backup[path];
+        self.over.iter().map(|path| (PathId(*path as u8), backup(*path))).collect()
+    }
+
+    /// One end of the connections under test, in their order.
+    ///
+    /// # Errors
+    /// A plug-in cannot be built.
+    pub fn parties(&self, job: &Job, side: Side) -> Result<Vec<Party>, RunError> {
         let scenario = &*job.scenario;
-        let over: Vec<(PathId, bool)> =
-            self.over.iter().map(|path| (PathId(*path as u8), self.multipath && scenario.backup[*path])).collect();
+        let over = self.used(job);
         let scheduler = match &job.choice {
             Choice::Multipath(plug_in) => plug_in.clone(),
             Choice::Single(_) => fifo(),
@@ -143,7 +151,7 @@ impl Layout {
         let mut settings = scenario.settings.clone();
         settings.mptcp = self.multipath;
         settings.first_path = self.first_path(job);
-        let party = |side, id: ConnId| -> Result<Party, RunError> {
+        let party = |id: ConnId| -> Result<Party, RunError> {
             let mut setup = setup(id, &settings, &scheduler, &job.congestion)?;
             if let (Side::Server, (_, true)) = (side, registered(&job.congestion.name)) {
                 let fills = fills(&scenario.topology, full_packet(&settings), self.crowd.at_once());
@@ -163,12 +171,17 @@ impl Layout {
             }
             Ok(Party { setup, workload: self.crowd.workload(side) })
         };
+        self.crowd.ids().map(party).collect()
+    }
+
+    /// The connections under test.
+    fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
+        let v6 = job.scenario.hosts.ip == 6;
         let end = |side| -> Result<End, RunError> {
             if host(job, side) == Host::Linux {
                 return Ok(End::Outside);
             }
-            let parties = self.crowd.ids().map(|id| party(side, id)).collect::<Result<_, _>>()?;
-            Ok(End::Engine { parties, opening: self.opening().clone() })
+            Ok(End::Engine { parties: self.parties(job, side)?, opening: self.opening().clone() })
         };
         let client = |path: PathId| (address(v6, path, CONNECTION.0, Side::Client), path.index());
         Ok(FlowSetup {
@@ -180,7 +193,7 @@ impl Layout {
             captured: true,
             client: end(Side::Client)?,
             server: end(Side::Server)?,
-            routes: over.iter().map(|(path, _)| client(*path)).collect(),
+            routes: self.used(job).iter().map(|(path, _)| client(*path)).collect(),
         })
     }
 

@@ -214,6 +214,28 @@ impl Document {
     }
 }
 
+/// Reads a scenario that names no files and has no sweep: the time that it takes is bounded by the length of the text.
+///
+/// # Errors
+/// Every mistake, or the sweep.
+pub fn read_unswept(name: &str, text: &str) -> Result<Scenario, Vec<Diagnostic>> {
+    let mut report = Report::default();
+    let file = report.add_source(name, text.into());
+    let root = parse_document(&mut report, file, text);
+    let reading = match root.as_ref().map(|root| (root, root.get("sweep"))) {
+        Some((_, Some(sweep))) => {
+            report
+                .error(Code::Conflict, sweep.at, "a sweep cannot stand here")
+                .label("several scenarios")
+                .help("give one at a time");
+            None
+        }
+        Some((root, None)) => read::scenario(&mut report, &mut Traces::new(&NoFiles), root, name),
+        None => None,
+    };
+    reading.filter(|_| report.is_clean()).map(|reading| reading.scenario).ok_or_else(|| report.into_diagnostics())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,5 +243,17 @@ mod tests {
     #[test]
     fn the_smallest_scenario_is_one() {
         assert!(Document::parse("least", LEAST).is_ok());
+    }
+
+    #[test]
+    fn without_a_sweep_it_is_the_same_scenario_and_with_one_refused() {
+        let text = format!("{LEAST}\n[[traffic]]\nkind = \"bulk\"\n");
+        assert_eq!(read_unswept("x", &text).unwrap(), Document::parse("x", &text).unwrap().scenario);
+        let swept = format!("{text}[sweep]\nseed = [1, 2]\n");
+        assert!(Document::parse("x", &swept).is_ok());
+        let said = |text: &str| read_unswept("x", text).unwrap_err()[0].to_string();
+        assert!(said(&swept).contains("a sweep cannot stand here"), "{}", said(&swept));
+        assert_eq!(said("nonsense"), Document::parse("x", "nonsense").unwrap_err()[0].to_string());
+        assert!(read_unswept("x", "").is_err());
     }
 }

@@ -19,7 +19,7 @@ mod tree;
 mod word;
 
 pub use diagnostic::{Code, Diagnostic};
-pub use document::{Document, congestion, read, scheduler};
+pub use document::{Document, congestion, read, read_unswept, scheduler};
 pub use era::{ERAS, Era};
 pub use keys::{Directions, Fallback, Form, Key, MAX_REPEAT, Section, find_keys, keys};
 pub use listed::{ListFault, listed, outside_brackets};

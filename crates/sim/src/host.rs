@@ -60,11 +60,12 @@ struct Waiting {
     workload: Box<dyn Workload>,
 }
 
-/// One endpoint with its applications.
+/// One endpoint with its applications. Its driver calls [`Self::connect`] when a client begins, [`Self::on_timer`] at
+/// [`Self::next_alarm`], and [`Self::transmit_into`] after each call until nothing is left.
 #[derive(Debug)]
-pub(crate) struct Host {
-    pub side: Side,
-    pub endpoint: Endpoint,
+pub struct Host {
+    pub(crate) side: Side,
+    pub(crate) endpoint: Endpoint,
     rng: Rng,
     applications: Applications,
     /// Places of the applications that are called when time has passed; kept for its memory.
@@ -85,9 +86,9 @@ pub(crate) struct Host {
     gone: usize,
     fault: Option<Fault>,
     /// The earliest wake-up in the world's agenda.
-    pub alarm: Instant,
+    pub(crate) alarm: Instant,
     /// Its activity since time last advanced.
-    pub still: Stillness,
+    pub(crate) still: Stillness,
 }
 
 impl Host {
@@ -336,7 +337,7 @@ impl Host {
 
     /// Why the run cannot continue: it is active without end while time stands still.
     #[cold]
-    pub fn endless(&self, flow: usize) -> Stuck {
+    pub(crate) fn endless(&self, flow: usize) -> Stuck {
         let (rounds, packets) = self.still.counts();
         Stuck::Still { flow, side: self.side, rounds, packets }
     }

@@ -1,5 +1,6 @@
 //! The events.
 
+use crate::Name;
 use anabranch_units::{Direction, Duration, Instant, Range};
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ pub enum SendKind {
 }
 
 /// The state of a subflow as its user sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PathState {
     /// SYN sent or received.
     Opening,
@@ -35,7 +36,7 @@ pub enum PathState {
 }
 
 /// Loss recovery (RFC 5681, 6675, 8985, 5682), in Linux's terms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RecoveryPhase {
     /// No loss or reordering.
     #[default]
@@ -49,7 +50,7 @@ pub enum RecoveryPhase {
 }
 
 /// Why a packet was dropped by the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DropCause {
     /// The queue was full.
     Queue,
@@ -64,7 +65,7 @@ pub enum DropCause {
 }
 
 /// Why a connection ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum CloseReason {
     /// Both directions closed in order.
     Finished,
@@ -80,7 +81,7 @@ pub enum CloseReason {
 
 /// A rule that a peer's segment broke. The segment is ignored or answered as the rule demands; the connection
 /// continues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Violation {
     /// Outside the window: RFC 9293 §3.10.7.4.
@@ -118,7 +119,7 @@ pub enum Violation {
 }
 
 /// The state of a path's sender after it changed. Windows and in-flight counts in packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct WindowChange {
     /// Congestion window.
     pub cwnd: u32,
@@ -133,12 +134,14 @@ pub struct WindowChange {
 }
 
 /// A scheduler's canonical name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SchedulerName {
     /// Without suffix.
-    pub base: &'static str,
+    #[serde(deserialize_with = "crate::name::deserialize")]
+    pub base: Name,
     /// `+pr`, `+or`, or empty.
-    pub suffix: &'static str,
+    #[serde(deserialize_with = "crate::name::deserialize")]
+    pub suffix: Name,
 }
 
 impl core::fmt::Display for SchedulerName {
@@ -153,7 +156,7 @@ pub fn value_name(name: &'static str) -> &'static str {
 }
 
 /// A link's action on a packet. Links are named by [`crate::Origin::path`] and a direction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LinkEvent {
     /// Accepted. `departs` = when its last bit leaves the bottleneck, if already known; queue lengths are those after
     /// it, without the packet in transmission.
@@ -172,7 +175,7 @@ pub enum LinkEvent {
 /// One event. Ranges are offsets in the data sequence (0 = IDSN+1, the first byte) unless stated otherwise.
 ///
 /// The tag has its own byte: every recorder reads it first, and a tag packed into a field takes longer to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Event {
@@ -258,7 +261,8 @@ pub enum Event {
     /// A value that a scheduler publishes (λ of BLEST, for instance), times 10⁶, rounded.
     SchedulerValue {
         /// Its name.
-        name: &'static str,
+        #[serde(deserialize_with = "crate::name::deserialize")]
+        name: Name,
         /// Times 10⁶.
         micro: i64,
     },

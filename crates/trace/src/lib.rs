@@ -6,6 +6,7 @@ mod digest;
 mod event;
 mod held;
 mod jsonl;
+mod name;
 mod pcapng;
 mod recorder;
 mod series;
@@ -19,6 +20,7 @@ pub use event::{
 };
 pub use held::Held;
 pub use jsonl::JsonLines;
+pub use name::Name;
 pub use pcapng::PcapNg;
 pub use recorder::{Origin, Recorder, Tee};
 pub use series::{Column, Series, SeriesRecorder};

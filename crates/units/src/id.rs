@@ -1,6 +1,7 @@
 //! Identifiers that all crates share.
 
 use core::fmt;
+use serde::{Deserialize, Serialize};
 
 /// One path of a connection: a pair of addresses. A subflow that is lost and joined again keeps its path's id,
 /// so that ties, traces and results stay stable. At most [`PathId::LIMIT`] per connection.
@@ -51,7 +52,7 @@ pub enum Side {
 }
 
 /// The direction of a packet: `Down` = server → client, `Up` = client → server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Direction {
     /// Server → client.
     Down,

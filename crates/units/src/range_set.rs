@@ -1,9 +1,10 @@
 //! Sets of byte offsets, kept as sorted, disjoint, non-adjacent ranges.
 
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
 /// Half-open range of stream offsets `[start, end)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Range {
     /// First offset inside.
     pub start: u64,

@@ -31,14 +31,19 @@ impl FrameSource {
         self.count.is_some_and(|count| self.due >= count)
     }
 
+    /// Frames due from `next`, when one is, to `now`. A call that comes late costs as much as one in time.
+    fn due_between(&self, next: Instant, now: Instant) -> u64 {
+        let left = self.count.map_or(u64::MAX, |count| count.saturating_sub(self.due));
+        let due = if next <= now { now.since(next).as_nanos() / self.interval.as_nanos() + 1 } else { 0 };
+        due.min(left)
+    }
+
     /// Makes frames up to `now`, and writes as far as there is room.
     fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
-        let mut next = self.next.unwrap_or(now);
-        while next <= now && !self.ended() {
-            self.due += 1;
-            next += self.interval;
-        }
-        self.next = Some(next);
+        let next = self.next.unwrap_or(now);
+        let due = self.due_between(next, now);
+        self.due += due;
+        self.next = Some(next + self.interval * due);
         let until = self.due.saturating_mul(self.size);
         while self.writer.written() < until {
             let inside = self.writer.written() % self.size;
@@ -157,6 +162,23 @@ mod tests {
         source.on_writable(Instant::from_millis(130), &mut io);
         assert_eq!((io.taken.len(), source.next_wakeup()), (4000, Some(Instant::from_millis(160))));
         assert!(!source.is_done());
+    }
+
+    /// An hour late, a frame per nanosecond: as many frames as a count one by one gives, at once.
+    #[test]
+    fn a_late_call_counts_its_frames_without_a_loop() {
+        for (interval, late, expected) in [(1, 3_600_000_000_000, 3_600_000_000_001), (7, 20, 3), (7, 21, 4), (7, 0, 1)]
+        {
+            let mut source = FrameSource::new(1, Duration::from_nanos(interval), None);
+            source.next = Some(Instant::from_nanos(100));
+            source.on_wakeup(Instant::from_nanos(100 + late), &mut Sink::default());
+            assert_eq!(source.due, expected);
+            assert_eq!(source.next_wakeup(), Some(Instant::from_nanos(100 + expected * interval)));
+        }
+        let mut source = FrameSource::new(1, Duration::from_nanos(7), Some(2));
+        source.next = Some(Instant::from_nanos(100));
+        source.on_wakeup(Instant::from_millis(1), &mut Sink::default());
+        assert_eq!((source.due, source.next), (2, Some(Instant::from_nanos(114))), "no more than there are");
     }
 
     #[test]

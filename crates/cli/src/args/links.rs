@@ -1,6 +1,9 @@
 //! Arguments of the commands for real links.
 
-use clap::Subcommand;
+use super::run::Output;
+use crate::number::{self, Repetitions};
+use clap::{Args, Subcommand, ValueEnum};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 pub(super) const KEY_EXAMPLES: &str = "\
@@ -27,4 +30,146 @@ pub enum KeyAction {
         #[arg(long, value_name = "NAME")]
         authorize: Option<String>,
     },
+}
+
+/// The port of a server unless another is given.
+pub const PORT: u16 = 51_900;
+
+pub(super) const SERVE_EXAMPLES: &str = "\
+Example:
+  anabranch key new server.key
+  anabranch serve --measure
+
+The clients are those whose keys are in the list of authorised keys, one line each, as `anabranch key show \
+CLIENT.KEY --authorize NAME` prints it. The server is silent to all others. It needs no root, and ends on \
+Ctrl-C or SIGTERM. docs/links.md has an example to follow.";
+
+/// `anabranch serve`.
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// Where to listen: an address of this host and a UDP port
+    #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:51900")]
+    pub listen: SocketAddr,
+    /// The list of authorised keys
+    #[arg(long, value_name = "FILE", default_value = "authorized")]
+    pub authorized: PathBuf,
+    /// The server's key
+    #[arg(long, value_name = "FILE", default_value = "server.key")]
+    pub key: PathBuf,
+    /// Where `anabranch status` finds the server: a UNIX socket, which is made. Unless given, status.sock in $RUNTIME_DIRECTORY (systemd), else
+    /// anabranch.sock in $XDG_RUNTIME_DIR, else none
+    #[arg(long, value_name = "FILE")]
+    pub socket: Option<PathBuf>,
+    /// Let every client of the list measure: the server sends the data of their runs
+    #[arg(long, required = true)]
+    pub measure: bool,
+}
+
+pub(super) const STATUS_EXAMPLES: &str = "\
+Examples:
+  anabranch status
+  anabranch status --json --socket /run/anabranch/status.sock
+
+Of each client with a session: the scheduler of the run under way, and for each path its address, smoothed RTT, rate \
+in the last whole second, share of the payload, retransmitted part, congestion windows. --json has all of it, and the \
+counts of what the server refused.";
+
+/// `anabranch status`.
+#[derive(Debug, Args)]
+pub struct StatusArguments {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// The server's socket, as given to `serve`
+    #[arg(long, value_name = "FILE")]
+    pub socket: Option<PathBuf>,
+}
+
+/// The socket unless one is given.
+pub fn default_socket() -> Option<PathBuf> {
+    let of = |variable, name| {
+        std::env::var_os(variable).filter(|value| !value.is_empty()).map(|folder| PathBuf::from(folder).join(name))
+    };
+    of("RUNTIME_DIRECTORY", "status.sock").or_else(|| of("XDG_RUNTIME_DIR", "anabranch.sock"))
+}
+
+pub(super) const MEASURE_EXAMPLES: &str = "\
+Examples:
+  anabranch measure example.net --via wlan0,usb0 --server-key KEY
+  anabranch measure example.net --via wlan0,usb0 --server-key KEY \\
+      --scheduler minrtt,blest --congestion lia --repeat 20 --out results
+
+SERVER runs `anabranch serve --measure`; KEY is what `anabranch key show server.key` prints there. The server sends, \
+this host receives, as in `anabranch run`: the same metrics, tables and files. Of the paths, the results have what \
+was measured: right before each run, idle_rtt_s, idle_jitter_s and idle_loss_ratio; what each carries alone is in the rows \
+single:INTERFACE. Metrics that need the capacity or the queue of a path (oracle_ratio, utilisation, queue_max_packets) are \
+absent.
+
+Real networks change while one measures: each repetition has a run of every row, in a random order, and rows are compared \
+run by run within a repetition. Nothing else should use the interfaces meanwhile. An interrupted command prints what is \
+finished; it cannot be continued.
+
+Before the runs each path is surveyed, for about three seconds; the rates and delays of the scenario in --out are \
+from there, so that `anabranch run` can simulate what was measured.";
+
+/// `anabranch measure`.
+#[derive(Debug, Args)]
+pub struct MeasureArguments {
+    /// The server's name or address, with its UDP port unless that is 51900
+    pub server: String,
+    /// The interfaces to use, separated by commas; the first one opens connections
+    #[arg(long, value_name = "A[,B…]", value_delimiter = ',', required = true)]
+    pub via: Vec<String>,
+    /// Our key
+    #[arg(long, value_name = "FILE", default_value = "client.key")]
+    pub key: PathBuf,
+    /// The server's public key
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub server_key: String,
+    /// Schedulers, separated by commas; `NAME(PARAMETER=VALUE)` sets a parameter
+    #[arg(long, value_name = "A[,B…]|all", default_value = "minrtt")]
+    pub scheduler: Vec<String>,
+    /// Congestion controls, written likewise
+    #[arg(long, value_name = "A[,B…]|all", default_value = "cubic")]
+    pub congestion: Vec<String>,
+    /// The application
+    #[arg(long, value_enum, default_value_t)]
+    pub traffic: TrafficName,
+    /// How long each run takes; a page ends on its own. 10s unless given
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub duration: Option<String>,
+    /// Set a key of the scenario, as in connection.mss=1360 or traffic.size=64MiB; may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Repetitions; `auto` adds some until the mean is known to 2 %, at most 200
+    #[arg(long, value_name = "N|auto", default_value = "5", allow_negative_numbers = true, value_parser = number::repetitions)]
+    pub repeat: Repetitions,
+    /// Seed of the order of the runs and of random traffic
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = number::seed)]
+    pub seed: u64,
+    /// Skip the single-path baselines
+    #[arg(long)]
+    pub no_baselines: bool,
+    /// Write captures of this host's packets, decrypted, of the first repetition of each row into this directory
+    #[arg(long, value_name = "DIR")]
+    pub pcap: Option<PathBuf>,
+    /// Write every event of the first run, of both hosts, as lines of JSON
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// The applications of `anabranch measure`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum TrafficName {
+    /// As much as the paths carry
+    #[default]
+    Bulk,
+    /// A frame of 20 KB every 20 ms: 8 Mbit/s
+    Frames,
+    /// A page of 100 objects, 2 MB in all
+    Web,
+    /// Responses of 10 KB, each requested 100 ms after the one before
+    Request,
 }

@@ -8,7 +8,7 @@ mod shell;
 mod study;
 
 pub use format::{Format, ListFormat};
-pub use links::KeyAction;
+pub use links::{KeyAction, MeasureArguments, PORT, ServeArguments, StatusArguments, TrafficName, default_socket};
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
 pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RunArguments};
 pub use shell::ShellArguments;
@@ -16,7 +16,7 @@ pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArgu
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use links::KEY_EXAMPLES;
+use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, SERVE_EXAMPLES, STATUS_EXAMPLES};
 use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
 use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES};
@@ -90,6 +90,15 @@ pub enum Command {
         #[command(subcommand)]
         action: KeyAction,
     },
+    /// Serve clients over real links, encrypted: the far end of `measure`
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArguments),
+    /// Show what a running `serve` does
+    #[command(after_help = STATUS_EXAMPLES)]
+    Status(StatusArguments),
+    /// Measure schedulers over your own network interfaces, between this host and a server
+    #[command(after_help = MEASURE_EXAMPLES)]
+    Measure(Box<MeasureArguments>),
     /// Bring the shards of a command together: the results of one run of all
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(MergeArguments),

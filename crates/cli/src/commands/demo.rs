@@ -1,6 +1,6 @@
 //! `anabranch demo`
 
-use super::run::{execute, print};
+use super::run::{Making, execute, print};
 use crate::args::{DemoArguments, Format};
 use crate::failure::Failure;
 use crate::load::{Loaded, schedulers};
@@ -30,7 +30,7 @@ pub fn demo(arguments: &DemoArguments, driver: &dyn Driver) -> Result<Outcome, F
     overrides.push(Override::new("--repeat", "repeat", arguments.repeat.to_string()));
     let loaded = Loaded::builtin(SCENARIO, overrides)?;
     let options = Options { schedulers: schedulers("demo", &SCHEDULERS)?, ..Options::default() };
-    let (results, wrong) = execute(&loaded, &options, &arguments.output, Wanted::default(), driver)?;
+    let (results, wrong) = execute(&loaded, &options, &arguments.output, Wanted::default(), Making::Kept(driver))?;
     let reading = if arguments.output.format == Format::Table { READING } else { "" };
     Ok(Outcome::new(print(&results, arguments.output.format) + reading, wrong))
 }

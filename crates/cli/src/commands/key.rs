@@ -1,8 +1,9 @@
 //! `anabranch key`
 
+use super::links::{CODE, failed};
 use crate::args::KeyAction;
 use crate::failure::Failure;
-use anabranch_link::{LinkError, secrets};
+use anabranch_link::secrets;
 
 /// Makes a key, or shows what others need of one.
 pub fn key(action: &KeyAction) -> Result<String, Failure> {
@@ -22,16 +23,5 @@ pub fn key(action: &KeyAction) -> Result<String, Failure> {
                 },
             }
         }
-    }
-}
-
-const CODE: &str = "anabranch::key";
-
-/// A file that others may read, or a malformed one, is unusable input.
-fn failed(error: LinkError) -> Failure {
-    let (what, help) = (error.to_string(), error.help());
-    match error {
-        LinkError::System { .. } => Failure::missing(CODE, what, help),
-        _ => Failure::unusable(CODE, what, help),
     }
 }

@@ -1,6 +1,6 @@
 //! `anabranch merge`
 
-use super::run::{execute, print};
+use super::run::{Making, execute, print};
 use crate::args::MergeArguments;
 use crate::drivers::Drivers;
 use crate::failure::Failure;
@@ -45,6 +45,6 @@ pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Outcom
     }
     // It is opened again there.
     drop(journal);
-    let (results, wrong) = execute(&loaded, &options, output, Wanted::default(), drivers.virtual_time)?;
+    let (results, wrong) = execute(&loaded, &options, output, Wanted::default(), Making::Kept(drivers.virtual_time))?;
     Ok(Outcome::new(print(&results, output.format), wrong))
 }

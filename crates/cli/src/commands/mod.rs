@@ -6,7 +6,11 @@ mod demo;
 mod explain;
 #[cfg(target_os = "linux")]
 mod key;
+#[cfg(target_os = "linux")]
+mod links;
 mod list;
+#[cfg(target_os = "linux")]
+mod measure;
 mod merge;
 mod model;
 mod new;
@@ -15,7 +19,11 @@ mod report;
 mod reproduce;
 mod run;
 #[cfg(target_os = "linux")]
+mod serve;
+#[cfg(target_os = "linux")]
 mod shell;
+#[cfg(target_os = "linux")]
+mod status;
 mod tour;
 
 pub use check::check;
@@ -25,6 +33,8 @@ pub use explain::explain;
 #[cfg(target_os = "linux")]
 pub use key::key;
 pub use list::list;
+#[cfg(target_os = "linux")]
+pub use measure::measure;
 pub use merge::merge;
 pub use model::model;
 pub use new::new;
@@ -33,5 +43,9 @@ pub use report::report;
 pub use reproduce::reproduce;
 pub use run::run;
 #[cfg(target_os = "linux")]
+pub use serve::serve;
+#[cfg(target_os = "linux")]
 pub use shell::shell;
+#[cfg(target_os = "linux")]
+pub use status::status;
 pub use tour::{completions, tour};

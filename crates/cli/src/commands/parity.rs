@@ -86,6 +86,7 @@ fn stages<'a>(
             name: format!("{}, ", mode.name),
             kept,
             folder: None,
+            order: None,
         }
     };
     modes.iter().map(stage).collect()

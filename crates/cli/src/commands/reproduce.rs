@@ -270,7 +270,8 @@ impl Work<'_> {
         let timeline = Some((folder, PACKETS));
         let wanted = Wanted { timeline, prefix: format!("{}-", self.name), ..Wanted::default() };
         let (driver, name) = (drivers.virtual_time, format!("{}: ", self.name));
-        let stage = Stage { plan, driver, real_time: false, jobs: None, name, kept: Salvage::Kept, folder: None };
+        let stage =
+            Stage { plan, driver, real_time: false, jobs: None, name, kept: Salvage::Kept, folder: None, order: None };
         Ok(carry_out(&[stage], wanted)?.wrong)
     }
 
@@ -318,6 +319,7 @@ impl Work<'_> {
             name: format!("{}: ", self.name),
             kept: Salvage::Kept,
             folder: None,
+            order: None,
         }
     }
 }

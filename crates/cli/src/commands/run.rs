@@ -52,7 +52,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Outcome, F
         None => drivers.virtual_time,
     };
     let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), ..Wanted::default() };
-    let (results, wrong) = execute(&loaded, &options, &arguments.output, wanted, driver)?;
+    let (results, wrong) = execute(&loaded, &options, &arguments.output, wanted, Making::Kept(driver))?;
     let notes = options.repeat == Repeat::Auto && arguments.output.format == Format::Table;
     let notes = if notes { auto_notes(&results) } else { String::new() };
     Ok(Outcome::new(print(&results, arguments.output.format) + &notes, wrong))
@@ -121,11 +121,22 @@ fn run_shard(
     let journal = Kept::in_folder(folder, driver, false)?;
     let plan = Plan::new(&loaded.variants(), options);
     let (name, kept) = (String::new(), Salvage::Kept);
-    let stage = Stage { plan, driver: &journal, real_time: false, jobs: output.jobs, name, kept, folder: None };
+    let stage =
+        Stage { plan, driver: &journal, real_time: false, jobs: output.jobs, name, kept, folder: None, order: None };
     let done = carry_out_shard(&stage, shard)?;
     let Shard { number, of } = shard;
     let text = format!("Shard {number}/{of}: {done} runs are kept in {}.\n", folder.display());
     Ok(Outcome::new(text, journal.failure().into_iter().collect()))
+}
+
+/// The maker of runs.
+#[derive(Clone, Copy)]
+pub enum Making<'a> {
+    /// A driver whose runs a journal keeps, so that an interrupted command continues.
+    Kept(&'a dyn Driver),
+    /// Networks that change: the runs of each repetition come in a random order with this seed, and those of an earlier command
+    /// cannot be continued.
+    Changing(&'a dyn Driver, u64),
 }
 
 /// Plans, runs, and writes the files of `--out`: the results, and the errors of files that could not be written.
@@ -137,7 +148,7 @@ pub fn execute(
     options: &Options,
     output: &Output,
     mut wanted: Wanted,
-    driver: &dyn Driver,
+    making: Making<'_>,
 ) -> Result<(Results, Vec<Failure>), Failure> {
     // The program that opens the report is located before the runs.
     let opener = output.open.then(Opener::find).transpose()?;
@@ -152,10 +163,14 @@ pub fn execute(
     wanted.timeline = out.as_ref().zip(timeline.filter(|packets| *packets > 0)).map(|(out, n)| (out.timeline(), n));
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
     let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
-    let journal = Kept::in_out(output.out.as_deref(), driver, options.real_time)?;
+    let (driver, folder, order) = match making {
+        Making::Kept(driver) => (driver, output.out.as_deref(), None),
+        Making::Changing(driver, seed) => (driver, None, Some(seed)),
+    };
+    let journal = Kept::in_out(folder, driver, options.real_time)?;
     let (driver, kept) = (through(journal.as_ref(), driver), salvage(journal.as_ref()));
     let folder = out.as_ref().map(|out| out.beside().to_owned());
-    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept, folder };
+    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept, folder, order };
     let Carried { mut results, part, mut wrong } = carry_out(&[stage], wanted)?;
     let Some(results) = results.pop().or(part) else { return Err(wrong.remove(0)) };
     // Whole results of an earlier command do not give way to a part.

@@ -10,7 +10,7 @@ use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::{Cx, FourTuple, Settings};
 use anabranch_lab::Clock;
-use anabranch_link::{ClientLink, Driver, Link, ServerLink, secrets};
+use anabranch_link::{ClientLink, Driver, Engine, Link, ServerLink, secrets};
 use anabranch_units::{ConnId, Duration, Instant, PathId};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -65,10 +65,10 @@ impl Sender {
     ) -> Self {
         let count = clients.len();
         let link = ServerLink::listen(local, key.key.clone(), clients, Limits::default()).unwrap();
-        let make = move |_| {
+        let make = move |_, _| {
             let mut endpoint = Endpoint::default();
             endpoint.listen(PORT, Box::new(move |_| Some(setup(scheduler, mss, Vec::new()))));
-            (endpoint, seed())
+            Engine::new(endpoint, seed())
         };
         Self { driver: Driver::new(link, Clock::start(), Box::new(make)), size, clients: count, open: Vec::new() }
     }
@@ -137,7 +137,7 @@ impl Receiver {
         for (n, interface) in interfaces.iter().enumerate() {
             link.add_path(clock.now(), PathId(n as u8), interface).unwrap();
         }
-        Self { driver: Driver::new(link, clock, Box::new(|()| (Endpoint::default(), seed()))) }
+        Self { driver: Driver::new(link, clock, Box::new(|(), _| Engine::new(Endpoint::default(), seed()))) }
     }
 
     pub fn join(&mut self) -> bool {

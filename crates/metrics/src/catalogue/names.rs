@@ -24,3 +24,9 @@ pub const ORACLE_RATIO: &str = "oracle_ratio";
 pub const PRICE: &str = "price";
 /// A path's part of the data.
 pub const SHARE: &str = "share";
+/// Least round-trip time of the idle path, on real links.
+pub const IDLE_RTT: &str = "idle_rtt_s";
+/// How much that varies.
+pub const IDLE_JITTER: &str = "idle_jitter_s";
+/// How much of what the idle path carries is lost.
+pub const IDLE_LOSS: &str = "idle_loss_ratio";

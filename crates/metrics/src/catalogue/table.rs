@@ -264,4 +264,25 @@ pub const METRICS: &[MetricInfo] = &[
          outage that ended.",
     )
     .less(),
+    of_path(
+        names::IDLE_RTT,
+        "idle RTT",
+        "Real links: the least of ten round-trip times of the path right before the run, when nothing else of this connection flows.",
+    )
+    .less()
+    .in_ms(),
+    of_path(
+        names::IDLE_JITTER,
+        "idle jitter",
+        "Real links: mean difference between one of these round-trip times and the next (RFC 3393's ipdv, both ways together, \
+         without its sign).",
+    )
+    .less()
+    .in_ms(),
+    of_path(
+        names::IDLE_LOSS,
+        "idle loss",
+        "Real links: share of the ten datagrams to which no answer came within 900 ms.",
+    )
+    .less(),
 ];

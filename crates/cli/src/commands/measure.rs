@@ -1,0 +1,184 @@
+//! `anabranch measure`
+
+use super::links::{CODE, failed};
+use super::run::{Making, execute, print};
+use crate::args::{Format, MeasureArguments, PORT, TrafficName};
+use crate::failure::Failure;
+use crate::load::{Loaded, congestions, schedulers, set_overrides};
+use crate::number::Repetitions;
+use crate::outcome::Outcome;
+use crate::watch::Wanted;
+use anabranch_lab::interrupt;
+use anabranch_link::measure::{MSS, PathSurvey, Reach, RealLinks, Session, path_names};
+use anabranch_link::{PublicKey, secrets};
+use anabranch_report::text::{plain_table, print_table};
+use anabranch_run::{Options, Repeat, RunError};
+use anabranch_scenario::Override;
+use anabranch_units::{Duration, Side};
+use std::net::{SocketAddr, ToSocketAddrs};
+
+/// Bytes of IPv4, TCP and its timestamps before a segment's payload.
+const HEADERS: u32 = 20 + 32;
+/// Bytes that the carrier and UDP add to a packet; the outer IP header is another 20 or 40.
+const CARRIER: u32 = 32 + 8;
+
+/// Keys of a path that the hosts heed.
+const PATH_KEYS: [&str; 4] = ["backup", "price", "cap", "weight"];
+
+/// Measures schedulers over the interfaces of this host. What is wrong with the arguments is said before anything is measured.
+pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
+    let options = options(&arguments)?;
+    if arguments.output.timeline.is_some_and(|packets| packets > 0) {
+        let help = "leave it out: of the server this host gets events, and no packets";
+        return Err(Failure::unusable("anabranch::cli::usage", "--timeline: real links have none", Some(help.into())));
+    }
+    // There are series all the same.
+    arguments.output.timeline = arguments.output.out.is_some().then_some(0);
+    check_paths(&overrides(&arguments))?;
+    let reach = reach(&arguments)?;
+    let address = reach.address;
+    let unknown = |name| PathSurvey { name, goodput_bps: 1e6, rtt: Duration::from_millis(1), ..PathSurvey::default() };
+    let unknown: Vec<PathSurvey> = path_names(&arguments.via).into_iter().map(unknown).collect();
+    let early = loaded(&arguments, address, &unknown)?;
+    let admitted = early.document.cells.iter().try_for_each(|(_, scenario)| RealLinks::admit(scenario));
+    admitted.map_err(|error| Failure::unusable(CODE, error.to_string(), None))?;
+    interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
+    let mut session = Session::open(reach).map_err(failed)?;
+    let found = session.survey().map_err(|error| match error {
+        RunError::Interrupted => super::links::interrupted(),
+        error => Failure::failed(CODE, error.to_string()),
+    })?;
+    let loaded = loaded(&arguments, address, &found)?;
+    let driver = RealLinks::new(session, loaded.document.resolved());
+    let wanted = Wanted {
+        captures: arguments.pcap.clone(),
+        captured: &[Side::Client],
+        events: arguments.trace.clone(),
+        ..Wanted::default()
+    };
+    let making = Making::Changing(&driver, arguments.seed);
+    let (results, wrong) = execute(&loaded, &options, &arguments.output, wanted, making)?;
+    let paths = if arguments.output.format == Format::Table { table(&found) } else { String::new() };
+    let output = paths + &print(&results, arguments.output.format);
+    Ok(Outcome { notes: unsent(driver.unsent()), ..Outcome::new(output, wrong) })
+}
+
+/// A warning of losses that are not those of the paths.
+fn unsent(datagrams: u64) -> String {
+    match datagrams {
+        0 => String::new(),
+        count => format!(
+            "warning: this host's kernel did not take {count} datagrams (an interface that is down, a full queue): the runs show them \
+             as losses of the paths\n"
+        ),
+    }
+}
+
+fn options(arguments: &MeasureArguments) -> Result<Options, Failure> {
+    Ok(Options {
+        schedulers: schedulers("--scheduler", &arguments.scheduler)?,
+        congestions: congestions("--congestion", &arguments.congestion)?,
+        baselines: !arguments.no_baselines,
+        repeat: if arguments.repeat == Repetitions::Auto { Repeat::Auto } else { Repeat::AsWritten },
+        real_time: true,
+        curves: None,
+    })
+}
+
+fn reach(arguments: &MeasureArguments) -> Result<Reach, Failure> {
+    let MeasureArguments { server, via, key, server_key, .. } = arguments;
+    let Ok(server_key) = PublicKey::parse(server_key) else {
+        let help = "it has 44 characters; `anabranch key show server.key` prints it on the server";
+        return Err(Failure::unusable(CODE, "--server-key: this is no public key", Some(help.to_owned())));
+    };
+    if let Some(twice) = via.iter().enumerate().find(|(n, name)| via[..*n].contains(name)) {
+        return Err(Failure::unusable(CODE, format!("--via: {} stands there twice", twice.1), None));
+    }
+    let key = secrets::read_key(key).map_err(failed)?;
+    Ok(Reach { key, server: server_key, address: address(server)?, interfaces: via.clone() })
+}
+
+/// The first address of a name.
+fn address(server: &str) -> Result<SocketAddr, Failure> {
+    let found = match server.to_socket_addrs() {
+        // A number or a name without a port.
+        Err(_) => (server, PORT).to_socket_addrs(),
+        found => found,
+    };
+    let first = found.and_then(|mut all| all.next().ok_or_else(|| std::io::ErrorKind::NotFound.into()));
+    first.map_err(|error| {
+        let help = "write NAME, NAME:PORT, 192.0.2.1:PORT or [2001:db8::1]:PORT";
+        Failure::unusable(CODE, format!("{server}: no address is known ({error})"), Some(help.to_owned()))
+    })
+}
+
+/// The scenario of the runs. Rates and delays of the paths are what was found; runs over real links do not use them.
+fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey]) -> Result<Loaded, Failure> {
+    let overhead = CARRIER + if address.is_ipv4() { 20 } else { 40 };
+    let path = |path: &PathSurvey| {
+        let rate = path.goodput_bps * f64::from(MSS + HEADERS + overhead) / f64::from(MSS);
+        let delay = path.rtt.as_nanos() / 2_000;
+        let name = &path.name;
+        format!("[[path]]\nname = {name:?}\nrate = \"{rate:.0}bit\"\ndelay = \"{delay}us\"\noverhead = {overhead}\n\n")
+    };
+    let names: Vec<&str> = found.iter().map(|path| path.name.as_str()).collect();
+    let title = format!("{} through {}", arguments.server, names.join(", "));
+    let (traffic, ends) = match arguments.traffic {
+        TrafficName::Bulk => ("kind = \"bulk\"", false),
+        TrafficName::Frames => ("kind = \"frames\"\nsize = \"20KB\"\ninterval = \"20ms\"", false),
+        TrafficName::Web => ("kind = \"web\"\nsize = \"2MB\"\nobjects = 100", true),
+        TrafficName::Request => ("kind = \"request\"\nsize = \"10KB\"\ninterval = \"100ms\"", false),
+    };
+    let duration = if ends { "" } else { "duration = \"10s\"\n" };
+    let paths: String = found.iter().map(path).collect();
+    let text = format!("name = {title:?}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n");
+    let loaded = Loaded::given("measure", &text, overrides(arguments))?;
+    if loaded.document.axes.is_empty() {
+        return Ok(loaded);
+    }
+    let help = "name every scheduler after --scheduler, and measure once per value of another key";
+    Err(Failure::unusable(CODE, "a measurement has no sweep", Some(help.to_owned())))
+}
+
+/// Real paths have their own rates, delays and losses.
+fn check_paths(overrides: &[Override]) -> Result<(), Failure> {
+    let is_foreign =
+        |key: &str| key.starts_with("path.") && !PATH_KEYS.contains(&key.rsplit('.').next().unwrap_or(key));
+    let Some(foreign) = overrides.iter().find(|set| is_foreign(&set.key)) else { return Ok(()) };
+    let message = format!("--set {}: a real path is as it is", foreign.key);
+    let help = format!("of a path only {} can be set", PATH_KEYS.join(", "));
+    Err(Failure::unusable(CODE, message, Some(help)))
+}
+
+fn overrides(arguments: &MeasureArguments) -> Vec<Override> {
+    let mut overrides = set_overrides(&arguments.set);
+    let mut set = |option, key, value: String| overrides.push(Override::new(option, key, value));
+    set("--seed", "seed", arguments.seed.to_string());
+    if let Repetitions::Count(count) = arguments.repeat {
+        set("--repeat", "repeat", count.to_string());
+    }
+    if let Some(duration) = &arguments.duration {
+        set("--duration", "duration", duration.clone());
+    }
+    overrides
+}
+
+/// The survey, as a table to read.
+fn table(found: &[PathSurvey]) -> String {
+    let header = ["path", "alone\nMbit/s", "idle RTT\nms", "jitter\nms", "loss\n%"];
+    let mut table = plain_table(header.map(str::to_owned).to_vec());
+    for PathSurvey { name, goodput_bps, rtt, jitter, loss } in found {
+        let ms = |time: &Duration| format!("{:.2}", time.as_secs_f64() * 1e3);
+        table.add_row([
+            name.clone(),
+            format!("{:.2}", goodput_bps / 1e6),
+            ms(rtt),
+            ms(jitter),
+            format!("{:.0}", loss * 100.0),
+        ]);
+    }
+    format!(
+        "The paths before the runs (plain TCP with CUBIC for a second over each alone; 20 datagrams to each):\n{}\n",
+        print_table(&table)
+    )
+}

@@ -1,0 +1,276 @@
+//! The commands for real links as processes: files, permissions, what is printed, what is said of mistakes.
+
+#![cfg(target_os = "linux")]
+
+use assert_cmd::Command;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+fn key(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    command.current_dir(folder).arg("key").args(arguments);
+    command
+}
+
+fn printed(mut command: Command) -> String {
+    String::from_utf8(command.assert().success().stderr("").get_output().stdout.clone()).unwrap()
+}
+
+#[test]
+fn a_key_is_made_once_and_shown_without_its_secrets() {
+    let folder = tempfile::tempdir().unwrap();
+    let public = printed(key(&["new", "a.key"], folder.path()));
+    let file = folder.path().join("a.key");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
+    assert_eq!(printed(key(&["show", "a.key"], folder.path())), public);
+    assert_eq!(public.trim().len(), 44);
+    let text = fs::read_to_string(&file).unwrap();
+    let secrets: Vec<&str> = text.lines().filter_map(|line| line.split_once(" = ")).map(|(_, value)| value).collect();
+    assert!(secrets.len() == 2 && !secrets.contains(&public.trim()));
+
+    let line = printed(key(&["show", "a.key", "--authorize", "laptop"], folder.path()));
+    assert_eq!(line, format!("{} {} laptop\n", public.trim(), secrets[1]));
+    assert!(!line.contains(secrets[0]), "the private key stays where it is");
+
+    let refused = key(&["new", "a.key"], folder.path()).assert().code(1).stdout("").get_output().stderr.clone();
+    assert!(String::from_utf8(refused).unwrap().contains("making a.key"));
+    assert_eq!(fs::read_to_string(&file).unwrap(), text, "no key is overwritten");
+}
+
+#[test]
+fn a_file_that_others_may_read_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    printed(key(&["new", "a.key"], folder.path()));
+    let file = folder.path().join("a.key");
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let refused = key(&["show", "a.key"], folder.path()).assert().code(2).stdout("").get_output().stderr.clone();
+    let said = String::from_utf8(refused).unwrap();
+    assert!(said.contains("mode 0644") && said.contains("chmod 600 a.key"), "{said}");
+}
+
+#[test]
+fn mistakes_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    printed(key(&["new", "a.key"], folder.path()));
+    key(&["show", "a.key", "--authorize", "two words"], folder.path()).assert().code(2).stdout("");
+    key(&["show", "none.key"], folder.path()).assert().code(1).stdout("");
+    key(&[], folder.path()).assert().code(2).stdout("");
+    let file = folder.path().join("a.key");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("preshared", "shared")).unwrap();
+    let refused = key(&["show", "a.key"], folder.path()).assert().code(2).stdout("").get_output().stderr.clone();
+    let said = String::from_utf8(refused).unwrap();
+    assert!(said.contains("a.key: line 3: the names are `private` and `preshared`"), "{said}");
+    for secret in text.lines().filter_map(|line| line.split_once(" = ")).map(|(_, value)| value) {
+        assert!(!said.contains(secret), "{said}");
+    }
+}
+
+/// A server that runs on the loopback interface, and the folder in which it has its files; the client's key is `client.key`.
+struct Server {
+    folder: tempfile::TempDir,
+    process: Child,
+    key: String,
+    address: String,
+}
+
+fn program(folder: &Path, arguments: &[&str]) -> std::process::Command {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    command.current_dir(folder).args(arguments).env_remove("XDG_RUNTIME_DIR").stdin(Stdio::null());
+    command
+}
+
+/// The command's output, what it says, and its exit code.
+fn ran(folder: &Path, arguments: &[&str]) -> (String, String, i32) {
+    let ran = program(folder, arguments).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(ran.stdout), text(ran.stderr), ran.status.code().unwrap_or(-1))
+}
+
+/// A folder with both keys and the server's list; the server's public key.
+fn keys() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let server = printed(key(&["new", "server.key"], folder.path()));
+    printed(key(&["new", "client.key"], folder.path()));
+    let line = printed(key(&["show", "client.key", "--authorize", "laptop"], folder.path()));
+    let file = folder.path().join("authorized");
+    fs::write(&file, line).unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    (folder, server.trim().to_owned())
+}
+
+impl Server {
+    fn start() -> Self {
+        let (folder, key) = keys();
+        let said = folder.path().join("said");
+        let arguments = ["serve", "--measure", "--listen", "127.0.0.1:0", "--socket", "status.sock"];
+        let process = program(folder.path(), &arguments).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        let address = loop {
+            let said = fs::read_to_string(&said).unwrap();
+            if let Some((_, rest)) = said.split_once("listening at ").filter(|(_, rest)| rest.contains(' ')) {
+                break rest.split(' ').next().unwrap().to_owned();
+            }
+            assert!(Instant::now() < until, "{said}");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        Self { folder, process, key, address }
+    }
+
+    fn measure(&self, options: &[&str]) -> (String, String, i32) {
+        let arguments = ["measure", &self.address, "--via", "lo", "--server-key", &self.key];
+        ran(self.folder.path(), &[&arguments, options].concat())
+    }
+
+    /// Ends it by SIGTERM, which is a success.
+    fn end(mut self) -> String {
+        let id = self.process.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert_eq!(self.process.wait().unwrap().code(), Some(0));
+        assert!(!self.folder.path().join("status.sock").exists(), "nothing is left behind");
+        fs::read_to_string(self.folder.path().join("said")).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_measurement_has_the_results_and_files_of_run() {
+    let server = Server::start();
+    let options = ["--duration", "500ms", "--repeat", "2", "--scheduler", "blest", "--congestion", "lia"];
+    let files = ["--out", "results", "--trace", "events.jsonl", "--pcap", "captures", "--format", "json"];
+    let (output, said, code) = server.measure(&[&options[..], &files].concat());
+    assert_eq!((said.lines().count(), code), (0, 0), "{said}");
+    let results: serde_json::Value = serde_json::from_str(&output).unwrap();
+    let runs = results["runs"].as_array().unwrap();
+    let named = |name: &str| runs.iter().filter(|run| run["scheduler"] == name).count();
+    assert_eq!((named("blest"), named("single:lo"), runs.len()), (2, 2, 4));
+    assert!(runs.iter().all(|run| run["metrics"]["goodput_bps"].as_f64().unwrap() > 1e6), "{output}");
+
+    let folder = server.folder.path();
+    for file in ["results.json", "runs.csv", "manifest.json", "report.html"] {
+        assert!(folder.join("results").join(file).is_file(), "{file}");
+    }
+    let events = fs::read_to_string(folder.join("events.jsonl")).unwrap();
+    assert!(["\"client\"", "\"server\""].iter().all(|host| events.contains(&format!("\"host\":{host}"))));
+    let captures: Vec<String> =
+        fs::read_dir(folder.join("captures")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(captures.len() == 2 && captures.iter().all(|name| name.ends_with("client.pcapng")), "{captures:?}");
+    let secret = fs::read_to_string(folder.join("client.key")).unwrap();
+    for (_, value) in secret.lines().filter_map(|line| line.split_once(" = ")) {
+        assert!(!events.contains(value) && !output.contains(value), "no secret in results and traces");
+    }
+
+    let status = |more: &[&str]| ran(folder, &[&["status", "--socket", "status.sock"], more].concat());
+    let (json, _, _) = status(&["--json"]);
+    let state: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(state["clients"][0]["name"], "laptop", "{json}");
+    assert!(state["clients"][0]["paths"][0]["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{json}");
+    assert!(status(&[]).0.contains("laptop"));
+    assert!(server.end().contains("ended; "));
+}
+
+#[test]
+fn mistakes_of_a_measurement_are_named_before_it_begins() {
+    let server = Server::start();
+    let wrong = |options: &[&str], code, parts: &[&str]| {
+        let (output, said, found) = server.measure(options);
+        assert_eq!((output.as_str(), found), ("", code), "{said}");
+        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+    };
+    wrong(&["--scheduler", "blesst"], 2, &["blesst", "did you mean \"blest\"?"]);
+    wrong(&["--set", "path.wlan0.loss=1%"], 2, &["wlan0"]);
+    wrong(&["--set", "path.lo.outage=[[\"1s\", \"2s\"]]"], 2, &["path.lo.outage", "backup, price, cap, weight"]);
+    wrong(&["--set", "sweep.connection.mss=[500, 1000]"], 2, &["a measurement has no sweep"]);
+    wrong(&["--via", "lo"], 2, &["lo stands there twice"]);
+    wrong(&["--via", "wlan7"], 1, &["through wlan7: No such device", "ip link"]);
+    wrong(&["--set", "hosts.sender=linux"], 2, &["Linux as a host on real links"]);
+    wrong(&["--timeline", "5", "--out", "x"], 2, &["--timeline"]);
+    wrong(&["--key", "none.key"], 1, &["reading none.key"]);
+    let folder = server.folder.path();
+    let measure =
+        |server_key: &str, address: &str| ran(folder, &["measure", address, "--via", "lo", "--server-key", server_key]);
+    let (_, said, code) = measure("AAAA", &server.address);
+    assert!(code == 2 && said.contains("no public key") && said.contains("key show"), "{said}");
+    let (_, said, code) = measure(&server.key, "no.such.host.invalid");
+    assert!(code == 2 && said.contains("no.such.host.invalid: no address is known"), "{said}");
+    // Another key than the server's: it is silent, and the advice names the reasons.
+    let (_, said, code) = measure(printed(key(&["new", "other.key"], folder)).trim(), &server.address);
+    assert!(code == 1 && said.contains("no answer from 127.0.0.1:") && said.contains("--server-key"), "{said}");
+
+    let taken = ["serve", "--measure", "--listen", &server.address];
+    let (_, said, code) = ran(folder, &taken);
+    assert!(code == 1 && said.contains("in use") && said.contains("--listen"), "{said}");
+    let (_, said, code) = ran(folder, &["serve", "--measure", "--authorized", "none"]);
+    assert!(code == 1 && said.contains("reading none"), "{said}");
+    let (_, said, code) = ran(folder, &["serve"]);
+    assert!(code == 2 && said.contains("--measure"), "{said}");
+    let (_, said, code) = ran(folder, &["status", "--socket", "none.sock"]);
+    assert!(code == 1 && said.contains("asking at none.sock") && said.contains("anabranch serve"), "{said}");
+}
+
+/// The interfaces of docs/links.sh, as the simulator has them: `tbf` counts Ethernet's 14 bytes, the carrier has 60.
+const PREDICTED: &str = r#"
+duration = "2s"
+[connection]
+congestion = "cubic"
+mss = 1080
+[[path]]
+name = "wlan0"
+rate = "20mbit"
+delay = "100us"
+overhead = 74
+queue = "100000B"
+[[path]]
+name = "usb0"
+rate = "10mbit"
+delay = "100us"
+overhead = 74
+queue = "100000B"
+[[traffic]]
+kind = "bulk"
+"#;
+
+/// The mean goodput of the first row in results.
+fn goodput(json: &str) -> f64 {
+    let results: serde_json::Value = serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let summary = results["summary"].as_array().unwrap().iter();
+    let found = summary.filter(|entry| entry["metric"] == "goodput_bps").find_map(|entry| entry["mean"].as_f64());
+    found.unwrap()
+}
+
+/// Time is real: a busy machine measures less, and none measures more. docs/links.md has the comparison on a machine that was not busy.
+#[test]
+fn the_example_in_two_namespaces_measures_no_more_than_the_simulator_predicts() {
+    if anabranch_lab::Namespace::new().is_err() || !is_root() {
+        println!("SKIPPED: no network namespaces can be made here");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("predicted.toml"), PREDICTED).unwrap();
+    let options = ["--no-baselines", "--format", "json"];
+    let (json, said, _) = ran(folder.path(), &[&["run", "predicted.toml"], &options[..]].concat());
+    assert_eq!(said, "");
+    let predicted = goodput(&json);
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/links.sh");
+    let mut command = std::process::Command::new("sh");
+    command.arg(&script).arg(assert_cmd::cargo::cargo_bin!("anabranch")).args(options);
+    let ran = command.args(["--duration", "2s", "--repeat", "3"]).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let ratio = goodput(&String::from_utf8(ran.stdout).unwrap()) / predicted;
+    assert!((0.5..=1.05).contains(&ratio), "measured ÷ predicted: {ratio}");
+}
+
+/// `ip netns` needs root.
+fn is_root() -> bool {
+    let id = std::process::Command::new("id").arg("-u").output().map(|ran| ran.stdout).unwrap_or_default();
+    id == b"0\n"
+}

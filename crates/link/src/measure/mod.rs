@@ -1,0 +1,21 @@
+//! Runs over real links: the server sends what a scenario says, the client receives it, and both record events, of which the
+//! metrics of every run are made. docs/measure.md has the messages between them.
+
+mod desk;
+mod memory;
+mod message;
+mod order;
+mod real;
+mod running;
+mod session;
+mod setup;
+mod survey;
+mod tally;
+mod tape;
+
+pub(crate) use desk::Desk;
+pub(crate) use memory::Memory;
+pub use real::RealLinks;
+pub use session::{Idle, Reach, Session, path_names};
+pub use setup::MSS;
+pub use survey::PathSurvey;

@@ -1,0 +1,32 @@
+//! The connection that carries messages about runs.
+
+use super::running::CONTROL;
+use anabranch_carrier::Addresses;
+use anabranch_engine::connection::{PathSetup, Setup};
+use anabranch_engine::{FourTuple, Settings};
+use anabranch_units::{ConnId, PathId};
+
+/// Payload of a segment on a path of 1,200 bytes: without the carrier's 32 bytes, IPv4's 20, TCP's 60 at most.
+pub const MSS: u32 = 1_080;
+/// Usable bytes of either buffer.
+const BUFFER: u64 = 4 << 20;
+
+/// Its setup at either end, over the paths that a client names.
+pub(super) fn control(paths: Vec<PathSetup>) -> Option<Setup> {
+    Some(Setup {
+        id: ConnId(0),
+        settings: Settings { mss: MSS, send_buffer: BUFFER, recv_buffer: BUFFER, ..Settings::default() },
+        scheduler: anabranch_schedulers::build("minrtt", &[]).ok()?,
+        congestion: anabranch_congestion::build("cubic", &[]).ok()?,
+        paths,
+        announce: Vec::new(),
+        accept_announced: false,
+    })
+}
+
+/// A client's paths to the server's engine, the first of which opens the connection.
+pub(super) fn paths(addresses: Addresses, over: &[PathId]) -> Vec<PathSetup> {
+    let local = |path| (addresses.client(path), 0).into();
+    let tuple = |path| FourTuple { local: local(path), remote: (addresses.server(), CONTROL).into() };
+    over.iter().map(|path| PathSetup::new(*path, tuple(*path))).collect()
+}

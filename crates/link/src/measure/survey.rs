@@ -1,0 +1,71 @@
+//! Rate and delay of each path, measured before the first run.
+
+use super::real::{run, why};
+use super::session::Session;
+use anabranch_metrics::names;
+use anabranch_run::{Choice, Job, RunError};
+use anabranch_scenario::{Document, PlugIn};
+use anabranch_units::Duration;
+use std::sync::Arc;
+
+/// Challenges on each idle path.
+const CHALLENGES: u32 = 20;
+
+/// A path as measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PathSurvey {
+    /// The path's name.
+    pub name: String,
+    /// Goodput of plain TCP from the server over this path alone, with CUBIC, in the second after the first. Bit/s.
+    pub goodput_bps: f64,
+    /// The least round-trip time of the idle path.
+    pub rtt: Duration,
+    /// Mean difference between one round-trip time and the next.
+    pub jitter: Duration,
+    /// Share of challenges without an answer.
+    pub loss: f64,
+}
+
+impl Session {
+    /// Measures the idle paths, and then downloads over each alone.
+    ///
+    /// # Errors
+    /// The server is gone, or a path carries nothing.
+    pub fn survey(&mut self) -> Result<Vec<PathSurvey>, RunError> {
+        let idle = self.probe(CHALLENGES).map_err(why)?;
+        let names: Vec<String> = self.names().to_vec();
+        let text = scenario(&names);
+        let read = |_| RunError::Fault { what: "the scenario of the survey cannot be read".to_owned() };
+        let parsed = Arc::new(Document::parse("survey", &text).map_err(read)?.scenario);
+        let mut found = Vec::new();
+        for ((n, name), idle) in names.into_iter().enumerate().zip(&idle) {
+            let cubic = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
+            let (choice, cell) = (Choice::Single(n), Vec::new());
+            let job = Job { scenario: parsed.clone(), cell, choice, congestion: cubic, seed: 1, curves: None };
+            let outcome = run(self, &text, &job, &mut ())?;
+            let goodput_bps = outcome.metrics.get(names::GOODPUT).copied().unwrap_or(0.0);
+            let mean = |times: &mut dyn Iterator<Item = Duration>| {
+                let all: Vec<u64> = times.map(Duration::as_nanos).collect();
+                Duration::from_nanos(all.iter().sum::<u64>() / all.len().max(1) as u64)
+            };
+            let step = |pair: &[Duration]| pair[1].saturating_sub(pair[0]).max(pair[0].saturating_sub(pair[1]));
+            let Some(rtt) = idle.times.iter().min().copied().filter(|_| goodput_bps > 0.0) else {
+                return Err(RunError::Fault { what: format!("nothing comes through {name}") });
+            };
+            let jitter = mean(&mut idle.times.windows(2).map(step));
+            let loss = 1.0 - idle.times.len() as f64 / f64::from(idle.sent.max(1));
+            found.push(PathSurvey { name, goodput_bps, rtt, jitter, loss });
+        }
+        Ok(found)
+    }
+}
+
+/// A download of two seconds, the first of which does not count; rates and delays have no part in it.
+fn scenario(names: &[String]) -> String {
+    let path = |name: &String| format!("[[path]]\nname = {name:?}\nrate = \"1gbit\"\ndelay = \"1ms\"\n");
+    let paths: String = names.iter().map(path).collect();
+    let mss = super::MSS;
+    format!(
+        "name = \"survey\"\nwarmup = \"1s\"\nduration = \"1s\"\n[connection]\nmss = {mss}\n{paths}[[traffic]]\nkind = \"bulk\"\n"
+    )
+}
