@@ -15,7 +15,6 @@ mod kept;
 mod link_table;
 mod load;
 mod marked;
-mod network_shape;
 mod number;
 mod opener;
 mod out_folder;

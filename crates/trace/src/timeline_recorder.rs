@@ -26,6 +26,8 @@ pub struct TimelineRecorder {
     delivered: u64,
     /// Ends and indices of packets that arrived and wait for delivery.
     waiting: BTreeSet<(u64, usize)>,
+    /// Packets that changed since [`Self::changes`] was last called, the newest last; `None` until it is.
+    changed: Option<Vec<usize>>,
 }
 
 impl TimelineRecorder {
@@ -41,6 +43,32 @@ impl TimelineRecorder {
             arrived: RangeSet::new(),
             delivered: 0,
             waiting: BTreeSet::new(),
+            changed: None,
+        }
+    }
+
+    /// The packets that changed since the last call, with their numbers, each once and in their order; at the first call, all.
+    /// Whether a packet is lost is known at the end only.
+    pub fn changes(&mut self) -> impl Iterator<Item = (usize, &TimelinePacket)> {
+        let mut changed = self.changed.replace(Vec::new()).unwrap_or_else(|| (0..self.packets.len()).collect());
+        changed.sort_unstable();
+        changed.dedup();
+        changed.into_iter().map(|place| (place, &self.packets[place]))
+    }
+
+    /// The packets so far.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// No packet was followed so far.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    fn note(&mut self, place: usize) {
+        if let Some(changed) = &mut self.changed {
+            changed.push(place);
         }
     }
 
@@ -69,6 +97,7 @@ impl TimelineRecorder {
             kind,
             fate: Fate::OnTheWay,
         });
+        self.note(self.packets.len() - 1);
     }
 
     /// Whether some of `data` arrives for the first time.
@@ -84,6 +113,7 @@ impl TimelineRecorder {
             self.waiting.pop_first();
             self.packets[place].delivered_s = Some(now.as_secs_f64());
             self.packets[place].fate = Fate::Delivered;
+            self.note(place);
         }
     }
 
@@ -94,6 +124,7 @@ impl TimelineRecorder {
         let (from, until) = ((data.start + 1, 0), (data.end, usize::MAX));
         for (_, place) in self.waiting.range(from..=until) {
             self.packets[*place].subflow_in_order_s.get_or_insert(now.as_secs_f64());
+            self.changed.iter_mut().for_each(|changed| changed.push(*place));
         }
     }
 
@@ -109,6 +140,7 @@ impl TimelineRecorder {
             if news {
                 self.waiting.insert((data.end, place));
             }
+            self.note(place);
         }
     }
 }
@@ -159,6 +191,7 @@ impl Recorder for TimelineRecorder {
             (Some(Side::Server), Event::BoundAhead { since }) => {
                 if let Some(packet) = self.packets[self.seen..].last_mut() {
                     packet.bound_s = since.as_secs_f64();
+                    self.note(self.packets.len() - 1);
                 }
             }
             (Some(Side::Client), Event::DataArrived { data, .. }) => self.on_in_order(now, *data),

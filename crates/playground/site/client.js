@@ -1,0 +1,60 @@
+// The page's end of a worker: a call is a promise.
+
+export class Client {
+  #calls = new Map();
+  #next = 1;
+  #ready;
+
+  // `onProgress(done, planned)`; `limit` = milliseconds without an answer after which the worker is ended.
+  constructor(worker, { onProgress, limit } = {}) {
+    this.worker = worker;
+    this.limit = limit;
+    this.module = new Promise((found) => { this.found = found; });
+    this.#ready = new Promise((done, failed) => {
+      worker.onerror = (event) => {
+        event.preventDefault();
+        const why = new Error(event.message || "the worker cannot start");
+        failed(why);
+        this.#fail(why);
+      };
+      worker.onmessage = ({ data }) => {
+        if (data.ready) done();
+        else if (data.module) this.found(data.module);
+        else if (data.progress) onProgress?.(data.progress.done, data.progress.planned);
+        else this.#answer(data);
+      };
+    });
+    this.#ready.catch(() => {});
+  }
+
+  #answer({ id, value, mistakes }) {
+    const call = this.#calls.get(id);
+    if (!call) return;
+    this.#calls.delete(id);
+    clearTimeout(call.timer);
+    if (mistakes) call.failed(Object.assign(new Error(mistakes.map((one) => one.message).join("; ")), { list: mistakes }));
+    else call.done(value);
+  }
+
+  #fail(why) {
+    for (const call of this.#calls.values()) call.failed(why);
+    this.#calls.clear();
+  }
+
+  async ask(call, more = {}) {
+    await this.#ready;
+    return new Promise((done, failed) => {
+      const id = this.#next++;
+      const timer = this.limit && setTimeout(() => this.end(new Error(`no answer in ${this.limit / 1000} s: ended`)), this.limit);
+      this.#calls.set(id, { done, failed, timer });
+      this.worker.postMessage({ id, call, ...more });
+    });
+  }
+
+  end(why = new Error("ended")) {
+    this.worker.terminate();
+    this.#fail(why);
+  }
+}
+
+export const engine = (options) => new Client(new Worker(new URL("./engine.js", import.meta.url), { type: "module" }), options);

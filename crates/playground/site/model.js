@@ -1,0 +1,84 @@
+// The scenario that the page shows: a text and what was set over it. It stands in the address, so that a link is a scenario.
+
+export class Model extends EventTarget {
+  constructor(catalogue) {
+    super();
+    this.catalogue = catalogue;
+    this.preset = null;
+    this.text = "";
+    this.set = new Map();
+    this.code = null;
+  }
+
+  usePreset(name) {
+    const preset = this.catalogue.presets.find((one) => one.name === name) ?? this.catalogue.presets[0];
+    this.preset = preset.name;
+    this.text = preset.text;
+    this.set = new Map(preset.set.map(pair));
+    this.changed();
+  }
+
+  useText(text) {
+    this.preset = null;
+    this.text = text;
+    this.set.clear();
+    this.changed();
+  }
+
+  put(key, value) {
+    this.set.delete(key);
+    if (value !== null) this.set.set(key, value);
+    this.changed();
+  }
+
+  changed() { this.dispatchEvent(new Event("change")); }
+
+  request(more = {}) {
+    const set = [...this.set].map(([key, value]) => `${key}=${value}`);
+    return { name: "scenario.toml", text: this.text, set, packets: 60000, ...more };
+  }
+
+  // `#preset=wifi-lte&set=path.wifi.loss%3D1%25`, or `#toml=…` with the text compressed; `&code=…` has a scheduler.
+  async fragment() {
+    const parts = new URLSearchParams();
+    if (this.preset) parts.set("preset", this.preset);
+    else parts.set("toml", await packed(this.text));
+    const own = this.catalogue.presets.find((one) => one.name === this.preset)?.set ?? [];
+    for (const [key, value] of this.set) {
+      const pair = `${key}=${value}`;
+      if (!own.includes(pair)) parts.append("set", pair);
+    }
+    if (this.code) parts.set("code", await packed(this.code));
+    return `#${parts}`;
+  }
+
+  // Whether the address had a scenario. Code in it is only shown: a link runs nothing.
+  async read(fragment) {
+    const parts = new URLSearchParams(fragment.replace(/^#/, ""));
+    this.code = parts.has("code") ? await unpacked(parts.get("code")) : null;
+    const preset = this.catalogue.presets.find((one) => one.name === parts.get("preset"));
+    if (!preset && !parts.has("toml")) return false;
+    this.preset = preset?.name ?? null;
+    this.text = preset ? preset.text : await unpacked(parts.get("toml"));
+    this.set = new Map([...(preset?.set ?? []), ...parts.getAll("set")].map(pair));
+    return true;
+  }
+}
+
+const pair = (text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)];
+
+async function through(stream, bytes) {
+  const piped = new Blob([bytes]).stream().pipeThrough(stream);
+  return new Uint8Array(await new Response(piped).arrayBuffer());
+}
+
+// Deflate and base64url: what an address may hold.
+async function packed(text) {
+  const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(text));
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+async function unpacked(text) {
+  const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+  return new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes));
+}

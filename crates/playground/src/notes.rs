@@ -1,0 +1,141 @@
+//! What happens to a connection beside its packets: windows, timers, the scheduler's own value.
+
+use anabranch_run::CONNECTION;
+use anabranch_trace::{DropCause, Event, LinkEvent, Origin, PathState, RecoveryPhase, Recorder, value_name};
+use anabranch_units::{Direction, Instant, PathId, Side};
+use anabranch_wire::Packet;
+
+/// Numbers of a note: what, time in seconds, path, and three values of its own.
+pub const WIDTH: usize = 6;
+
+/// What a note says: its first number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum What {
+    /// An acknowledgment changed a path's sender: congestion window, packets in flight, smoothed RTT in seconds.
+    Window = 1,
+    /// The retransmission timer fired: how often in a row.
+    Timeout = 2,
+    /// Fast recovery began (1), or recovery from a timeout (2), or ended (0).
+    Recovery = 3,
+    /// A subflow's state: 1 established, 2 failing, 3 closed or dead.
+    Path = 4,
+    /// The peer's window is full (1), or is not any more (0).
+    Blocked = 5,
+    /// The scheduler's published value.
+    Value = 6,
+    /// A queue dropped a packet on arrival: the packet's number, or −1 if it carries no payload.
+    Dropped = 7,
+    /// A scheduler halved a path's window.
+    Penalised = 8,
+    /// A packet of payload entered a queue: its number, bytes that wait there.
+    Queued = 9,
+}
+
+/// Notes of the first connection, until they are taken.
+#[derive(Debug, Default)]
+pub struct Notes {
+    rows: Vec<f64>,
+    /// The name of the scheduler's value, without the scheduler's.
+    pub value: Option<&'static str>,
+    /// Packets of payload that the server sent so far.
+    sent: u64,
+    /// A packet that the server just gave to the network: its number, if it carries payload.
+    entering: Option<Option<u64>>,
+    /// The recovery of each path, as last noted.
+    recovering: Vec<f64>,
+}
+
+impl Notes {
+    /// The rows since the last call.
+    pub fn take(&mut self) -> Vec<f64> {
+        core::mem::take(&mut self.rows)
+    }
+
+    fn note(&mut self, what: What, now: Instant, path: PathId, values: [f64; 3]) {
+        let head = [f64::from(what as u8), now.as_secs_f64(), f64::from(path.0)];
+        self.rows.extend(head.into_iter().chain(values));
+    }
+
+    fn recovery(&mut self, now: Instant, path: PathId, phase: RecoveryPhase) {
+        let phase = match phase {
+            RecoveryPhase::Open | RecoveryPhase::Disorder => 0.0,
+            RecoveryPhase::Recovery => 1.0,
+            RecoveryPhase::Loss => 2.0,
+        };
+        self.recovering.resize(self.recovering.len().max(path.index() + 1), 0.0);
+        if self.recovering[path.index()] != phase {
+            self.recovering[path.index()] = phase;
+            self.note(What::Recovery, now, path, [phase, 0.0, 0.0]);
+        }
+    }
+
+    fn of_server(&mut self, now: Instant, path: PathId, event: &Event) {
+        match *event {
+            Event::DataSent { .. } => self.sent += 1,
+            Event::Window(w) => {
+                let srtt = if w.srtt.is_zero() { f64::NAN } else { w.srtt.as_secs_f64() };
+                self.note(What::Window, now, path, [f64::from(w.cwnd), f64::from(w.in_flight), srtt]);
+            }
+            Event::Timeout { n } => self.note(What::Timeout, now, path, [f64::from(n), 0.0, 0.0]),
+            Event::Recovery(phase) => self.recovery(now, path, phase),
+            Event::Path(state) => {
+                let state = match state {
+                    PathState::Opening => return,
+                    PathState::Established => 1.0,
+                    PathState::Failing => 2.0,
+                    PathState::Closed | PathState::Dead => 3.0,
+                };
+                self.note(What::Path, now, path, [state, 0.0, 0.0]);
+            }
+            Event::WindowBlocked(full) => {
+                self.note(What::Blocked, now, path, [f64::from(u8::from(full)), 0.0, 0.0]);
+            }
+            Event::SchedulerValue { name, micro } => {
+                self.value = Some(value_name(name));
+                self.note(What::Value, now, path, [micro as f64 / 1e6, 0.0, 0.0]);
+            }
+            Event::Penalised => self.note(What::Penalised, now, path, [0.0; 3]),
+            _ => {}
+        }
+    }
+}
+
+impl Recorder for Notes {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if origin.host == Some(Side::Server) && origin.connection == CONNECTION {
+            self.of_server(now, origin.path, event);
+        }
+        if let Event::Link { direction, size, what } = *event {
+            self.link(now, origin.path, direction, size, what);
+        }
+    }
+
+    fn link(&mut self, now: Instant, path: PathId, direction: Direction, _size: u32, what: LinkEvent) {
+        if direction != Direction::Down {
+            return;
+        }
+        let number = |number: Option<u64>| number.map_or(-1.0, |number| number as f64);
+        match (what, self.entering) {
+            (LinkEvent::Enqueued { queue_bytes, .. }, Some(packet)) => {
+                self.entering = None;
+                if packet.is_some() {
+                    self.note(What::Queued, now, path, [number(packet), queue_bytes as f64, 0.0]);
+                }
+            }
+            (LinkEvent::Dropped(cause), Some(packet)) => {
+                self.entering = None;
+                let by_queue = f64::from(u8::from(matches!(cause, DropCause::Queue | DropCause::Aqm)));
+                self.note(What::Dropped, now, path, [number(packet), by_queue, 0.0]);
+            }
+            _ => {}
+        }
+    }
+
+    fn packet(&mut self, _now: Instant, host: Side, sent: bool, _path: PathId, packet: &Packet) {
+        if (host, sent) == (Side::Server, true) {
+            let has_payload = !packet.segment.payload.is_empty();
+            self.entering = Some(has_payload.then(|| self.sent.saturating_sub(1)));
+        }
+    }
+}
