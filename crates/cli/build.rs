@@ -6,7 +6,7 @@ use std::{env, fs};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Crates that show or judge outcomes: no run depends on them. Every other crate may decide one.
-const BESIDE_RUNS: [&str; 6] = ["adversary", "cli", "conformance", "observer", "report", "reproduce"];
+const BESIDE_RUNS: [&str; 7] = ["adversary", "cli", "conformance", "observer", "playground", "report", "reproduce"];
 
 fn main() {
     // The folders stand here by links, so that the packed crate has them too; `root` is of a checkout alone.
@@ -16,6 +16,7 @@ fn main() {
     for (file, folder) in [("scenarios.rs", "scenarios"), ("frontier.rs", "scenarios/frontier")] {
         fs::write(target.join(file), scenario_list(&own.join(folder))).expect("OUT_DIR takes files");
     }
+    fs::write(target.join("site.rs"), site_list(&own.join("site"))).expect("OUT_DIR takes files");
     fs::write(target.join("papers.rs"), paper_list(&own.join("papers"))).expect("OUT_DIR takes files");
     println!("cargo:rustc-env=ANABRANCH_ENGINE={:032x}", engine(own, &root));
     if let Some(commit) = git(&root, &["rev-parse", "HEAD"]) {
@@ -88,6 +89,16 @@ fn scenario_list(folder: &Path) -> String {
         format!("    ({name:?}, include_str!({:?})),\n", path.to_string_lossy())
     };
     format!("&[\n{}]\n", files.iter().map(line).collect::<String>())
+}
+
+/// A Rust array of `(name, bytes)`, in the order of the names.
+fn site_list(folder: &Path) -> String {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let line = |path: PathBuf| {
+        let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        format!("    ({name:?}, include_bytes!({:?})),\n", path.to_string_lossy())
+    };
+    format!("&[\n{}]\n", entries(folder).into_iter().map(line).collect::<String>())
 }
 
 /// Git's output; `None` without git or outside a repository.

@@ -10,11 +10,12 @@ export class Model extends EventTarget {
     this.code = null;
   }
 
-  usePreset(name) {
+  // With `set` over what it sets itself.
+  usePreset(name, set = {}) {
     const preset = this.catalogue.presets.find((one) => one.name === name) ?? this.catalogue.presets[0];
     this.preset = preset.name;
     this.text = preset.text;
-    this.set = new Map(preset.set.map(pair));
+    this.set = new Map([...preset.set.map(pair), ...Object.entries(set)]);
     this.changed();
   }
 
