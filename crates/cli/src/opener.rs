@@ -50,15 +50,15 @@ impl Opener {
 }
 
 fn show(target: &OsStr, what: &str, help: String) -> Result<(), Failure> {
-        let ran =
-            Command::new(PROGRAM).arg(target).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-        let why = match ran {
-            // Windows' says 1 whatever happens.
-            Ok(status) if status.success() || cfg!(target_os = "windows") => return Ok(()),
-            Ok(status) => status.to_string(),
-            Err(error) => error.to_string(),
-        };
-        Err(Failure::missing(CODE, format!("`{PROGRAM}` did not open {what}: {why}"), Some(help)))
-    }
+    let ran =
+        Command::new(PROGRAM).arg(target).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let why = match ran {
+        // Windows' says 1 whatever happens.
+        Ok(status) if status.success() || cfg!(target_os = "windows") => return Ok(()),
+        Ok(status) => status.to_string(),
+        Err(error) => error.to_string(),
+    };
+    Err(Failure::missing(CODE, format!("`{PROGRAM}` did not open {what}: {why}"), Some(help)))
+}
 
 const CODE: &str = "anabranch::report::not_opened";

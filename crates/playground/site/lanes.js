@@ -57,7 +57,7 @@ export class Lanes {
     });
     const decision = History.latest(history.decisions, time);
     const full = History.latest(history.blocked, time);
-    text(this.serverSays, full ? "window full" : decision && decision[1] === 0 ? "scheduler waits" : "sends");
+    text(this.serverSays, full ? "window full" : decision && decision[1] !== 1 ? "scheduler waits" : "sends");
     text(this.clientSays, held > 0 ? `${units.bytes(held)} wait for earlier data` : "all in order");
   }
 }

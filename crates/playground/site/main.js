@@ -3,11 +3,12 @@
 import { Choices } from "./choices.js";
 import { engine } from "./client.js";
 import { Lanes } from "./lanes.js";
-import { Model } from "./model.js";
+import { Model, PACKETS } from "./model.js";
 import { EXAMPLE, ownClient } from "./own.js";
 import { Picture } from "./picture.js";
 import { Player } from "./player.js";
 import { Run } from "./run.js";
+import { signs } from "./signs.js";
 import { SoFar } from "./sofar.js";
 import { Study } from "./study.js";
 import { chosen as chosenTheme, followTheme } from "./theme.js";
@@ -69,6 +70,7 @@ class Page {
       if (location.hash !== this.fragment && await this.model.read(location.hash)) this.model.changed();
     });
     new ResizeObserver(() => this.place()).observe(find("stage"));
+    signs(find("key"));
     tours({ list: find("tours"), box: find("tour") }, (step) => this.go(step));
   }
 
@@ -147,7 +149,9 @@ class Page {
   }
 
   #grown({ history }) {
-    this.player.reach(history.over ? history.now : Math.max(0, history.now - history.life));
+    // Packets that are not followed any more cannot be shown.
+    const end = history.count < PACKETS ? history.now : history.sent.at(PACKETS - 1);
+    this.player.reach(history.over ? end : Math.max(0, Math.min(end, history.now - history.life)));
   }
 
   #ownWorker() {

@@ -1,5 +1,8 @@
 // The scenario that the page shows: a text and what was set over it. It stands in the address, so that a link is a scenario.
 
+// Packets that a run follows: of more, the first are shown.
+export const PACKETS = 150000;
+
 export class Model extends EventTarget {
   constructor(catalogue) {
     super();
@@ -36,7 +39,7 @@ export class Model extends EventTarget {
 
   request(more = {}) {
     const set = [...this.set].map(([key, value]) => `${key}=${value}`);
-    return { name: "scenario.toml", text: this.text, set, packets: 60000, ...more };
+    return { name: "scenario.toml", text: this.text, set, packets: PACKETS, ...more };
   }
 
   // `#preset=wifi-lte&set=path.wifi.loss%3D1%25`, or `#toml=…` with the text compressed; `&code=…` has a scheduler.

@@ -4,8 +4,6 @@ import { layout } from "./layout.js";
 import { phaseOf } from "./life.js";
 import { colours } from "./theme.js";
 
-const PACKET = 8;
-
 export class Picture {
   constructor(canvas) {
     this.canvas = canvas;
@@ -82,10 +80,13 @@ export class Picture {
       pen.fillRect(x, y - queue.height / 2 + 4, Math.max(1, width - (width > 4 ? 1 : 0)), queue.height - 8);
       this.spots.push([id, x + width / 2, y]);
     } else if (phase === "pipe") {
-      const x = pipe.x + part * pipe.width;
-      const high = Math.max(6, thick - 6);
+      const high = Math.max(6, thick - 7);
+      const wide = Math.max(1.5, Math.min(12, 0.72 * onTheWay(shape) * pipe.width));
+      const x = pipe.x + 3 + wide / 2 + part * (pipe.width - 6 - wide);
       this.#fill(path, history.kind.at(id));
-      pen.fillRect(x - PACKET / 2, y - high / 2, PACKET, high);
+      pen.beginPath();
+      pen.roundRect(x - wide / 2, y - high / 2, wide, high, Math.min(3, wide / 2));
+      pen.fill();
       this.spots.push([id, x, y]);
     } else {
       const [x, up] = phase === "dropped" ? [queue.x - 2, 10 + 14 * part] : [pipe.x + pipe.width, 6 + 18 * part];
@@ -100,7 +101,7 @@ export class Picture {
     }
   }
 
-  // What was sent before is hollow.
+  // Repeated data has the colour of the text.
   #fill(path, kind) {
     const { pen } = this;
     pen.fillStyle = this.#colour(path);
@@ -162,6 +163,9 @@ export class Picture {
     return best;
   }
 }
+
+// The part of the pipe that a full packet fills: its time of transmission over the delay.
+const onTheWay = (shape) => (8 * 1500) / Math.max(1, shape.rate_bps) / Math.max(1e-6, shape.delay_s);
 
 function line(pen, x1, y1, x2, y2) {
   pen.beginPath();

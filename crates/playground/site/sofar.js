@@ -25,6 +25,8 @@ export class SoFar {
   reset() {
     this.listed = -1;
     this.log.replaceChildren();
+    this.figures.replaceChildren();
+    this.cells = {};
   }
 
   show({ history, shapes, time, held, value }) {

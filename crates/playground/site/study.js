@@ -46,7 +46,7 @@ export class Study {
     frame.onload = () => {
       const body = frame.contentDocument.body;
       Object.assign(body.style, { maxWidth: "none", padding: "0" });
-      frame.contentDocument.getElementById("theme").hidden = true;
+      frame.contentDocument.getElementById("theme").style.display = "none";
       this.#dress();
       new ResizeObserver(() => { frame.style.height = `${frame.contentDocument.documentElement.offsetHeight + 4}px`; }).observe(body);
       frame.dataset.loaded = "yes";

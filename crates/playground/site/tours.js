@@ -2,13 +2,13 @@
 
 const TOURS = [
   { name: "minRTT blocks", steps: [
-    { preset: "tight-window", set: { "connection.scheduler": "minrtt" }, at: 0.9, pace: 0.1, title: "The far path holds the window",
+    { preset: "tight-window", set: { "connection.scheduler": "minrtt" }, at: 0.6, pace: 0.05, title: "The far path holds the window",
       text: "MinRTT fills the near path, then the far one. Data on the far path takes 60 ms and more, while the receiver keeps all that the near path brought: the box at the client fills, and its first place, framed, stays empty." },
-    { at: 1.6, pace: 0.1, title: "The window is full",
+    { at: 1.35, pace: 0.05, title: "The window is full",
       text: "The receive buffer has 128 KiB. When it is full of data that waits for the far path, the server may send nothing, though the near path has room. Goodput falls below that of the near path alone." },
   ] },
   { name: "BLEST waits", steps: [
-    { preset: "tight-window", set: { "connection.scheduler": "blest" }, at: 1.2, pace: 0.1, title: "It would block, so it waits",
+    { preset: "tight-window", set: { "connection.scheduler": "blest" }, at: 1.2, pace: 0.05, title: "It would block, so it waits",
       text: "BLEST estimates how much the near path could send while a segment is on the far one. If the receive window is too small for both, it waits: the server says “scheduler waits”, and the far path stays nearly empty." },
     { at: 2.2, pace: 0.1, title: "The near path keeps its rate",
       text: "The box at the client is nearly empty, and the near path is full. Compare blest with minrtt below: the report says what this is worth over several seeds." },
@@ -16,8 +16,8 @@ const TOURS = [
   { name: "A tight window", steps: [
     { preset: "tight-window", set: { "connection.scheduler": "minrtt", "connection.recv_buffer": "128KiB" }, at: 1.5, pace: 0.1, title: "128 KiB",
       text: "Both paths together need a receive window of the sum of their rates times the longest RTT, and more when a queue is deep." },
-    { set: { "connection.recv_buffer": "2MiB" }, at: 1.5, pace: 0.1, title: "2 MiB",
-      text: "With 2 MiB the same scheduler uses both paths: the box holds more, and is never full. The receive buffer is above the picture: try values between." },
+    { set: { "connection.recv_buffer": "2MiB" }, at: 3, pace: 0.1, title: "2 MiB",
+      text: "With 2 MiB the same scheduler gets the sum of both paths. The box holds far more; it is full once, about 2 s, while a loss on the far path is repaired. The receive buffer is above the picture: try values between." },
   ] },
   { name: "Bufferbloat", steps: [
     { preset: "bufferbloat", at: 1, pace: 0.2, title: "Nothing is lost, so the queue fills",

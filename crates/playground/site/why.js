@@ -14,7 +14,7 @@ export function explain({ history, shapes, id, scheduler, value }) {
   const say = (text) => { box.append(Object.assign(document.createElement("p"), { textContent: text })); };
   const [sent, bound] = [history.sent.at(id), history.bound.at(id)];
   say(`Packet ${id + 1}, bytes ${history.start.at(id)} to ${history.end.at(id)}, on ${shapes[path].name}: ${KINDS[history.kind.at(id)]}. `
-    + `${bound < sent - 1e-9 ? `Bound at ${bound.toFixed(4)} s, ` : ""}sent at ${sent.toFixed(4)} s${fate(history, id)}.`);
+    + `${bound < sent - 1e-9 ? `Bound at ${bound.toFixed(4)} s, sent` : "Sent"} at ${sent.toFixed(4)} s${fate(history, id)}.`);
   const seen = history.kind.at(id) === 0 ? history.decisionOf(id) : null;
   if (!seen) {
     say(history.kind.at(id) === 0

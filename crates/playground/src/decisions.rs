@@ -6,8 +6,8 @@ use anabranch_sim::{End, FlowSetup, Party};
 use anabranch_units::{Duration, Instant, Rng};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Numbers of a decision before those of its paths: time in seconds, whether data was bound (1) or the scheduler waited (0),
-/// bytes of backlog, bytes that the peer's window still admits.
+/// Numbers of a decision before those of its paths: time in seconds, its outcome (0 = the scheduler waited, 1 = it bound data, 2 =
+/// it bound data and then waited), bytes of backlog, bytes that the peer's window still admits.
 pub const HEAD: usize = 4;
 
 /// Numbers of each path: established (1, or 0), room in packets, smoothed RTT in seconds (NaN before the first sample), congestion
@@ -86,10 +86,11 @@ impl Witness {
     /// Keeps the view of a round that chose or waited.
     fn keep(&mut self, view: &View) {
         let bound = (view.backlog().bytes() as f64) < self.before[2];
-        let waited = !bound && self.before[2] > 0.0 && view.paths().iter().any(PathView::eligible);
+        let could_send = !view.backlog().is_empty() && !view.window_blocked();
+        let waited = could_send && view.candidates().any(PathView::eligible);
         let mut rows = self.decisions.rows();
         if (bound || waited) && rows.len() < MOST * self.before.len() {
-            self.before[1] = f64::from(u8::from(bound));
+            self.before[1] = f64::from(u8::from(bound) * (1 + u8::from(waited)));
             rows.extend(&self.before);
         }
     }

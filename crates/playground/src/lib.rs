@@ -2,7 +2,10 @@
 //! JSON and as columns of numbers, so that the same code runs as a WebAssembly module and in native tests.
 
 #[cfg(target_arch = "wasm32")]
-#[allow(unsafe_code, reason = "the attribute that keeps a function's name is unsafe, and so is the page's side of the border")]
+#[allow(
+    unsafe_code,
+    reason = "the attribute that keeps a function's name is unsafe, and so is the page's side of the border"
+)]
 mod abi;
 mod catalogue;
 mod decisions;

@@ -1,7 +1,7 @@
 //! What happens to a connection beside its packets: windows, timers, the scheduler's own value.
 
 use anabranch_run::CONNECTION;
-use anabranch_trace::{DropCause, Event, LinkEvent, Origin, PathState, RecoveryPhase, Recorder, value_name};
+use anabranch_trace::{DropCause, Event, LinkEvent, Origin, PathState, Recorder, RecoveryPhase, value_name};
 use anabranch_units::{Direction, Instant, PathId, Side};
 use anabranch_wire::Packet;
 

@@ -117,7 +117,8 @@ impl Observer for Watch {
             Choice::Single(own) => own == path,
         };
         let series = Series::of(&series.finish(now), &paths, used);
-        let cell = labelled.job.cell.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ");
+        let cell =
+            labelled.job.cell.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ");
         let (row, seed) = (labelled.scheduler.to_owned(), Some(labelled.job.seed));
         let timeline = OfRow { row: row.clone(), cell: cell.clone(), seed, record: follow.finish(now, paths) };
         self.seen().push((OfRow { row, cell, seed, record: series }, timeline));

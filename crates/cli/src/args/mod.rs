@@ -10,8 +10,8 @@ mod study;
 
 pub use format::{Format, ListFormat};
 pub use links::KeyAction;
-pub use playground::PlaygroundArguments;
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
+pub use playground::PlaygroundArguments;
 pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RunArguments};
 pub use shell::ShellArguments;
 pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments};

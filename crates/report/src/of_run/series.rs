@@ -53,9 +53,7 @@ impl Series {
     pub fn of(sampled: &anabranch_trace::Series, paths: &[String], used: impl Fn(usize) -> bool) -> Self {
         let named = |column: &anabranch_trace::Column| match column.path {
             None => Some(column.name.to_owned()),
-            Some(path) if used(path.index()) => {
-                Some(MetricRef::of_path(&paths[path.index()], column.name).to_string())
-            }
+            Some(path) if used(path.index()) => Some(MetricRef::of_path(&paths[path.index()], column.name).to_string()),
             Some(_) => None,
         };
         let known = |value: &f64| value.is_finite().then_some(*value);

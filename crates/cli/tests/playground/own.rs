@@ -1,0 +1,56 @@
+//! The reader's own scheduler.
+
+use super::{OVER, digest, served};
+
+/// Writes code into the page and runs it.
+fn run(page: &mut super::Browser, code: &str) {
+    page.value(&format!("document.getElementById('own-code').value = {}", serde_json::json!(code)));
+    page.value("document.getElementById('digest').textContent = '…'");
+    page.value("document.getElementById('own-run').click()");
+}
+
+const MINRTT: &str = "function choose(view) { let best = -1, least = Infinity; for (const path of view.paths) { \
+                      const srtt = Number.isNaN(path.srtt) ? 1e9 : path.srtt; \
+                      if (path.eligible && srtt < least) { best = path.id; least = srtt; } } return best; }";
+
+#[test]
+fn the_readers_minrtt_is_minrtt() {
+    let Some((_server, mut page)) = served() else { return };
+    page.value("page.model.put('connection.scheduler', 'minrtt')");
+    page.wait_for("document.getElementById('scheduler').value === 'minrtt'");
+    let built_in = digest(&mut page);
+    run(&mut page, MINRTT);
+    assert_eq!(digest(&mut page), built_in);
+    // Another rule, another run.
+    run(&mut page, "function choose(view) { return view.paths.findLast((path) => path.eligible)?.id ?? -1; }");
+    page.wait_for(&format!("{OVER} && document.getElementById('digest').textContent !== '{built_in}'"));
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn it_reaches_no_network_and_is_ended_and_a_link_runs_nothing() {
+    let Some((server, mut page)) = served() else { return };
+    digest(&mut page);
+    // What it may not do is refused where it is tried: the policy says so on the console, which is not a complaint of the page.
+    run(
+        &mut page,
+        "const told = fetch('/index.html').then(() => 'reached', () => 'refused'); \
+         told.then((word) => { self.word = word; }); \
+         function choose(view) { if (self.word === 'reached') throw new Error('reached'); return view.paths[0].id; }",
+    );
+    digest(&mut page);
+    assert!(page.complaints.iter().any(|one| one.contains("connect-src 'none'")), "{:?}", page.complaints);
+    page.complaints.clear();
+
+    run(&mut page, "function choose() { for (;;); }");
+    page.wait_for("document.getElementById('own-says').textContent.includes('no answer in')");
+
+    // The address has the code; the page shows it and runs the scenario's scheduler.
+    let fragment = page.text("location.hash");
+    assert!(fragment.contains("code="), "{fragment}");
+    page.open_served(&server.url, &fragment);
+    digest(&mut page);
+    assert!(page.text("document.getElementById('own-code').value").contains("for (;;)"));
+    assert!(page.value("document.getElementById('own').open && page.own === null").as_bool().unwrap());
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
