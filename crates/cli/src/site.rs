@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use std::borrow::Cow;
 
 /// `(name, bytes)` of every file in `crates/playground/site/`.
-const SITE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/site.rs"));
+static SITE: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/site.rs"));
 
 /// The module; it is there if it was built before the command.
 const MODULE: &str = "engine.wasm";

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// Every command.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "run",
     "shell",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 14] = [
     "explain",
     "model",
     "parity",
+    "playground",
     "reproduce",
     "compare",
     "merge",

@@ -398,6 +398,21 @@ mod tests {
     }
 
     #[test]
+    fn changes_name_each_packet_once_and_only_those_that_changed() {
+        let mut run = run(0, 100);
+        run.sent(1, 0, 0, SendKind::First);
+        run.sent(2, 1, 10, SendKind::First);
+        let changed = |run: &mut Run| run.0.changes().map(|(number, p)| (number, p.delivered_s)).collect::<Vec<_>>();
+        assert_eq!(changed(&mut run), [(0, None), (1, None)]);
+        assert_eq!(changed(&mut run), []);
+        run.arrived(20, 1, 10, 2, None);
+        assert_eq!(changed(&mut run), [(1, None)]);
+        run.sent(21, 1, 20, SendKind::First);
+        run.arrived(30, 0, 0, 1, Some(20));
+        assert_eq!(changed(&mut run), [(0, Some(0.03)), (1, Some(0.03)), (2, None)]);
+    }
+
+    #[test]
     fn the_document_is_as_promised() {
         let mut run = run(0, 1);
         run.sent(250, 1, 0, SendKind::Opportunistic);
