@@ -1,5 +1,7 @@
 // The form above the picture: presets, plug-ins, traffic, buffer, seed.
 
+import { replaceTraffic } from "./blocks.js";
+
 const TRAFFIC = [["bulk", "Download"], ["frames", "Video frames"], ["request", "Requests"], ["web", "Web page"]];
 const BUFFERS = ["64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "2MiB", "4MiB", "8MiB", "16MiB"];
 
@@ -32,8 +34,7 @@ export class Choices {
   // The scenario's text gets another [[traffic]], for one kind's keys are refused by another.
   #traffic(kind) {
     const lines = Object.entries(KEYS[kind]).map(([key, value]) => `${key} = ${/^\d+$/.test(value) ? value : JSON.stringify(value)}`);
-    const rest = this.described.toml.split(/\n(?=\[)/).filter((part) => !part.startsWith("[[traffic]]"));
-    this.model.useText(`${rest.join("\n")}\n\n[[traffic]]\n${lines.join("\n")}\n`);
+    this.model.useText(replaceTraffic(this.described.toml, lines));
   }
 
   show(described) {

@@ -44,7 +44,8 @@ export class History {
     this.life = 0.1;
     // The greatest distance of data that arrived from the data delivered, in bytes.
     this.reach = 0;
-    this.rate = new Column();
+    // The payload of the largest packet, in bytes.
+    this.segment = 1;
     this.windows = Array.from({ length: paths }, () => ({ time: new Column(), rows: [] }));
     this.states = Array.from({ length: paths }, () => []);
     this.blocked = { time: new Column(), rows: [] };
@@ -75,6 +76,7 @@ export class History {
       }
       COLUMNS.forEach((name, i) => this[name].set(id, row[i + 1]));
       const [sent, arrived, delivered] = [row[4], row[5], row[7]];
+      this.segment = Math.max(this.segment, row[9] - row[8]);
       if (arrived > 0) this.life = Math.max(this.life, (delivered > 0 ? delivered : arrived) - sent);
     });
     for (let i = 0; i < part.rows.length; i += part.width) {

@@ -5,8 +5,9 @@ import { knobs } from "./knobs.js";
 import * as units from "./units.js";
 
 export class Lanes {
-  constructor({ lanes, server, client, serverSays, clientSays }, onSet) {
-    Object.assign(this, { lanes, server, client, serverSays, clientSays, onSet });
+  // `on.set(path, values)`, `on.cut(path)`, `on.drop(path)`: what the reader does to a path.
+  constructor({ lanes, server, client, serverSays, clientSays }, on) {
+    Object.assign(this, { lanes, server, client, serverSays, clientSays, on });
     this.says = [];
     this.heads = [];
     this.dragged = false;
@@ -24,7 +25,9 @@ export class Lanes {
       head.dataset.path = shape.name;
       head.style.setProperty("--own", `var(--p${path % 6})`);
       const name = Object.assign(document.createElement("span"), { className: "name", textContent: shape.name });
-      head.append(name, ...knobs(shape, (set) => this.onSet(shape.name, set)));
+      head.append(name, ...knobs(shape, (set) => this.on.set(shape.name, set)));
+      head.append(button("Cut 1 s", `Cut ${shape.name} for a second from now on`, () => this.on.cut(shape.name)));
+      if (shapes.length > 1) head.append(button("✕", `Remove ${shape.name}`, () => this.on.drop(shape.name)));
       return head;
     });
     this.says = shapes.map(() => Object.assign(document.createElement("span"), { className: "says" }));
@@ -60,6 +63,12 @@ export class Lanes {
     text(this.serverSays, full ? "window full" : decision && decision[1] !== 1 ? "scheduler waits" : "sends");
     text(this.clientSays, held > 0 ? `${units.bytes(held)} wait for earlier data` : "all in order");
   }
+}
+
+function button(text, label, onclick) {
+  const made = Object.assign(document.createElement("button"), { type: "button", className: "drop", textContent: text, title: label, onclick });
+  made.setAttribute("aria-label", label);
+  return made;
 }
 
 function text(element, value) {

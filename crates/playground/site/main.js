@@ -1,5 +1,6 @@
 // The page: a change of the scenario stops the run, and begins another.
 
+import { addPath, dropPath } from "./blocks.js";
 import { Choices } from "./choices.js";
 import { engine } from "./client.js";
 import { Lanes } from "./lanes.js";
@@ -31,8 +32,10 @@ class Page {
     this.picture = new Picture(find("picture"));
     this.lanes = new Lanes(
       pick({ lanes: "lanes", server: "server", client: "client", serverSays: "server-says", clientSays: "client-says" }),
-      (path, set) => {
-        for (const [key, value] of Object.entries(set)) this.#put(path, key, value);
+      {
+        set: (path, values) => { for (const [key, value] of Object.entries(values)) this.#put(path, key, value); },
+        cut: (path) => this.#cut(path),
+        drop: (path) => this.model.useText(dropPath(this.described.toml, path)),
       });
     this.choices = new Choices(
       pick({ form: "choices", preset: "preset", scheduler: "scheduler", congestion: "congestion", traffic: "traffic", buffer: "buffer", seed: "seed" }), this.model);
@@ -61,6 +64,10 @@ class Page {
       try { await navigator.clipboard.writeText(location.href); words.textContent = "Copied"; } catch { words.textContent = "The address is the link"; }
       setTimeout(() => { words.textContent = "Copy link"; }, 2000);
     };
+    find("add-path").onclick = () => {
+      const names = this.described.network.paths.map((path) => path.name);
+      this.model.useText(addPath(this.described.toml, names));
+    };
     find("toml-use").onclick = () => this.model.useText(find("toml").value);
     find("toml-save").onclick = () => save("scenario.toml", find("toml").value);
     find("own-run").onclick = () => this.useOwn(find("own-code").value);
@@ -79,6 +86,14 @@ class Page {
     const whole = `path.${path}.${key}`;
     for (const end of ["", ".down", ".up"]) this.model.set.delete(whole + end);
     this.model.put(key === "rate" || key === "loss" || key === "queue" ? `${whole}.down` : whole, value);
+  }
+
+  // From the shown time on.
+  #cut(path) {
+    const { time } = this.player;
+    const end = (s) => `"${Math.round(s * 1000)}ms"`;
+    this.#target = { at: Math.max(0, time - 0.05) };
+    this.model.put(`path.${path}.outage`, `[[${end(Math.max(time, 0.001))}, ${end(time + 1)}]]`);
   }
 
   async begin() {
@@ -116,8 +131,11 @@ class Page {
 
   #show() {
     const { described } = this;
+    const { paths } = described.network;
+    // The old run stays to be seen until the new one begins, unless there is no place for it.
+    if (this.run?.described.network.paths.length !== paths.length) this.run = null;
     this.choices.show(described);
-    this.lanes.build(described.network.paths);
+    this.lanes.build(paths);
     this.place();
     if (document.activeElement !== find("toml")) find("toml").value = described.toml;
     const schedulers = find("study-schedulers");
@@ -135,10 +153,11 @@ class Page {
     find("digest").textContent = "…";
     find("why-says").replaceChildren();
     this.soFar.reset();
-    const start = this.#target?.at ?? Math.min(this.player.time, 1e9);
-    this.player.reset();
-    this.player.seek(this.#target ? start : this.player.playing ? 0 : start);
+    // A change of a value is seen at the time that was shown, a new scenario from its beginning.
+    const start = this.#target?.at ?? (this.model.fresh ? 0 : this.player.time);
     this.#target = null;
+    this.model.fresh = false;
+    this.player.reset(start);
     try {
       const request = this.model.request({ own: !!this.own });
       await run.make(request, () => { if (this.run === run) this.#grown(run); });
@@ -151,6 +170,7 @@ class Page {
   #grown({ history }) {
     // Packets that are not followed any more cannot be shown.
     const end = history.count < PACKETS ? history.now : history.sent.at(PACKETS - 1);
+    if (history.over && this.player.time > end) this.player.seek(end);
     this.player.reach(history.over ? end : Math.max(0, Math.min(end, history.now - history.life)));
   }
 
@@ -205,7 +225,7 @@ class Page {
   choose(id) {
     this.chosen = id;
     const { run } = this;
-    if (id !== null) {
+    if (run && id !== null) {
       const scheduler = this.own ? "your code" : run.described.scheduler;
       find("why-says").replaceChildren(explain({ history: run.history, shapes: run.described.network.paths, id, scheduler, value: valueOf(run) }));
     }
@@ -214,6 +234,7 @@ class Page {
 
   // To the next packet's sending.
   step() {
+    if (!this.run) return;
     const { history } = this.run;
     this.player.set(false);
     const next = history.sent.above(this.player.time + 1e-9);

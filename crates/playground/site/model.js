@@ -11,6 +11,8 @@ export class Model extends EventTarget {
     this.text = "";
     this.set = new Map();
     this.code = null;
+    // The scenario is another one, and no change of the one before.
+    this.fresh = true;
   }
 
   // With `set` over what it sets itself.
@@ -19,6 +21,7 @@ export class Model extends EventTarget {
     this.preset = preset.name;
     this.text = preset.text;
     this.set = new Map([...preset.set.map(pair), ...Object.entries(set)]);
+    this.fresh = true;
     this.changed();
   }
 
@@ -26,6 +29,7 @@ export class Model extends EventTarget {
     this.preset = null;
     this.text = text;
     this.set.clear();
+    this.fresh = true;
     this.changed();
   }
 

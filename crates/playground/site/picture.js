@@ -119,11 +119,10 @@ export class Picture {
   #held(held, history, delivered, buffer) {
     const { pen, layout: { client } } = this;
     for (const [id] of held) history.reach = Math.max(history.reach, history.end.at(id) - delivered);
-    const span = Math.min(buffer, 2 ** Math.ceil(Math.log2(Math.max(64 * 1460, history.reach))));
+    const { segment } = history;
+    const span = Math.min(buffer, 2 ** Math.ceil(Math.log2(Math.max(64 * segment, history.reach))));
     const inner = { x: client.x + 6, y: client.y + 6, width: client.width - 12, height: client.height - 12 };
-    const side = Math.max(2.5, Math.min(11, Math.sqrt(inner.width * inner.height / (span / 1460))));
-    const columns = Math.max(1, Math.floor(inner.width / side));
-    this.reached = span;
+    const { side, columns } = cells(inner, span / segment + 1);
     if (held.length) {
       pen.strokeStyle = this.colours.bad;
       pen.lineWidth = 2;
@@ -131,9 +130,9 @@ export class Picture {
       pen.lineWidth = 1;
     }
     for (const [id, phase, path] of held) {
-      const cell = Math.floor((history.start.at(id) - delivered) / 1460);
+      const cell = Math.round((history.start.at(id) - delivered) / segment);
       const [x, y] = [inner.x + (cell % columns) * side, inner.y + Math.floor(cell / columns) * side];
-      if (cell < 0 || y + side > inner.y + inner.height + 1) continue;
+      if (cell < 0 || y + side > inner.y + inner.height + 1e-6) continue;
       const edge = Math.max(1.5, side - 1);
       pen.fillStyle = pen.strokeStyle = this.#colour(path);
       if (phase === "ofo") pen.fillRect(x, y, edge, edge); else pen.strokeRect(x + 0.5, y + 0.5, edge - 1, edge - 1);
@@ -162,6 +161,13 @@ export class Picture {
     }
     return best;
   }
+}
+
+// Squares of which so many fit into a box, row by row.
+function cells({ width, height }, count) {
+  let side = 11;
+  while (side > 2 && Math.floor(width / side) * Math.floor(height / side) < count) side *= 0.97;
+  return { side, columns: Math.floor(width / side) };
 }
 
 // The part of the pipe that a full packet fills: its time of transmission over the delay.

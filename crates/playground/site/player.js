@@ -1,6 +1,6 @@
 // Virtual time as the page shows it: plays, pauses, steps; never ahead of the engine.
 
-const PACES = [["real time", 1], ["2× slower", 0.5], ["5× slower", 0.2], ["10× slower", 0.1], ["50× slower", 0.02], ["200× slower", 0.005], ["5× faster", 5]];
+const PACES = [["real time", 1], ["2× slower", 0.5], ["5× slower", 0.2], ["10× slower", 0.1], ["20× slower", 0.05], ["50× slower", 0.02], ["200× slower", 0.005], ["5× faster", 5]];
 
 export class Player {
   constructor({ play, step, pace, time, clock }, onTime) {
@@ -47,9 +47,9 @@ export class Player {
     if (!this.playing) this.onTime(this.time);
   }
 
-  reset() {
+  reset(time) {
     this.known = 0;
-    this.seek(0);
+    this.seek(time);
   }
 
   #show() {

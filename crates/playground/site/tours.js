@@ -2,7 +2,7 @@
 
 const TOURS = [
   { name: "minRTT blocks", steps: [
-    { preset: "tight-window", set: { "connection.scheduler": "minrtt" }, at: 0.6, pace: 0.05, title: "The far path holds the window",
+    { preset: "tight-window", set: { "connection.scheduler": "minrtt" }, at: 0.68, pace: 0.02, title: "The far path holds the window",
       text: "MinRTT fills the near path, then the far one. Data on the far path takes 60 ms and more, while the receiver keeps all that the near path brought: the box at the client fills, and its first place, framed, stays empty." },
     { at: 1.35, pace: 0.05, title: "The window is full",
       text: "The receive buffer has 128 KiB. When it is full of data that waits for the far path, the server may send nothing, though the near path has room. Goodput falls below that of the near path alone." },
@@ -22,14 +22,14 @@ const TOURS = [
   { name: "Bufferbloat", steps: [
     { preset: "bufferbloat", at: 1, pace: 0.2, title: "Nothing is lost, so the queue fills",
       text: "The cellular path has a queue of two seconds. Cubic sends until something is lost, and the queue fills first: watch the RTT below the path." },
-    { at: 6, pace: 0.2, title: "A second behind",
-      text: "A segment that takes this path now arrives a second after its neighbours. Drag the queue of the cellular path to 60 kB: its RTT stays low, and little waits at the client." },
+    { at: 12, pace: 0.2, title: "Far behind",
+      text: "A segment that takes this path now arrives long after its neighbours, and waits in the queue for most of that time. Drag the queue of the cellular path to 60 kB: its RTT stays low, and little waits at the client." },
   ] },
   { name: "Failover", steps: [
     { preset: "failover", at: 9.9, pace: 0.1, title: "The fibre is cut at 10 s",
       text: "All data is on the fibre, and LTE is only a backup. At 10 s nothing arrives any more, and the sender does not know it." },
-    { at: 10.2, pace: 0.1, title: "A timeout, then the backup",
-      text: "The retransmission timer fires, the fibre is held to be silent, and what it carried goes again on LTE: dark packets are repeated data. The list of events has the times." },
+    { at: 10.06, pace: 0.05, title: "The backup takes over",
+      text: "As soon as the fibre is held to be silent, what it carried goes again on LTE: dark packets are repeated data. The fibre's own retransmission timer fires later. The list of events has the times." },
   ] },
 ];
 
