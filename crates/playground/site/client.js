@@ -1,5 +1,8 @@
 // The page's end of a worker: a call is a promise.
 
+// Browsers do not say of a worker's module what is wrong with its syntax.
+export const CANNOT_START = "the worker cannot start";
+
 export class Client {
   #calls = new Map();
   #next = 1;
@@ -13,7 +16,7 @@ export class Client {
     this.#ready = new Promise((done, failed) => {
       worker.onerror = (event) => {
         event.preventDefault();
-        const why = new Error(event.message || "the worker cannot start");
+        const why = new Error(event.message || CANNOT_START);
         failed(why);
         this.#fail(why);
       };

@@ -2,7 +2,7 @@
 
 import { addPath, dropPath } from "./blocks.js";
 import { Choices } from "./choices.js";
-import { engine } from "./client.js";
+import { CANNOT_START, engine } from "./client.js";
 import { Lanes } from "./lanes.js";
 import { Model, PACKETS } from "./model.js";
 import { EXAMPLE, ownClient } from "./own.js";
@@ -74,7 +74,10 @@ class Page {
     find("own-end").onclick = () => this.useOwn(null);
     document.addEventListener("themechange", () => this.draw());
     addEventListener("hashchange", async () => {
-      if (location.hash !== this.fragment && await this.model.read(location.hash)) this.model.changed();
+      if (location.hash === this.fragment) return;
+      // Without motion, a moment of the run is shown.
+    if (!this.player.playing) this.#target = { at: 0.5 };
+    if (await this.model.read(location.hash).catch(() => false)) this.model.changed();
     });
     new ResizeObserver(() => this.place()).observe(find("stage"));
     signs(find("key"));
@@ -182,7 +185,8 @@ class Page {
 
   #failed(error) {
     const text = error.list ? error.list.map((one) => one.message).join(" ") : error.message;
-    if (this.own) find("own-says").textContent = `Your code: ${text}`;
+    const hint = text === CANNOT_START ? ": is it valid JavaScript?" : "";
+    if (this.own) find("own-says").textContent = `Your code: ${text}${hint}`;
     else this.#problems(error.list ?? [{ message: text }]);
   }
 
@@ -256,6 +260,7 @@ followTheme(find("theme"));
 try {
   const client = engine();
   const page = new Page(client, await client.ask("offer"));
+  // For the console, and for tests.
   window.page = page;
   await page.begin();
   document.documentElement.dataset.ready = "yes";

@@ -65,6 +65,7 @@ export class Model extends EventTarget {
     const parts = new URLSearchParams(fragment.replace(/^#/, ""));
     this.code = parts.has("code") ? await unpacked(parts.get("code")) : null;
     const preset = this.catalogue.presets.find((one) => one.name === parts.get("preset"));
+    this.fresh = true;
     if (!preset && !parts.has("toml")) return false;
     this.preset = preset?.name ?? null;
     this.text = preset ? preset.text : await unpacked(parts.get("toml"));
@@ -75,18 +76,24 @@ export class Model extends EventTarget {
 
 const pair = (text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)];
 
-async function through(stream, bytes) {
-  const piped = new Blob([bytes]).stream().pipeThrough(stream);
-  return new Uint8Array(await new Response(piped).arrayBuffer());
-}
-
 // Deflate and base64url: what an address may hold.
 async function packed(text) {
-  const bytes = await through(new CompressionStream("deflate-raw"), new TextEncoder().encode(text));
+  const piped = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const bytes = new Uint8Array(await new Response(piped).arrayBuffer());
   return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
+// An address is anybody's: what it unpacks to is no larger than a scenario file may be.
+const LARGEST = 1 << 20;
+
 async function unpacked(text) {
   const bytes = Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
-  return new TextDecoder().decode(await through(new DecompressionStream("deflate-raw"), bytes));
+  const parts = new TextDecoder();
+  let whole = "";
+  const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw")).getReader();
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    whole += parts.decode(read.value, { stream: true });
+    if (whole.length > LARGEST) throw new Error("the address holds more than 1 MiB");
+  }
+  return whole + parts.decode();
 }

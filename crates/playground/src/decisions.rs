@@ -14,20 +14,18 @@ pub const HEAD: usize = 4;
 /// window, packets in flight, packets queued.
 pub const OF_PATH: usize = 6;
 
-/// Decisions that are kept until they are taken; a scheduler that is called without end keeps no more.
-const MOST: usize = 200_000;
-
 /// The decisions of a run that were not taken yet, in their order.
 #[derive(Clone, Debug)]
 pub struct Decisions {
     rows: Arc<Mutex<Vec<f64>>>,
     paths: usize,
+    limit: usize,
 }
 
 impl Decisions {
-    /// Of a scenario with this many paths.
-    pub fn new(paths: usize) -> Self {
-        Self { rows: Arc::default(), paths }
+    /// Of a scenario with this many paths; at most `limit` are kept.
+    pub fn new(paths: usize, limit: usize) -> Self {
+        Self { rows: Arc::default(), paths, limit }
     }
 
     /// Numbers per decision.
@@ -51,7 +49,7 @@ impl Decisions {
         let nobody = anabranch_schedulers::build("fifo", &[]);
         if let Ok(nobody) = nobody {
             let inner = core::mem::replace(&mut setup.scheduler, nobody);
-            setup.scheduler = Box::new(Witness { inner, decisions: self.clone(), before: Vec::new() });
+            setup.scheduler = Box::new(Witness { inner, decisions: self.clone(), before: Vec::new(), kept: 0 });
         }
     }
 }
@@ -62,6 +60,8 @@ struct Witness {
     decisions: Decisions,
     /// The view before a round, as a row.
     before: Vec<f64>,
+    /// Decisions so far.
+    kept: usize,
 }
 
 fn seconds(time: Option<Duration>) -> f64 {
@@ -88,10 +88,10 @@ impl Witness {
         let bound = (view.backlog().bytes() as f64) < self.before[2];
         let could_send = !view.backlog().is_empty() && !view.window_blocked();
         let waited = could_send && view.candidates().any(PathView::eligible);
-        let mut rows = self.decisions.rows();
-        if (bound || waited) && rows.len() < MOST * self.before.len() {
+        if (bound || waited) && self.kept < self.decisions.limit {
+            self.kept += 1;
             self.before[1] = f64::from(u8::from(bound) * (1 + u8::from(waited)));
-            rows.extend(&self.before);
+            self.decisions.rows().extend(&self.before);
         }
     }
 }

@@ -72,13 +72,14 @@ impl Live {
         if own.is_some() {
             job.choice = stand_in();
         }
-        let decisions = Decisions::new(paths);
-        let follow = TimelineRecorder::new(CONNECTION, Instant::ZERO, request.packets.min(MOST_PACKETS));
+        let limit = request.packets.min(MOST_PACKETS);
+        let decisions = Decisions::new(paths, limit);
+        let follow = TimelineRecorder::new(CONNECTION, Instant::ZERO, limit);
         let equip = |flows: &mut [_]| {
             own.into_iter().for_each(|ask| equip(flows, ask));
             decisions.witness(flows);
         };
-        let running = VirtualTime::default().begin(&job, Tee(follow, Notes::default()), equip);
+        let running = VirtualTime::default().begin(&job, Tee(follow, Notes::new(limit)), equip);
         Ok(Self { running: running.map_err(|error| vec![error.into()])?, decisions })
     }
 

@@ -33,8 +33,10 @@ pub enum What {
 }
 
 /// Notes of the first connection, until they are taken.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Notes {
+    /// Packets after which nothing is noted any more: a run may be endless, a page's memory is not.
+    limit: u64,
     rows: Vec<f64>,
     /// The name of the scheduler's value, without the scheduler's.
     pub value: Option<&'static str>,
@@ -47,12 +49,20 @@ pub struct Notes {
 }
 
 impl Notes {
+    /// None yet; `limit` = packets of payload after which there are no more.
+    pub fn new(limit: usize) -> Self {
+        Self { limit: limit as u64, rows: Vec::new(), value: None, sent: 0, entering: None, recovering: Vec::new() }
+    }
+
     /// The rows since the last call.
     pub fn take(&mut self) -> Vec<f64> {
         core::mem::take(&mut self.rows)
     }
 
     fn note(&mut self, what: What, now: Instant, path: PathId, values: [f64; 3]) {
+        if self.sent > self.limit {
+            return;
+        }
         let head = [f64::from(what as u8), now.as_secs_f64(), f64::from(path.0)];
         self.rows.extend(head.into_iter().chain(values));
     }
