@@ -30,6 +30,7 @@ mod runs_csv;
 mod runs_parquet;
 mod runs_table;
 mod search_path;
+mod serve;
 mod shard;
 mod site;
 mod spool;

@@ -2,9 +2,9 @@
 //! Chromium, or in a build without the WebAssembly module (`crates/playground/build.sh`), every test says SKIPPED.
 
 #[path = "../../report/tests/page/axe.rs"]
-#[allow(dead_code, reason = "its own test is the report's")]
 mod axe;
 #[path = "../../report/tests/common/browser.rs"]
+#[allow(dead_code, reason = "it opens files, too")]
 mod browser;
 #[path = "playground/digests.rs"]
 mod digests;

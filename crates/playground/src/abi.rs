@@ -98,7 +98,7 @@ pub extern "C" fn begin() -> u32 {
     }))
 }
 
-/// Goes on to a time in seconds; the answer is a slice, in numbers of eight bytes.
+/// Advances to a time in seconds; the answer is a slice, in numbers of eight bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn advance(to_s: f64) -> u32 {
     let Some(mut live) = STATE.with_borrow_mut(|state| state.live.take()) else {

@@ -1,4 +1,4 @@
-//! What the page offers.
+//! Scenarios and plug-ins that the page offers.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ struct Preset {
     title: &'static str,
     /// TOML.
     text: &'static str,
-    /// What the page sets at first: the papers' runs are minutes long.
+    /// Settings of the page at first: the papers' runs are minutes long.
     set: &'static [&'static str],
 }
 

@@ -1,4 +1,4 @@
-//! What a scheduler saw when it chose: a witness around it takes down the view of each round that bound data, or that waited
+//! The view of a scheduler when it chose: a witness around it takes down the view of each round that bound data, or that waited
 //! although a path had room. It gives no command, so the run is the same.
 
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};

@@ -24,7 +24,7 @@ pub struct Live {
     decisions: Decisions,
 }
 
-/// What happened since the slice before. Rows of numbers, one after the other.
+/// The events since the slice before. Rows of numbers, one after the other.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
     /// The run is over.
@@ -33,9 +33,9 @@ pub struct Slice {
     pub now_s: f64,
     /// Packets that are new or changed, each whole.
     pub packets: Vec<f64>,
-    /// What else happened.
+    /// Other events.
     pub notes: Vec<f64>,
-    /// What the scheduler saw.
+    /// Views of the scheduler.
     pub decisions: Vec<f64>,
     /// Numbers per row of each.
     pub widths: [usize; 3],
@@ -83,10 +83,10 @@ impl Live {
         Ok(Self { running: running.map_err(|error| vec![error.into()])?, decisions })
     }
 
-    /// Goes on to a time of the run, in seconds.
+    /// Advances to a time of the run, in seconds.
     ///
     /// # Errors
-    /// The run cannot go on.
+    /// The run cannot continue.
     pub fn advance(&mut self, to_s: f64) -> Result<Slice, Vec<Mistake>> {
         let to = Instant::ZERO + Duration::from_secs_f64(to_s);
         let more = self.running.advance(to).map_err(|error| vec![error.into()])?;

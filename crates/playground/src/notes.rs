@@ -1,14 +1,14 @@
-//! What happens to a connection beside its packets: windows, timers, the scheduler's own value.
+//! The events of a connection beside its packets: windows, timers, the scheduler's own value.
 
 use anabranch_run::CONNECTION;
 use anabranch_trace::{DropCause, Event, LinkEvent, Origin, PathState, Recorder, RecoveryPhase, value_name};
 use anabranch_units::{Direction, Instant, PathId, Side};
 use anabranch_wire::Packet;
 
-/// Numbers of a note: what, time in seconds, path, and three values of its own.
+/// Numbers of a note: its kind, time in seconds, path, and three values of its own.
 pub const WIDTH: usize = 6;
 
-/// What a note says: its first number.
+/// The kind of a note: its first number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum What {

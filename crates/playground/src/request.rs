@@ -1,4 +1,4 @@
-//! What the page asks for, and how a scenario is described to it.
+//! Requests of the page, and the description of a scenario for it.
 
 use anabranch_report::of_run::Network;
 use anabranch_run::{Job, Options, Plan, Variant};
@@ -14,7 +14,7 @@ pub struct Request {
     pub name: String,
     /// TOML.
     pub text: String,
-    /// What the page set: `path.wifi.rate.down=30mbit`, as `--set` takes it.
+    /// Settings of the page: `path.wifi.rate.down=30mbit`, as `--set` takes it.
     pub set: Vec<String>,
     /// Schedulers to compare in a study; empty = the scenario's.
     pub schedulers: Vec<String>,
@@ -37,7 +37,7 @@ pub struct Mistake {
     pub line: Option<usize>,
 }
 
-/// What the page draws of a scenario.
+/// The parts of a scenario that the page draws.
 #[derive(Clone, Debug, Serialize)]
 pub struct Described {
     /// Its title.

@@ -38,7 +38,7 @@ impl<R: Recorder> Running<R> {
     /// Runs up to `to`. False: the run is over, and [`Self::finish`] has its outcome.
     ///
     /// # Errors
-    /// The run cannot go on.
+    /// The run cannot continue.
     pub fn advance(&mut self, to: Instant) -> Result<bool, RunError> {
         let is_last = to >= self.until || self.world.poll_timeout() == Instant::MAX;
         let halt = match is_last {

@@ -38,7 +38,8 @@ fn job(text: &str) -> Job {
 
 #[test]
 fn a_run_in_parts_has_the_events_of_a_run_in_one() {
-    let sized = SCENARIO.replace("duration = \"4s\"\n", "").replace("kind = \"bulk\"", "kind = \"bulk\"\nsize = \"1MB\"");
+    let sized =
+        SCENARIO.replace("duration = \"4s\"\n", "").replace("kind = \"bulk\"", "kind = \"bulk\"\nsize = \"1MB\"");
     for text in [SCENARIO, &sized] {
         let job = job(text);
         let whole = VirtualTime::default().run(&job, &mut ()).unwrap();
