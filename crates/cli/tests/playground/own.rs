@@ -22,7 +22,7 @@ fn the_readers_minrtt_is_minrtt() {
     run(&mut page, MINRTT);
     assert_eq!(digest(&mut page), built_in);
     // Another rule, another run.
-    run(&mut page, "function choose(view) { return view.paths.findLast((path) => path.eligible)?.id ?? -1; }");
+    run(&mut page, "function choose(view) { return view.paths[0].eligible ? view.paths[0].id : -1; }");
     page.wait_for(&format!("{OVER} && document.getElementById('digest').textContent !== '{built_in}'"));
     assert_eq!(page.complaints, Vec::<String>::new());
 }
