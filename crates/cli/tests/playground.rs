@@ -93,7 +93,7 @@ fn the_run_starts_by_itself_and_its_file_has_its_digest() {
     let Some((server, mut page)) = served() else { return };
     let first = digest(&mut page);
     let toml = page.text("document.getElementById('toml').value");
-    assert_eq!(digests_of(&native(&toml, &["--repeat", "1", "--no-baselines"])), [first.clone()]);
+    assert_eq!(digests_of(&native(&toml, &["--repeat", "1", "--no-baselines"])), std::slice::from_ref(&first));
 
     // A slider by the keyboard: another scenario, another run, another address; the address alone brings it back.
     page.value("document.querySelector('.knob[data-what=delay]').focus()");
