@@ -179,3 +179,22 @@ fn a_phone_and_the_dark_have_it_whole() {
     }
     assert_eq!(page.complaints, Vec::<String>::new());
 }
+
+#[test]
+fn the_site_is_written_whole_and_over_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = folder.path().join("site");
+    let write = || anabranch().args(["playground", "--out"]).arg(&site).output().unwrap();
+    let first = write();
+    if !first.status.success() {
+        assert!(String::from_utf8_lossy(&first.stderr).contains("crates/playground/build.sh"));
+        eprintln!("SKIPPED: the WebAssembly module is not built");
+        return;
+    }
+    let index = std::fs::read_to_string(site.join("index.html")).unwrap();
+    assert!(!index.contains("{{"));
+    assert!(anabranch_report::script_sources().iter().all(|source| index.contains(source)));
+    assert!(site.join("engine.wasm").exists());
+    let again = write();
+    assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("exists"));
+}

@@ -36,10 +36,8 @@ pub fn answers(model: &Model, questions: &Questions<'_>, format: Format) -> Resu
 
 fn table(model: &Model, questions: &Questions<'_>, fixed: &[&Parameter], answers: &[Answer]) -> String {
     let values = &questions.values[0];
-    let settings: Vec<String> = fixed
-        .iter()
-        .map(|parameter| format!("{}={}", parameter.name, parameter.show(parameter.of(values))))
-        .collect();
+    let settings: Vec<String> =
+        fixed.iter().map(|parameter| format!("{}={}", parameter.name, parameter.show(parameter.of(values)))).collect();
     let mut header: Vec<String> = questions.swept.iter().map(|parameter| parameter.name.to_owned()).collect();
     header.extend(model.columns.iter().map(heading));
     let mut table = plain_table(header);
