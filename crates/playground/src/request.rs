@@ -20,7 +20,7 @@ pub struct Request {
     pub schedulers: Vec<String>,
     /// Packets that a live run follows.
     pub packets: usize,
-    /// The scheduler is the page's own: see [`crate::own`].
+    /// The scheduler is the page's own.
     pub own: bool,
 }
 
