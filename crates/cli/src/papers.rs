@@ -113,6 +113,37 @@ mod tests {
     use crate::load::Loaded;
     use anabranch_reproduce::{Asked, parts};
 
+    /// A run of hours writes `docs/reproduction.md`; what the page takes from the papers' files is compared without one.
+    #[test]
+    fn the_page_has_the_words_of_the_papers_files() {
+        let page = include_str!("../../../docs/reproduction.md");
+        for Source { paper, .. } in find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false)))
+        {
+            let head = format!("{}\n", paper.key);
+            let screen = page.split("\n## ").find(|screen| screen.starts_with(&head)).expect("a screen of each paper");
+            for words in [&paper.in_short, &paper.conclusion] {
+                assert!(screen.contains(words.trim()), "{}: {words}", paper.key);
+            }
+            let findings: Vec<String> =
+                screen.lines().filter(|line| line.starts_with("- `")).map(str::to_owned).collect();
+            assert!(!findings.is_empty(), "{}", paper.key);
+            for line in findings {
+                assert!(paper.items.iter().any(|item| tells(&line, item)), "{}: {line}", paper.key);
+            }
+        }
+    }
+
+    /// `line` is a finding of `item` with the first of its figures, and how many more there are.
+    fn tells(line: &str, item: &Item) -> bool {
+        line.starts_with(&format!("- `{}`", item.id))
+            && item.findings.iter().any(|finding| {
+                let text = finding.text.trim().replace('|', "\\|").replace('\n', " ");
+                let others = finding.shown.len() - 1;
+                let end = if others == 0 { ")".to_owned() } else { format!("; and {others} more)") };
+                line.contains(&format!(": {text} (")) && line.ends_with(&end)
+            })
+    }
+
     #[test]
     fn every_item_of_every_paper_has_a_plan() {
         for source in find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false))) {

@@ -91,6 +91,9 @@ pub struct PathView {
     /// When the subflow's own timer expires by Linux's rules, be it a probe's, RACK's or the retransmission timer;
     /// [`Instant::MAX`] if none runs, or the sender is not [to act as a kernel](crate::schedule::View::as_linux).
     pub timer: Instant,
+    /// Payload bytes below the highest sent and not acknowledged cumulatively, SACKed and lost ones included; 0 if the sender is
+    /// not to act as a kernel.
+    pub uncleared_bytes: u64,
     /// Forward delay from timestamps, smoothed (gain 1/8); see [`Self::fresh_forward_delay`]. `None` before the first
     /// sample, without timestamps, and where the peer's clock differs from path to path.
     pub forward_delay: Option<ForwardDelay>,
@@ -134,6 +137,7 @@ impl PathView {
             max_srtt: None,
             rto: Duration::from_secs(1),
             timer: Instant::MAX,
+            uncleared_bytes: 0,
             forward_delay: None,
             loss: 0.0,
             recovery: RecoveryPhase::Open,
@@ -165,6 +169,14 @@ impl PathView {
         self.usable && (self.sole || self.recovery != RecoveryPhase::Loss) && self.room() > 0 && !self.is_shut()
     }
 
+    /// Payload bytes that the path's send queue holds after they were sent: those in flight; those of a sender that acts as a
+    /// kernel until a cumulative acknowledgment covers them.
+    ///
+    /// Linux 6.18: `tcp_clean_rtx_queue`.
+    pub fn held_bytes(&self) -> u64 {
+        self.in_flight_bytes.max(self.uncleared_bytes)
+    }
+
     /// The rate that Linux computes for every socket, paced or not: twice the window per smoothed RTT in slow start, 1.2
     /// times after it (`tcp_update_pacing_rate`). `None` without an RTT sample.
     pub fn pacing_rate(&self) -> Option<Rate> {
@@ -174,7 +186,7 @@ impl PathView {
         let nanos = u128::from(self.srtt?.as_nanos().max(1));
         let percent = if self.cwnd < self.ssthresh / 2 { 200 } else { 120 };
         // When the window has just shrunk, what is still out counts.
-        let bytes = (u64::from(self.cwnd) * u64::from(self.mss)).max(self.in_flight_bytes);
+        let bytes = (u64::from(self.cwnd) * u64::from(self.mss)).max(self.held_bytes());
         let bps = u128::from(bytes) * 8 * percent * 1_000_000_000 / (100 * nanos);
         Some(Rate::from_bps(bps.min(u128::from(u64::MAX)) as u64))
     }

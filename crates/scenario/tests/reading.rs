@@ -20,6 +20,7 @@ use anabranch_scenario::{
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
+use sha2::{Digest, Sha256};
 use std::fs;
 
 const PATH: &str = "[[path]]\nname = 'wlan'\nrate = '25mbit'\ndelay = '25ms'\n";
@@ -597,6 +598,24 @@ fn shipped_scenarios_read_without_files_and_read_back() {
         let second = again(&document, Folder(data()));
         assert_eq!(document.scenario, second.scenario, "{}", source.name);
         assert_eq!(document.cells, second.cells);
+    }
+}
+
+/// The split of the path sets, as docs/forward.md states it: nobody may draw another validation half unseen.
+#[test]
+fn the_drawn_path_sets_are_those_of_the_split() {
+    let stated = fs::read_to_string(root().join("docs/forward.md")).unwrap();
+    for half in ["development", "validation"] {
+        let mut digest = Sha256::new();
+        for path in files(&root().join("scenarios/forward").join(half)) {
+            let text = fs::read_to_string(&path).unwrap();
+            digest.update(&text);
+            read(&Source { name: path.display().to_string(), text }, &[], &NoFiles)
+                .unwrap_or_else(|e| panic!("{e:#?}"));
+        }
+        let hex: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let row = stated.lines().find(|line| line.starts_with(&format!("| {half} |"))).unwrap();
+        assert!(row.contains(&hex), "{half}: {hex}");
     }
 }
 

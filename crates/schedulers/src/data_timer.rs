@@ -29,29 +29,38 @@ impl Default for DataTimer {
 
 /// The interval of a subflow's own timer, if it runs: a tail loss probe's (RFC 8985 §7.2) or a retransmission's.
 fn own_timer(path: &PathView) -> Option<Duration> {
-    let (least, alone) = PROBE;
-    let extra = if path.in_flight == 1 { alone } else { least };
-    let probe = path.srtt.map_or(path.rto, |srtt| srtt * 2 + extra);
-    (path.in_flight > 0).then(|| probe.min(path.rto))
+    (path.in_flight > 0).then(|| probe(path, path.in_flight))
 }
 
-/// The time until the kernel's timer of a subflow expires, if it runs and is not due yet.
+/// The time after which a path's timer expires that starts while so many packets are `under_way`.
+fn probe(path: &PathView, under_way: u32) -> Duration {
+    let (least, alone) = PROBE;
+    let extra = if under_way == 1 { alone } else { least };
+    path.srtt.map_or(path.rto, |srtt| srtt * 2 + extra).min(path.rto)
+}
+
+/// The time until the kernel's timer of a subflow expires, if it runs and is not due yet. `pushed`: what waits for the path
+/// is on its way, so that the timer starts if nothing was.
 ///
 /// Linux 6.18: `mptcp_timeout_from_subflow`.
-fn left(path: &PathView, now: Instant) -> Option<Duration> {
-    (path.timer > now && path.timer < Instant::MAX).then(|| path.timer.since(now))
+fn left(path: &PathView, now: Instant, pushed: bool) -> Option<Duration> {
+    if path.timer < Instant::MAX {
+        return (path.timer > now).then(|| path.timer.since(now));
+    }
+    (pushed && path.queued > 0).then(|| probe(path, path.queued))
 }
 
 /// The first path that could retransmit: nothing in flight, nothing to send.
 fn idle(view: &View) -> Option<PathId> {
-    view.candidates().find(|p| p.in_flight_bytes == 0 && p.queued == 0).map(|p| p.id)
+    view.candidates().find(|p| p.held_bytes() == 0 && p.queued == 0).map(|p| p.id)
 }
 
 impl DataTimer {
-    /// A path is chosen for new data: the interval is the longest of the subflows' own.
-    pub fn measure(&mut self, view: &View) {
+    /// A path is chosen for new data: the interval is the longest of the subflows' own. `pushed`: the paths, as
+    /// [bits](PathId::bit), whose earlier bursts of this round are on their way.
+    pub fn measure(&mut self, view: &View, pushed: u32) {
         let longest = match view.as_linux() {
-            true => view.candidates().filter_map(|p| left(p, view.now())).max(),
+            true => view.candidates().filter_map(|p| left(p, view.now(), pushed & p.id.bit() != 0)).max(),
             false => view.paths().iter().filter_map(own_timer).max(),
         };
         self.interval = longest.unwrap_or(INTERVAL);
@@ -66,7 +75,8 @@ impl DataTimer {
         }
     }
 
-    fn start(&mut self, view: &View) {
+    /// Restarts if data was acknowledged.
+    pub fn start(&mut self, view: &View) {
         if core::mem::take(&mut self.acked) {
             let done = view.data_acked() >= view.written();
             self.at = if done { Instant::MAX } else { view.now() + self.interval };
@@ -90,7 +100,9 @@ impl DataTimer {
             }
             self.at = Instant::MAX;
         }
-        self.at = self.at.min(round.now() + self.interval);
+        let due = round.now() + self.interval;
+        // The kernel leaves a timer that runs as it is (`mptcp_rtx_timer_pending`).
+        self.at = if round.as_linux() && self.at < Instant::MAX { self.at } else { self.at.min(due) };
         self.again = self.again.and_then(|(on, range)| repeat(round, on, range));
     }
 
@@ -194,19 +206,23 @@ mod tests {
         bench.view.path_mut(PathId(1)).unwrap().in_flight_bytes = 1;
         assert_eq!(run(&mut timer, &mut bench, 200), []);
         assert_eq!(timer.at(), Some(Instant::from_millis(400)));
+        // All of it is SACKed or lost, but not acknowledged.
+        let path = bench.view.path_mut(PathId(1)).unwrap();
+        (path.in_flight_bytes, path.uncleared_bytes) = (0, 1);
+        assert_eq!(run(&mut timer, &mut bench, 400), []);
     }
 
     #[test]
     fn an_acknowledgment_puts_it_off_by_the_longest_of_the_subflows_timers() {
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
-        timer.measure(&bench.view);
+        timer.measure(&bench.view, 0);
         bench.at(50);
         bench.view.on_data_acked(MSS);
         timer.restart(&bench.view);
         // A tail loss probe after two round trips and 2 ms.
         assert_eq!(timer.at(), Some(Instant::from_millis(652)));
         bench.view.path_mut(PathId(0)).unwrap().in_flight = 1;
-        timer.measure(&bench.view);
+        timer.measure(&bench.view, 0);
         timer.restart(&bench.view);
         assert_eq!(timer.at(), Some(Instant::from_millis(50 + 800)));
         bench.view.on_data_acked(36 * MSS);
@@ -225,13 +241,13 @@ mod tests {
         bench.view.on_data_acked(MSS);
         // New data goes to the paths before the timer restarts.
         timer.restart(&bench.view);
-        timer.measure(&bench.view);
+        timer.measure(&bench.view, 0);
         assert_eq!(run(&mut timer, &mut bench, 50), []);
         assert_eq!(timer.at(), Some(Instant::from_millis(370)));
         // One that is due, or does not run, has nothing left.
         bench.at(370);
         bench.view.path_mut(PathId(1)).unwrap().timer = Instant::MAX;
-        timer.measure(&bench.view);
+        timer.measure(&bench.view, 0);
         assert_eq!(timer.interval, INTERVAL);
     }
 
@@ -249,11 +265,11 @@ mod tests {
         let mut bench = Bench::new(&[path(0, 300, 12, 0), path(1, 20, 12, 0)]);
         let mut timer = DataTimer::default();
         bench.write(1);
-        timer.measure(&bench.view);
+        timer.measure(&bench.view, 0);
         timer.restart(&bench.view);
         assert_eq!(timer.at(), Some(Instant::ZERO + INTERVAL));
         bench.view.path_mut(PathId(0)).unwrap().in_flight = 2;
-        timer.measure(&bench.view);
+        timer.measure(&bench.view, 0);
         timer.restart(&bench.view);
         assert_eq!(timer.at(), Some(Instant::from_millis(602)));
     }

@@ -5,7 +5,7 @@ use crate::pick::Ahead;
 pub use crate::send_memory::subflow_memory;
 use crate::send_memory::{PIECE, SendMemory, Writer, held, pace, piece_end};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
-use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_engine::schedule::{Cause, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId, Range};
 
 page!(
@@ -47,9 +47,11 @@ last given to a path, or 200 ms while none was in flight. So a path that joins o
 other already carries.
 
 With `sender_model = linux` it also retransmits, on the same path, data that the path delivered and the peer dropped. Its
-interval is what is left of the longest of the subflows' timers, measured before it restarts. Pieces begin at multiples
-of 32728 bytes of the stream, so that the first of a burst may be less, and a segment ends where its piece or the peer's
-window does.
+interval is what is left of the longest of the subflows' timers at each choice of a path, also at the last, which finds
+the peer's window used up; what earlier bursts of the same round gave to other paths is on its way by then. An
+acknowledgment restarts it before any path but the acknowledgment's own gets new data. Data that was SACKed or lost
+counts as in flight until an acknowledgment covers it. Pieces begin at multiples of 32728 bytes of the stream, so that the
+first of a burst may be less, and a segment ends where its piece or the peer's window does.
 
 # When it helps
 
@@ -132,6 +134,33 @@ pub struct LinuxDefault {
     timer: DataTimer,
     /// When the next path will be stale.
     wakeup: Option<Instant>,
+}
+
+/// The course of a push of new data. The end of a burst leaves when the kernel turns to another path.
+///
+/// Linux 6.18: `__mptcp_subflow_push_pending`.
+#[derive(Debug)]
+struct Push {
+    /// The path that brought the acknowledgment: it pushes first.
+    from: Option<PathId>,
+    /// The path of the last burst.
+    on: Option<PathId>,
+    /// Paths whose bursts have left, as [bits](PathId::bit).
+    left: u32,
+}
+
+impl Push {
+    fn new(cause: Cause) -> Self {
+        let from = if let Cause::Ack(path) = cause { Some(path) } else { None };
+        Self { from, on: None, left: 0 }
+    }
+
+    /// The next burst goes to `path`. True if the kernel was at another one.
+    fn turn_to(&mut self, path: PathId) -> bool {
+        let before = self.on.replace(path);
+        self.left |= before.filter(|on| *on != path).map_or(0, PathId::bit);
+        before.or(self.from) != Some(path)
+    }
 }
 
 /// The average of `average`, weighted with the memory `held`, and `pace`, weighted with the burst, which is not zero.
@@ -219,6 +248,26 @@ impl LinuxDefault {
         Some(bound)
     }
 
+    /// Binds bursts while there is data, memory and window.
+    fn push(&mut self, round: &mut Round<'_>) {
+        let mut push = Push::new(round.cause());
+        while self.next(round).is_some() {
+            self.timer.measure(round, push.left);
+            let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { return };
+            if push.turn_to(path.id) {
+                // The acknowledgment is dealt with before another subflow pushes.
+                self.timer.start(round);
+            }
+            if !self.burst(round, &path) {
+                break;
+            }
+        }
+        // The kernel chooses once more, and finds the window used up.
+        if round.as_linux() {
+            self.timer.measure(round, push.left);
+        }
+    }
+
     /// The path timed out, and is not yet stale to the kernel.
     fn hopes_for(&self, path: &PathView, now: Instant) -> bool {
         self.flows[path.id.index()].stale_at.is_some_and(|at| now < at)
@@ -239,7 +288,7 @@ impl LinuxDefault {
 /// The path on which the kernel retransmits data before it declares the original path stale: nothing in flight, nothing
 /// to send.
 fn idle(view: &View) -> Option<PathView> {
-    view.candidates().find(|p| p.in_flight_bytes == 0 && !view.has_admissible(p.id)).copied()
+    view.candidates().find(|p| p.held_bytes() == 0 && !view.has_admissible(p.id)).copied()
 }
 
 /// Retransmits the first stranded piece on `on`. False if nothing could be sent.
@@ -267,13 +316,8 @@ impl Scheduler for LinuxDefault {
         self.writer.write(round, memory);
         // To the kernel's push of new data belongs that it measures the timer: after a write, or where the window has room.
         let room = self.next(round).is_some_and(|next| next < round.window_edge());
-        let pushes = room || !round.as_linux() || self.writer.upto() > written;
-        while pushes && self.next(round).is_some() {
-            self.timer.measure(round);
-            let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { break };
-            if !self.burst(round, &path) {
-                break;
-            }
+        if room || !round.as_linux() || self.writer.upto() > written {
+            self.push(round);
         }
         let bound = round.backlog().first().map_or(round.written(), |next| next.start);
         self.timer.run(round, bound);
@@ -324,7 +368,6 @@ impl Scheduler for LinuxDefault {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::Cause;
     use anabranch_units::{Duration, Rate};
 
     const DEFAULT: Config = Config { burst: 65_428, sndbuf: 2.0, stale_loss_cnt: 4 };
@@ -541,6 +584,35 @@ mod tests {
         let mut linux = linux();
         bench.round(&mut linux);
         assert_eq!(linux.flows.map(|flow| flow.average)[..2], [1_000_000, 0]);
+    }
+
+    /// The timer's interval after an acknowledgment on path 1 made room for `window` bytes; both paths were idle.
+    fn interval_after(window: u64) -> Duration {
+        let mut bench = Bench::with_window(&[path(0, 20, 100, 0), path(1, 300, 100, 0)], window);
+        bench.view.set_as_linux(true);
+        bench.write(1000);
+        let mut linux = linux();
+        linux.flows[..2].iter_mut().for_each(|flow| flow.memory.follow(&path(0, 20, 100, 0)));
+        linux.on_event(&SchedulerEvent::DataAck { upto: 0 }, &bench.view);
+        bench.round_for(&mut linux, Cause::Ack(PathId(1)));
+        // Path 0 pushes after the acknowledgment was dealt with, so that the timer started while no path had data under way.
+        assert_eq!(linux.next_wakeup(), Some(Instant::ZERO + INTERVAL));
+        bench.send(0);
+        bench.send(1);
+        bench.at(200);
+        bench.round_for(&mut linux, Cause::Wakeup);
+        linux.next_wakeup().unwrap().since(Instant::from_millis(200))
+    }
+
+    /// From a kernel's timers (`timer_start`): 200 ms, then 780 to 1048 ms, the far path's own. So what the peer dropped was
+    /// repeated a second later.
+    #[test]
+    fn as_linux_the_interval_counts_bursts_that_have_left() {
+        // To path 0, to path 1, and the rest to path 0: what path 1 got has left.
+        assert_eq!(interval_after(150_000), Duration::from_millis(602));
+        // The burst of path 1 is the last, and leaves after the choice.
+        assert_eq!(interval_after(130_000), Duration::from_millis(42));
+        assert_eq!(interval_after(60_000), INTERVAL);
     }
 
     #[test]

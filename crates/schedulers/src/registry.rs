@@ -59,6 +59,7 @@ const REGISTRY: &[(&Entry<dyn Scheduler>, Binds)] = &[
     (&crate::weighted::ENTRY, Binds::Pull),
     (&crate::active_backup::ENTRY, Binds::Policy),
     (&crate::cost::ENTRY, Binds::Policy),
+    (&crate::playahead::ENTRY, Binds::Pull),
 ];
 
 static ALL: [&Entry<dyn Scheduler>; REGISTRY.len()] = {

@@ -161,7 +161,7 @@ impl<'a> Round<'a> {
         // Packets that a timeout called lost are not in flight, and not acknowledged.
         let whole = |p: &PathView| p.recovery == RecoveryPhase::Open && p.in_flight_bytes == 0 && p.queued == 0;
         let idle = self.assignment.path(on).is_some_and(whole);
-        idle && self.assignment.as_linux && self.assignment.view.outstanding.released(on, range)
+        idle && self.assignment.as_linux() && self.assignment.view.outstanding.released(on, range)
     }
 
     /// Takes back what was bound to `on` and never left; new data returns to the backlog.

@@ -5,7 +5,7 @@ use crate::congestion::{Acked, Loss, PACED_HEADERS};
 use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
-use crate::settings::{AckCounting, HostModel, LimitedDecay};
+use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
 use crate::subflow::{Move, Subflow, Subflows};
 use anabranch_trace::{Event, PathState, RecoveryPhase, SendKind, Violation};
@@ -81,7 +81,7 @@ impl Sending {
         let mut size = u64::from(segment.window) << s.terms.send_shift;
         if let Some(windows) = windows {
             size = self.all_windows(size, windows);
-        } else if cx.settings().sender_model == HostModel::Linux {
+        } else if self.assignment.as_linux() {
             size = s.heard_as_linux(segment, size, self.assignment.max_window());
         }
         self.move_window(size, upto + size);
@@ -132,7 +132,7 @@ impl Sending {
             rate: outcome.rate,
         };
         let occasion = if outcome.una_advanced { Occasion::Acked } else { Occasion::Other };
-        self.follow_timer(cx.settings(), cx.now, s, occasion);
+        self.follow(cx.now, s, occasion);
         self.refresh_measures(s);
         if acked.packets > 0 || acked.rtt.is_some() {
             self.congestion.on_ack(id, &acked, self.assignment.paths());
@@ -241,7 +241,7 @@ impl Sending {
         self.assignment.on_sent(s.id, range);
         self.sent_end = self.sent_end.max(range.end);
         self.after_sending(cx.now, s, range.len());
-        self.follow_timer(cx.settings(), cx.now, s, Occasion::Sent);
+        self.follow(cx.now, s, Occasion::Sent);
         if cx.settings().tcp.limited_decay != LimitedDecay::None {
             self.give_back_unused(cx, s);
         }
@@ -256,6 +256,9 @@ impl Sending {
         s.sender.on_retransmitted(cx.now, sent.seq.start);
         s.last_sent = Some(cx.now);
         self.after_sending(cx.now, s, sent.seq.len());
+        if sent.seq.start == s.sender.una() {
+            self.follow(cx.now, s, Occasion::Repeated);
+        }
         let event = match sent.payload.is_empty() {
             true => Event::ControlSent { flags: FIN.0, again: true },
             false => Event::DataSent { seq: sent.seq.start, data: sent.data, kind: SendKind::Retransmission },

@@ -1,24 +1,24 @@
 //! A sender that acts as a Linux kernel, for `HostModel::Linux` as `sender_model`.
 
 use super::Sending;
-use crate::settings::{HostModel, Settings};
 use crate::subflow::Subflow;
 use crate::subflow::sender::Occasion;
 use anabranch_units::Instant;
 
 impl Sending {
-    /// The subflow's own timer was set anew, if the sender acts as a kernel.
+    /// Something was sent or acknowledged: the subflow's own timer and its send queue follow, if the sender acts as a kernel.
     #[inline(always)]
-    pub(super) fn follow_timer(&mut self, settings: &Settings, now: Instant, s: &Subflow, occasion: Occasion) {
-        if settings.sender_model == HostModel::Linux {
-            self.set_timer(now, s, occasion);
+    pub(super) fn follow(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
+        if self.assignment.as_linux() {
+            self.keep_as_linux(now, s, occasion);
         }
     }
 
     #[inline(never)]
-    fn set_timer(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
+    fn keep_as_linux(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
         if let Some(p) = self.assignment.path_mut(s.id) {
             p.timer = s.sender.kernel_timer(now, occasion, p.timer);
+            p.uncleared_bytes = s.sender.nxt() - s.sender.una();
         }
     }
 

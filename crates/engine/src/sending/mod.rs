@@ -291,7 +291,8 @@ impl Sending {
 
     /// The next new data for `s`, taken out of its queue, if the peer's window admits it.
     #[inline(always)]
-    fn take_next(&mut self, s: &mut Subflow, mode: Mode, linux: bool) -> Option<Fresh> {
+    fn take_next(&mut self, s: &mut Subflow, mode: Mode) -> Option<Fresh> {
+        let linux = self.assignment.as_linux();
         if linux && self.holds_runt(s) {
             return None;
         }

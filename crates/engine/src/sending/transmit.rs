@@ -3,7 +3,6 @@
 use super::{Fresh, Sending};
 use crate::cx::Scope;
 use crate::mode::Mode;
-use crate::settings::HostModel;
 use crate::subflow::Subflow;
 use crate::subflow::segments::Waiting;
 use crate::subflow::sender::Sent;
@@ -23,8 +22,7 @@ impl Sending {
         if room && s.has_lost() || !s.may_send_new(room) {
             return None;
         }
-        let linux = cx.settings().sender_model == HostModel::Linux;
-        self.take_next(s, mode, linux)
+        self.take_next(s, mode)
     }
 
     /// There may be something in [`Self::next_old`]. Nearly always the window is full, and there is not.

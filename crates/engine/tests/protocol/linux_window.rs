@@ -3,11 +3,11 @@
 use crate::common::solo::{Build, PEER_KEY, Solo, dss};
 use crate::common::{pattern, plain_stamps, setup, tcp};
 use anabranch_engine::connection::Setup;
-use anabranch_engine::schedule::{Round, Scheduler};
+use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_engine::{HostModel, Settings, TcpSettings};
 use anabranch_trace::Violation;
-use anabranch_units::PathId;
-use anabranch_wire::DataAck;
+use anabranch_units::{PathId, SeqNumber};
+use anabranch_wire::{DataAck, SackBlock};
 
 fn linux(settings: Settings) -> Settings {
     Settings { receiver_model: HostModel::Linux, ..settings }
@@ -141,6 +141,24 @@ fn a_duplicate_acknowledgment_does_not_shrink_the_window_that_a_linux_sender_add
         h.send(h.seg(1, 1001).window(3000).dss(h.data_ack(2000)));
         h.send(h.seg(1, 1001).window(2000).dss(h.data_ack(9000)));
         assert_eq!(h.connection().view().window_edge(), edge, "{model:?}");
+    }
+}
+
+#[test]
+fn a_linux_sender_holds_what_was_sacked_until_an_acknowledgment_covers_it() {
+    for (model, held) in [(HostModel::Linux, [3000, 3000, 1000]), (HostModel::Rfc, [3000, 2000, 1000])] {
+        let mut h = Solo::open_server(Settings { sender_model: model, ..plain_stamps() });
+        h.write(&pattern(0, 3000));
+        let seen = |h: &Solo| h.connection().view().path(PathId(0)).map(PathView::held_bytes).unwrap();
+        let sent = seen(&h);
+        let at = |offset: u32| SeqNumber(h.isn[0].wrapping_add(offset));
+        let block = SackBlock { start: at(1001), end: at(2001) };
+        let mut sacked = h.seg(1, 1).dss(h.data_ack(0));
+        sacked.options.set_sack(&[block]);
+        h.send(sacked);
+        let second = seen(&h);
+        h.send(h.seg(1, 2001).dss(h.data_ack(0)));
+        assert_eq!([sent, second, seen(&h)], held, "{model:?}");
     }
 }
 

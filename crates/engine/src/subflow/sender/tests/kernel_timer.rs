@@ -39,11 +39,19 @@ fn a_transmission_leaves_no_more_than_is_left_of_the_first_packets_timeout() {
 }
 
 #[test]
-fn in_recovery_it_is_the_retransmission_timer_unless_racks_comes_first() {
+fn in_recovery_an_acknowledgment_or_a_retransmission_of_the_first_starts_a_whole_timeout() {
     let mut b = Bench::rack();
     b.send(10).at(40).ack(0, &[p(2, 10)]);
     assert_ne!(b.sender.phase(), RecoveryPhase::Open);
-    let own = b.sender.timers.reorder().min(b.sender.timers.retransmission());
-    assert_eq!(b.timer(Occasion::Other), own);
-    assert!(own < NEVER);
+    b.sender.timers.disarm(Timer::Reorder);
+    let timeout = at(40) + b.sender.rtt().rto();
+    assert_eq!((b.timer(Occasion::Acked), b.timer(Occasion::Repeated)), (timeout, timeout));
+    assert_eq!((b.timer(Occasion::Sent), b.timer(Occasion::Other)), (at(7), at(7)), "as it was");
+    let started = b.sender.timers.retransmission();
+    assert_eq!(b.sender.kernel_timer(b.now, Occasion::Other, NEVER), started, "none was running");
+    b.sender.timers.arm(Timer::Reorder, at(45));
+    assert_eq!(b.timer(Occasion::Acked), at(45), "RACK's comes first");
+    b.sender.timers.back_off();
+    b.sender.timers.disarm(Timer::Reorder);
+    assert_eq!(b.timer(Occasion::Repeated), at(40) + b.sender.rtt().rto() * 2);
 }

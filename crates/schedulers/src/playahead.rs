@@ -1,0 +1,309 @@
+//! Playahead: the backlog is played forward, segment by segment, each on the path that has it there first.
+
+use crate::capacity::Capacity;
+use crate::pick::{by_rtt, no_choice};
+use anabranch_engine::plugin::Entry;
+use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_units::{Duration, PathId};
+
+page!(
+    "\
+# Idea
+
+Each next segment belongs to whichever path would have it there first, with or without room in its window. What falls to a
+path with room is sent now; what falls to a full path is left for it. Skipping, waiting, serialisation and equal finishing
+times follow from this rule; it has no threshold and no parameter.
+
+# Rule
+
+```text
+B = capacity by the acknowledgments; w·L/min R until one is known      L: segment, w: window, R: round-trip time
+d = least forward delay; min R / 2 unless all paths have measured it
+u = in flight and queued;  q = max(u/B − min R, min(free − now, u/B), 0)      what is still ahead in the bottleneck
+with room:  the next segment arrives at q + d + L/B
+full:       the n-th arrives at q + d + n·L/r,  r = min(B, w·L/min R)
+T = the earliest arrival on a path with room
+skip the segments that full paths have there by T; send the one after them; free = now + q + L/B of its path
+```
+
+B is the bytes over the time of those gaps between two acknowledgments in which the bottleneck was never idle: a gap counts if the
+newest packet's RTT exceeds the least by no less than the gap, because then the packet had come to the queue before the
+earlier one left it. Older gaps weigh less, by 1/32 per packet.
+
+If nothing lies behind what is skipped, or the peer's window does not admit it, no more is sent: it arrives sooner without the
+other paths. Full paths count only if they can be waited for.
+
+# When it helps
+
+Paths of unlike rate, delay or queue; frames and transfers that have to end on all paths at once; deep queues; rates that
+wander; small windows.
+
+# When it hurts
+
+A path whose base delay grows: its least RTT stays, and every packet seems to have queued. Connections side by side that share
+a bottleneck: each measures its own share only after the others have taken theirs. A path that was never filled counts as
+no faster than its window.
+
+# Departures
+
+None: it was developed here.
+
+# References
+
+docs/forward.md. Earliest delivery path first: Chebrolu, Rao, Bandwidth aggregation for real-time applications in
+heterogeneous wireless networks, IEEE Transactions on Mobile Computing 5(4), 2006. Skipping: `fps`, `fdps`.
+"
+);
+
+/// Registry entry.
+pub const ENTRY: Entry<dyn Scheduler> = Entry {
+    name: "playahead",
+    aliases: &[],
+    about: "play the backlog forward by measured capacities: each segment where it arrives first",
+    page: PAGE,
+    parameters: &[],
+    build: |_| Box::new(Playahead::default()),
+};
+
+/// A path's bottleneck.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    capacity: Capacity,
+    /// When it has let through what the scheduler sent, in seconds of the engine's time.
+    free: f64,
+}
+
+/// When the next segments of a path arrive, in seconds.
+#[derive(Clone, Copy)]
+struct Arrivals {
+    first: f64,
+    /// From one to the next.
+    step: f64,
+    /// When the bottleneck is free after the first.
+    free: f64,
+}
+
+/// A segment's place.
+struct Step {
+    on: PathId,
+    mss: u32,
+    /// Bytes of the backlog that are left to full paths.
+    skip: u64,
+    free: f64,
+}
+
+/// The scheduler.
+#[derive(Clone, Debug, Default)]
+pub struct Playahead {
+    lines: [Line; PathId::LIMIT],
+}
+
+impl Playahead {
+    /// `None` without an RTT sample. `measured`: all paths have a forward delay.
+    fn arrivals(&self, now: f64, path: &PathView, measured: bool) -> Option<Arrivals> {
+        let line = &self.lines[path.id.index()];
+        let base = line.capacity.least_rtt(path)?.max(Duration::from_nanos(1)).as_secs_f64();
+        let mss = f64::from(path.mss);
+        let window = f64::from(path.cwnd.max(1)) * mss / base;
+        let rate = line.capacity.rate().unwrap_or(window);
+        let out = (path.in_flight_bytes + path.queued_bytes) as f64 / rate;
+        let queue = (out - base).max((line.free - now).min(out)).max(0.0);
+        let forward = line.capacity.least_forward().filter(|_| measured);
+        let delay = forward.map_or(base / 2.0, Duration::as_secs_f64);
+        // A full path can add no more than its window lets it.
+        let step = mss / if path.eligible() { rate } else { rate.min(window) };
+        Some(Arrivals { first: queue + delay + step, step, free: now + queue + step })
+    }
+
+    /// Where and which segment is to be sent next.
+    fn next(&self, view: &View, measured: bool) -> Option<Step> {
+        let now = view.now().as_secs_f64();
+        let unknown = Arrivals { first: f64::INFINITY, step: 0.0, free: now };
+        let arrivals = |p| self.arrivals(now, p, measured);
+        let able = view.candidates().filter(|p| p.eligible()).map(|p| (p, arrivals(p).unwrap_or(unknown)));
+        let (path, own) = able.reduce(|best, other| if other.1.first < best.1.first { other } else { best })?;
+        let full = view.candidates().filter(|p| !p.eligible() && view.may_wait_for(p.id));
+        let left = full.filter_map(|p| {
+            let theirs = arrivals(p).filter(|theirs| theirs.first < own.first && own.first.is_finite())?;
+            let segments = ((own.first - theirs.first) / theirs.step) as u64 + 1;
+            Some(segments.saturating_mul(p.mss.into()))
+        });
+        Some(Step { on: path.id, mss: path.mss, skip: left.fold(0, u64::saturating_add), free: own.free })
+    }
+}
+
+impl Scheduler for Playahead {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        if round.backlog().is_empty() {
+            return;
+        }
+        if no_choice(round) {
+            return by_rtt(round);
+        }
+        let measured = round.candidates().all(|p| self.lines[p.id.index()].capacity.least_forward().is_some());
+        while let Some(step) = self.next(round, measured) {
+            let Some(next) = round.next_new(step.skip, step.mss) else { return };
+            if !round.send(step.on, next) {
+                return;
+            }
+            self.lines[step.on.index()].free = step.free;
+        }
+    }
+
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        match *event {
+            SchedulerEvent::Ack { path, acked } => {
+                if let Some(p) = view.path(path) {
+                    self.lines[path.index()].capacity.on_ack(acked, p);
+                }
+            }
+            SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } => {
+                self.lines[path.index()] = Line::default();
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::congestion::Acked;
+    use anabranch_engine::schedule::ForwardDelay;
+    use anabranch_units::Instant;
+
+    /// Gives `scheduler` acknowledgments of packets of path `id` that left a busy bottleneck one by one, each `gap` ms; the
+    /// last at `at` ms.
+    fn teach(scheduler: &mut Playahead, bench: &mut Bench, id: u8, (gap, at): (u64, u64)) {
+        for n in (0..8).rev() {
+            bench.at(at - n * gap);
+            let mut acked = Acked::default();
+            (acked.now, acked.packets, acked.bytes) = (bench.view.now(), 1, MSS);
+            (acked.rtt, acked.prior_in_flight) = (Some(Duration::from_secs(1)), 20);
+            scheduler.on_event(&SchedulerEvent::Ack { path: PathId(id), acked: &acked }, &bench.view);
+        }
+    }
+
+    /// A bench at 100 ms, and a scheduler that knows a packet per `gaps` ms.
+    fn taught(paths: &[PathView], gaps: &[u64]) -> (Bench, Playahead) {
+        let (mut bench, mut scheduler) = (Bench::new(paths), Playahead::default());
+        for (p, gap) in paths.iter().zip(gaps) {
+            teach(&mut scheduler, &mut bench, p.id.0, (*gap, 100));
+        }
+        bench.at(100);
+        (bench, scheduler)
+    }
+
+    #[test]
+    fn each_segment_goes_where_it_arrives_first() {
+        // A packet per 2 and 4 ms; forward delays of 10 and 30 ms: the twelfth arrives at 34 ms on either.
+        let (mut bench, mut scheduler) = taught(&[path(0, 20, 100, 0), path(1, 60, 100, 0)], &[2, 4]);
+        bench.write(19);
+        bench.round(&mut scheduler);
+        assert_eq!(bench.bound(1), [12, 15, 18]);
+        assert_eq!(bench.bound(0).len(), 16);
+    }
+
+    #[test]
+    fn what_a_full_path_has_there_first_is_left_for_it() {
+        // The full path: 10 packets out in 20 ms are no queue; from 12 ms on a packet per 2 ms. The other's first: 34 ms.
+        let (mut bench, mut scheduler) = taught(&[path(0, 20, 10, 10), path(1, 60, 10, 0)], &[2, 4]);
+        bench.write(100);
+        bench.round(&mut scheduler);
+        // 12, 14, … 32 and not 34: the tie is the full path's only if it is sooner. Then 38 ms: two more are left.
+        assert_eq!(bench.bound(1)[..3], [11, 14, 17]);
+    }
+
+    #[test]
+    fn nothing_is_sent_if_all_of_it_arrives_sooner_without() {
+        let (mut bench, mut scheduler) = taught(&[path(0, 20, 10, 10), path(1, 60, 10, 0)], &[2, 4]);
+        bench.write(11);
+        bench.round(&mut scheduler);
+        assert!(bench.bound(1).is_empty());
+        bench.write(1);
+        bench.round(&mut scheduler);
+        assert_eq!(bench.bound(1), [11]);
+    }
+
+    #[test]
+    fn a_full_path_that_cannot_be_waited_for_does_not_count() {
+        let full = PathView { in_flight: 0, in_flight_bytes: 0, cwnd: 0, ..path(0, 20, 0, 0) };
+        let (mut bench, mut scheduler) = taught(&[full, path(1, 60, 10, 0)], &[2, 4]);
+        bench.write(3);
+        bench.round(&mut scheduler);
+        assert_eq!(bench.bound(1), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_standing_queue_counts() {
+        // 30 packets of 2 ms are out, 20 ms of them on the way: the first ends 40 ms of queue later than an idle one.
+        let (mut bench, mut scheduler) = taught(&[path(0, 20, 100, 30), path(1, 60, 100, 0)], &[2, 4]);
+        bench.write(1);
+        bench.round(&mut scheduler);
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![], vec![0]));
+    }
+
+    #[test]
+    fn what_was_just_sent_is_still_ahead_in_the_bottleneck() {
+        let (mut bench, mut scheduler) = taught(&[path(0, 20, 100, 0), path(1, 60, 100, 0)], &[2, 4]);
+        for _ in 0..14 {
+            bench.write(1);
+            bench.round(&mut scheduler);
+            bench.send(0);
+        }
+        assert_eq!(bench.bound(1), [12], "as in one burst");
+        // 30 ms later all of it has left.
+        bench.at(130);
+        bench.write(1);
+        bench.round(&mut scheduler);
+        assert_eq!(bench.bound(0), [14]);
+    }
+
+    #[test]
+    fn equal_paths_take_turns() {
+        let (mut bench, mut scheduler) = taught(&[path(0, 20, 10, 0), path(1, 20, 10, 0)], &[2, 2]);
+        bench.write(8);
+        bench.round(&mut scheduler);
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![0, 2, 4, 6], vec![1, 3, 5, 7]));
+    }
+
+    #[test]
+    fn until_a_capacity_is_known_it_is_a_window_per_round_trip() {
+        let lines = Playahead::default();
+        let now = Instant::from_millis(100).as_secs_f64();
+        let arrivals = lines.arrivals(now, &path(0, 20, 10, 0), false).unwrap();
+        assert!((arrivals.first - 0.012).abs() < 1e-9 && (arrivals.step - 0.002).abs() < 1e-9);
+        let unknown = PathView { srtt: None, min_rtt: None, ..path(1, 20, 10, 0) };
+        assert!(lines.arrivals(now, &unknown, false).is_none());
+        let mut bench = Bench::new(&[unknown, path(2, 20, 3, 0)]);
+        bench.write(5);
+        bench.round(&mut Playahead::default());
+        assert_eq!((bench.bound(2), bench.bound(1)), (vec![0, 1, 2], vec![3, 4]), "without an RTT it comes last");
+    }
+
+    #[test]
+    fn forward_delays_count_once_all_paths_have_one() {
+        let forward =
+            |ms: u64| Some(ForwardDelay { relative: Duration::from_millis(1000 + ms), sampled: Instant::ZERO });
+        // 80 ms there and 10 back, against 45 and 45; halves would be equal.
+        let far = PathView { forward_delay: forward(80), ..path(0, 90, 100, 0) };
+        let near = PathView { forward_delay: forward(45), ..path(1, 90, 100, 0) };
+        for (other, on) in [(near, 1), (PathView { forward_delay: None, ..near }, 0)] {
+            let (mut bench, mut scheduler) = taught(&[far, other], &[2, 2]);
+            bench.write(1);
+            bench.round(&mut scheduler);
+            assert_eq!(bench.bound(on), [0]);
+        }
+    }
+
+    #[test]
+    fn a_path_that_comes_or_goes_is_new() {
+        for event in [SchedulerEvent::PathUp { path: PathId(0) }, SchedulerEvent::PathDown { path: PathId(0) }] {
+            let (bench, mut scheduler) = taught(&[path(0, 20, 100, 0), path(1, 60, 100, 0)], &[2, 4]);
+            scheduler.on_event(&event, &bench.view);
+            let known = |n: usize| scheduler.lines[n].capacity.rate().is_some();
+            assert_eq!((known(0), known(1)), (false, true));
+        }
+    }
+}
