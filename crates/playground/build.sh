@@ -4,4 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 rustup target add wasm32-unknown-unknown >/dev/null 2>&1 || true
 cargo build --profile web --target wasm32-unknown-unknown -p anabranch-playground "$@"
-cp "${CARGO_TARGET_DIR:-target}/wasm32-unknown-unknown/web/anabranch_playground.wasm" crates/playground/site/engine.wasm
+made="${CARGO_TARGET_DIR:-target}/wasm32-unknown-unknown/web/anabranch_playground.wasm"
+embedded=crates/playground/site/engine.wasm
+# An unchanged module keeps its time, and the command is not built anew.
+cmp -s "$made" "$embedded" || cp "$made" "$embedded"

@@ -6,6 +6,7 @@ use crate::{Live, Mistake, Request, Slice, catalogue, study};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::cell::RefCell;
+use std::sync::Once;
 
 /// The numbers of a slice before its rows: over (1, or 0), time in seconds, and for packets, notes and decisions the count of
 /// numbers and the numbers per row.
@@ -36,9 +37,23 @@ fn progress(done: usize, planned: usize) {
 
 const OWN: Ask = |question| page::choose(question.as_ptr(), question.len() as u32);
 
+/// Leaves a panic's message as the answer: the trap that follows says nothing.
+fn keep(panic: &str) {
+    let message = text(&json!({ "panic": panic }));
+    let _ = STATE.try_with(|state| state.try_borrow_mut().map(|mut state| state.output = message));
+}
+
+/// The digest of the sources that the module is made from, as 32 digits: the command searches the module for them.
+#[unsafe(no_mangle)]
+pub extern "C" fn sources() -> *const u8 {
+    env!("ANABRANCH_MODULE").as_ptr()
+}
+
 /// Memory for `len` bytes of a request.
 #[unsafe(no_mangle)]
 pub extern "C" fn input(len: usize) -> *mut u8 {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| std::panic::set_hook(Box::new(|panic| keep(&panic.to_string()))));
     STATE.with_borrow_mut(|state| {
         state.input = vec![0; len];
         state.input.as_mut_ptr()
