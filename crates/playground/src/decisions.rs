@@ -23,7 +23,7 @@ pub struct Decisions {
 }
 
 impl Decisions {
-    /// Of a scenario with this many paths; at most `limit` are kept.
+    /// Of a scenario with this many paths; at most `limit` that bound data are kept, and as many that waited.
     pub fn new(paths: usize, limit: usize) -> Self {
         Self { rows: Arc::default(), paths, limit }
     }
@@ -49,7 +49,7 @@ impl Decisions {
         let nobody = anabranch_schedulers::build("fifo", &[]);
         if let Ok(nobody) = nobody {
             let inner = core::mem::replace(&mut setup.scheduler, nobody);
-            setup.scheduler = Box::new(Witness { inner, decisions: self.clone(), before: Vec::new(), kept: 0 });
+            setup.scheduler = Box::new(Witness { inner, decisions: self.clone(), before: Vec::new(), kept: [0; 2] });
         }
     }
 }
@@ -60,8 +60,8 @@ struct Witness {
     decisions: Decisions,
     /// The view before a round, as a row.
     before: Vec<f64>,
-    /// Decisions so far.
-    kept: usize,
+    /// Decisions so far: those that only waited, those that bound data.
+    kept: [usize; 2],
 }
 
 fn seconds(time: Option<Duration>) -> f64 {
@@ -88,8 +88,9 @@ impl Witness {
         let bound = (view.backlog().bytes() as f64) < self.before[2];
         let could_send = !view.backlog().is_empty() && !view.window_blocked();
         let waited = could_send && view.candidates().any(PathView::eligible);
-        if (bound || waited) && self.kept < self.decisions.limit {
-            self.kept += 1;
+        let kept = &mut self.kept[usize::from(bound)];
+        if (bound || waited) && *kept < self.decisions.limit {
+            *kept += 1;
             self.before[1] = f64::from(u8::from(bound) * (1 + u8::from(waited)));
             self.decisions.rows().extend(&self.before);
         }

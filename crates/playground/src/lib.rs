@@ -1,5 +1,5 @@
 //! The simulator behind the playground: a scenario's text in, a run in slices or a whole report out. Values cross the border as
-//! JSON and as columns of numbers, so that the same code runs as a WebAssembly module and in native tests.
+//! JSON and as columns of numbers; `abi` is the border of the WebAssembly module.
 
 #[cfg(target_arch = "wasm32")]
 #[allow(

@@ -5,14 +5,14 @@ use crate::notes::{self, Notes};
 use crate::own::{Ask, equip, stand_in};
 use crate::request::{Mistake, Request};
 use anabranch_run::{CONNECTION, RunError, Running, VirtualTime};
-use anabranch_trace::{SendKind, Tee, TimelinePacket, TimelineRecorder};
+use anabranch_trace::{Fate, SendKind, Tee, TimelinePacket, TimelineRecorder};
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 /// Numbers of a packet: its number, path, reason ([`SendKind`], from 0), then its times in seconds, NaN where there is none: bound,
-/// sent, arrived, in order in its subflow, delivered; first and last offset in the data sequence.
-const OF_PACKET: usize = 10;
+/// sent, arrived, in order in its subflow, delivered; first and last offset in the data sequence; 1 if its data was there before it arrived, or 0.
+const OF_PACKET: usize = 11;
 
 /// Packets that are followed at most: more would be seconds of drawing.
 const MOST_PACKETS: usize = 200_000;
@@ -131,5 +131,6 @@ fn row(number: usize, packet: &TimelinePacket) -> [f64; OF_PACKET] {
         arrived[2],
         data[0],
         data[1],
+        f64::from(u8::from(packet.fate == Fate::Superseded)),
     ]
 }

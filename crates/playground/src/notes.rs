@@ -24,12 +24,23 @@ pub enum What {
     Blocked = 5,
     /// The scheduler's published value.
     Value = 6,
-    /// A queue dropped a packet on arrival: the packet's number, or −1 if it carries no payload.
+    /// A queue dropped a packet on arrival: the packet's number, or −1 if it carries no payload; 1 if the queue was full, 2 if its
+    /// management dropped the packet.
     Dropped = 7,
     /// A scheduler halved a path's window.
     Penalised = 8,
     /// A packet of payload entered a queue: its number, bytes that wait there.
     Queued = 9,
+}
+
+/// A packet before the network said what becomes of it.
+#[derive(Clone, Copy, Debug)]
+struct Entering {
+    path: PathId,
+    /// Its number, or −1 if it carries no payload.
+    number: f64,
+    /// The queue's management dropped a packet at this time: this one, unless a later event says that it was a waiting one.
+    managed: Option<Instant>,
 }
 
 /// Notes of the first connection, until they are taken.
@@ -42,8 +53,8 @@ pub struct Notes {
     pub value: Option<&'static str>,
     /// Packets of payload that the server sent so far.
     sent: u64,
-    /// A packet that the server just gave to the network: its number, if it carries payload.
-    entering: Option<Option<u64>>,
+    /// A packet that the server just gave to the network.
+    entering: Option<Entering>,
     /// The recovery of each path, as last noted.
     recovering: Vec<f64>,
 }
@@ -56,6 +67,7 @@ impl Notes {
 
     /// The rows since the last call.
     pub fn take(&mut self) -> Vec<f64> {
+        self.settle();
         core::mem::take(&mut self.rows)
     }
 
@@ -65,6 +77,13 @@ impl Notes {
         }
         let head = [f64::from(what as u8), now.as_secs_f64(), f64::from(path.0)];
         self.rows.extend(head.into_iter().chain(values));
+    }
+
+    /// Nothing more is said of the entering packet: if the queue's management dropped one, it was this.
+    fn settle(&mut self) {
+        if let Some(Entering { path, number, managed: Some(now) }) = self.entering.take() {
+            self.note(What::Dropped, now, path, [number, 2.0, 0.0]);
+        }
     }
 
     fn recovery(&mut self, now: Instant, path: PathId, phase: RecoveryPhase) {
@@ -125,27 +144,34 @@ impl Recorder for Notes {
         if direction != Direction::Down {
             return;
         }
-        let number = |number: Option<u64>| number.map_or(-1.0, |number| number as f64);
-        match (what, self.entering) {
-            (LinkEvent::Enqueued { queue_bytes, .. }, Some(packet)) => {
+        let Some(entering) = self.entering.as_mut().filter(|entering| entering.path == path) else { return };
+        if entering.managed.is_some_and(|then| then < now) {
+            return self.settle();
+        }
+        let number = entering.number;
+        match what {
+            LinkEvent::Enqueued { queue_bytes, .. } => {
                 self.entering = None;
-                if packet.is_some() {
-                    self.note(What::Queued, now, path, [number(packet), queue_bytes as f64, 0.0]);
+                if number >= 0.0 {
+                    self.note(What::Queued, now, path, [number, queue_bytes as f64, 0.0]);
                 }
             }
-            (LinkEvent::Dropped(cause), Some(packet)) => {
+            LinkEvent::Dropped(DropCause::Queue) => {
                 self.entering = None;
-                let by_queue = f64::from(u8::from(matches!(cause, DropCause::Queue | DropCause::Aqm)));
-                self.note(What::Dropped, now, path, [number(packet), by_queue, 0.0]);
+                self.note(What::Dropped, now, path, [number, 1.0, 0.0]);
             }
+            // RED drops the arriving packet; CoDel drops waiting ones, before it accepts the arriving packet.
+            LinkEvent::Dropped(DropCause::Aqm) => entering.managed = Some(now),
             _ => {}
         }
     }
 
-    fn packet(&mut self, _now: Instant, host: Side, sent: bool, _path: PathId, packet: &Packet) {
+    fn packet(&mut self, _now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         if (host, sent) == (Side::Server, true) {
+            self.settle();
             let has_payload = !packet.segment.payload.is_empty();
-            self.entering = Some(has_payload.then(|| self.sent.saturating_sub(1)));
+            let number = if has_payload { self.sent.saturating_sub(1) as f64 } else { -1.0 };
+            self.entering = Some(Entering { path, number, managed: None });
         }
     }
 }

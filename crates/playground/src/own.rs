@@ -13,8 +13,8 @@ pub const OWN: &str = "yours";
 /// window still admits, number of paths.
 pub const HEAD: usize = 5;
 
-/// Numbers of each path: its number, usable (1, or 0), eligible, smoothed RTT, its variation and least sample in seconds (NaN without
-/// one), congestion window, packets in flight, packets queued, bytes of a packet, estimated loss, bytes per second that the
+/// Numbers of each path: its number, usable (1, or 0), eligible, smoothed RTT in seconds (NaN before the first sample), its
+/// variation in seconds (0 until then), the least sample in seconds (NaN until then), congestion window, packets in flight, packets queued, bytes of a packet, estimated loss, bytes per second that the
 /// window admits, whether it is safe to wait for it.
 pub const FIELDS: usize = 13;
 

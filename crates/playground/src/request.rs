@@ -40,16 +40,10 @@ pub struct Mistake {
 /// The parts of a scenario that the page draws.
 #[derive(Clone, Debug, Serialize)]
 pub struct Described {
-    /// Its title.
-    pub title: String,
     /// The whole scenario as TOML, every default filled in: the command line runs it with the same digest.
     pub toml: String,
-    /// Measured time in seconds; `None` = until the transfer is done.
-    pub duration_s: Option<f64>,
     /// The seed of the first run.
     pub seed: u64,
-    /// Runs of each row in a study.
-    pub repeat: u32,
     /// The scheduler, with its parameters.
     pub scheduler: String,
     /// The congestion control, with its parameters.
@@ -58,8 +52,6 @@ pub struct Described {
     pub recv_buffer: u64,
     /// Its kind: `bulk`, `frames`, `request`, `web`.
     pub traffic: &'static str,
-    /// Bytes of a bulk transfer; `None` = as much as the time allows, or other traffic.
-    pub size: Option<u64>,
     /// The paths.
     pub network: Network,
 }
@@ -101,24 +93,20 @@ impl Request {
     pub fn describe(&self) -> Result<Described, Vec<Mistake>> {
         let document = self.document()?;
         let scenario = &document.scenario;
-        let (traffic, size) = match scenario.traffic.first().map(|traffic| &traffic.kind) {
-            Some(TrafficKind::Bulk { size }) => ("bulk", *size),
-            Some(TrafficKind::Frames { .. }) => ("frames", None),
-            Some(TrafficKind::Request { .. }) => ("request", None),
-            Some(TrafficKind::Web { .. }) => ("web", None),
-            None => ("none", None),
+        let traffic = match scenario.traffic.first().map(|traffic| &traffic.kind) {
+            Some(TrafficKind::Bulk { .. }) => "bulk",
+            Some(TrafficKind::Frames { .. }) => "frames",
+            Some(TrafficKind::Request { .. }) => "request",
+            Some(TrafficKind::Web { .. }) => "web",
+            None => "none",
         };
         Ok(Described {
-            title: scenario.name.clone(),
             toml: document.resolved(),
-            duration_s: scenario.duration.map(|duration| duration.as_secs_f64()),
             seed: scenario.seed,
-            repeat: scenario.repeat,
             scheduler: scenario.scheduler.with_parameters(),
             congestion: scenario.congestion.with_parameters(),
             recv_buffer: scenario.settings.recv_buffer,
             traffic,
-            size,
             network: Network::of(scenario),
         })
     }

@@ -56,16 +56,6 @@ impl TimelineRecorder {
         changed.into_iter().map(|place| (place, &self.packets[place]))
     }
 
-    /// The packets so far.
-    pub fn len(&self) -> usize {
-        self.packets.len()
-    }
-
-    /// No packet was followed so far.
-    pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
-    }
-
     fn note(&mut self, place: usize) {
         if let Some(changed) = &mut self.changed {
             changed.push(place);
