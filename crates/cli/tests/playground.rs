@@ -13,7 +13,8 @@ mod own;
 
 use browser::Browser;
 use serde_json::{Value, json};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 /// Of `axe.rs`, which opens the report's sample.
@@ -38,8 +39,8 @@ fn anabranch() -> Command {
     Command::new(env!("CARGO_BIN_EXE_anabranch"))
 }
 
-/// The served page in a browser.
-fn served() -> Option<(Server, Browser)> {
+/// The command, serving.
+fn server() -> Option<Server> {
     let mut process = anabranch()
         .args(["playground", "--port", "0"])
         .stdin(Stdio::null())
@@ -53,10 +54,15 @@ fn served() -> Option<(Server, Browser)> {
         let told = process.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&told.stderr).into_owned();
         assert!(told.contains("crates/playground/build.sh"), "{told}");
-        eprintln!("SKIPPED: the WebAssembly module is not built");
+        eprintln!("SKIPPED: {told}");
         return None;
     };
-    let server = Server { url: url.to_owned(), process };
+    Some(Server { url: url.to_owned(), process })
+}
+
+/// The served page in a browser.
+fn served() -> Option<(Server, Browser)> {
+    let server = server()?;
     let mut page = Browser::start()?;
     page.prefer("light");
     page.screen(1400, 900, false);
@@ -136,12 +142,31 @@ fn a_packet_says_why_and_a_mistake_says_where() {
     page.wait_for("!document.getElementById('problem').hidden");
     let problem = page.text("document.getElementById('problem').textContent");
     assert!(problem.contains("Line 4") && problem.contains("mbit"), "{problem}");
+    // The next change is one of the scenario before.
+    page.value("page.model.put('connection.scheduler', 'ecf')");
+    page.wait_for("document.getElementById('problem').hidden && document.getElementById('scheduler').value === 'ecf'");
+
+    // Another cut leaves the first, and a slider what is set for the other direction.
+    page.value("page.player.seek(1); document.querySelector('.lane .drop').click()");
+    page.wait_for("page.described.toml.includes('[\"1s\", \"2s\"]')");
+    page.value("page.player.seek(3); document.querySelector('.lane .drop').click()");
+    page.wait_for("page.described.toml.includes('[[\"1s\", \"2s\"], [\"3s\", \"4s\"]]')");
+    page.value("page.model.put('path.wifi.delay.up', '77ms')");
+    page.wait_for("page.described.toml.includes('up = \"77ms\"')");
+    page.value("document.querySelector('.knob[data-what=delay]').focus()");
+    page.press("ArrowRight");
+    page.wait_for("location.hash.includes('delay.down')");
+    assert!(page.text("page.described.toml").contains("up = \"77ms\""));
     assert_eq!(page.complaints, Vec::<String>::new());
 }
 
 #[test]
 fn schedulers_are_compared_in_the_report_of_the_command() {
     let Some((_server, mut page)) = served() else { return };
+    // Stopped before its worker is ready.
+    page.value("document.getElementById('study-run').click()");
+    page.value("document.getElementById('study-stop').click()");
+    page.wait_for("!document.getElementById('study-run').hidden");
     page.value("document.getElementById('study-schedulers').value = 'minrtt,blest'");
     page.value("document.getElementById('study-seeds').value = 3");
     page.value("document.getElementById('study-run').click()");
@@ -157,7 +182,46 @@ fn schedulers_are_compared_in_the_report_of_the_command() {
     // Pairs and intervals.
     assert!(page.number(&inside("querySelectorAll('#comparisons, section').length")) > 3.0);
     page.photograph("playground-report", None);
+    assert!(page.value("document.getElementById('study-old').hidden").as_bool().unwrap());
+    page.value("page.model.put('connection.scheduler', 'ecf')");
+    page.wait_for("!document.getElementById('study-old').hidden");
     assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn with_less_motion_nothing_plays_and_the_picture_has_packets() {
+    let Some((server, mut page)) = served() else { return };
+    let features = json!([{ "name": "prefers-reduced-motion", "value": "reduce" }]);
+    page.ask("Emulation.setEmulatedMedia", json!({ "features": features }));
+    page.open_served(&server.url, "");
+    page.wait_for("page.picture.spots.length > 0");
+    page.value("document.querySelector('#tours button').click()");
+    page.wait_for("page.model.preset === 'tight-window'");
+    digest(&mut page);
+    assert_eq!(page.text("document.getElementById('play').textContent"), "Play");
+    assert_eq!(page.number("page.player.time"), 0.68);
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn the_name_of_another_site_is_answered_with_nothing() {
+    let Some(server) = server() else { return };
+    let address = server.url.trim_start_matches("http://").trim_end_matches('/');
+    let answer = |host: &str| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        write!(stream, "GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let port = address.split(':').nth(1).unwrap();
+    for host in [address, &format!("localhost:{port}")] {
+        assert!(answer(host).starts_with("HTTP/1.1 200 OK"), "{host}");
+    }
+    for host in [&format!("rebound.example:{port}"), "127.0.0.1:1", ""] {
+        let answer = answer(host);
+        assert!(answer.starts_with("HTTP/1.1 421 ") && !answer.contains("Anabranch"), "{host}: {answer}");
+    }
 }
 
 #[test]

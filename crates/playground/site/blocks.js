@@ -23,3 +23,40 @@ export function dropPath(toml, name) {
     || (block.startsWith("[[cross]]") && new RegExp(`\\n(over|path) = ${quoted.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}`).test(block));
   return join(split(toml).filter((block) => !names(block)).map((block) => block.replace(`\nfirst_path = ${quoted}`, "")));
 }
+
+// A key of a path, as it stands there for each direction: `key = { down = …, up = … }`.
+function directions(toml, name, key) {
+  const block = split(toml).find((one) => one.startsWith("[[path]]") && one.includes(`\nname = ${JSON.stringify(name)}`)) ?? "";
+  const [, down, up] = new RegExp(`^${key} = \\{ down = (.*), up = (.*) \\}`, "m").exec(block) ?? [];
+  return [down, up];
+}
+
+export function differs(toml, name, key) {
+  const [down, up] = directions(toml, name, key);
+  return down !== up;
+}
+
+// The value is a table, a model: one number would replace it.
+export function isModel(toml, name, key) {
+  return directions(toml, name, key)[0]?.startsWith("{ kind") ?? false;
+}
+
+const SECONDS = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, min: 60, h: 3600 };
+
+function seconds(text) {
+  const [, value, unit] = /^([\d.]+)([a-z]+)$/.exec(text);
+  return Number(value) * SECONDS[unit];
+}
+
+// A path's outages in each direction and another one, ascending and apart, as settings take them.
+export function outagesWith(toml, name, from, to) {
+  return directions(toml, name, "outage").map((list) => {
+    const all = [...JSON.parse(list).map((one) => one.map(seconds)), [from, to]].sort(([a], [b]) => a - b);
+    const apart = [];
+    for (const [begin, end] of all) {
+      const last = apart.at(-1);
+      if (last && begin <= last[1]) last[1] = Math.max(last[1], end); else apart.push([begin, end]);
+    }
+    return JSON.stringify(apart.map((one) => one.map((s) => `${Math.round(s * 1e6)}us`)));
+  });
+}

@@ -7,7 +7,7 @@ export async function enter(module, page) {
   const instance = await WebAssembly.instantiate(module, {
     page: {
       progress: (done, planned) => page.progress?.(done, planned),
-      choose: (at, count) => page.choose?.(new Float64Array(instance.exports.memory.buffer, at, count)) ?? -1,
+      choose: (at, count) => page.choose?.(new Float64Array(instance.exports.memory.buffer, at >>> 0, count)) ?? -1,
     },
   });
   return new Border(instance.exports);
@@ -18,15 +18,21 @@ class Border {
 
   #put(request) {
     const bytes = text.encode.encode(JSON.stringify(request));
-    const at = this.exports.input(bytes.length);
+    // The page's side of a pointer is signed.
+    const at = this.exports.input(bytes.length) >>> 0;
     new Uint8Array(this.exports.memory.buffer, at, bytes.length).set(bytes);
   }
 
   #bytes() {
-    return new Uint8Array(this.exports.memory.buffer, this.exports.output(), this.exports.output_len());
+    return new Uint8Array(this.exports.memory.buffer, this.exports.output() >>> 0, this.exports.output_len() >>> 0);
   }
 
   #json() { return JSON.parse(text.decode.decode(this.#bytes()) || "null"); }
+
+  // What a trap's panic said, if it said something.
+  panic() {
+    try { return this.#json().panic; } catch { return null; }
+  }
 
   // Calls a function that answers in JSON.
   ask(name, request) {
@@ -61,6 +67,8 @@ export class Mistakes extends Error {
   }
 }
 
+const why = (error, border) => (error instanceof WebAssembly.RuntimeError ? border.panic() : null) ?? String(error);
+
 // Answers messages { id, call, request } until the worker ends; `calls` may be slow.
 export function serve(scope, border) {
   scope.onmessage = ({ data: { id, call, request, to } }) => {
@@ -68,7 +76,7 @@ export function serve(scope, border) {
       const value = call === "advance" ? border.advance(to) : border.ask(call, request);
       scope.postMessage({ id, value });
     } catch (error) {
-      scope.postMessage({ id, mistakes: error.list ?? [{ message: String(error), help: null, source: "", line: null }] });
+      scope.postMessage(error instanceof Mistakes ? { id, mistakes: error.list } : { id, broken: why(error, border) });
     }
   };
   scope.postMessage({ ready: true });

@@ -7,6 +7,10 @@ export class Client {
   #calls = new Map();
   #next = 1;
   #ready;
+  #never;
+
+  // Why no more calls are answered, once the worker is ended.
+  ended = null;
 
   // `onProgress(done, planned)`; `limit` = milliseconds without an answer after which the worker is ended.
   constructor(worker, { onProgress, limit } = {}) {
@@ -14,11 +18,10 @@ export class Client {
     this.limit = limit;
     this.module = new Promise((found) => { this.found = found; });
     this.#ready = new Promise((done, failed) => {
+      this.#never = failed;
       worker.onerror = (event) => {
         event.preventDefault();
-        const why = new Error(event.message || CANNOT_START);
-        failed(why);
-        this.#fail(why);
+        this.end(new Error(event.message || CANNOT_START));
       };
       worker.onmessage = ({ data }) => {
         if (data.ready) done();
@@ -30,7 +33,9 @@ export class Client {
     this.#ready.catch(() => {});
   }
 
-  #answer({ id, value, mistakes }) {
+  #answer({ id, value, mistakes, broken }) {
+    // A module that trapped has no state to build on.
+    if (broken) return this.end(new Error(broken));
     const call = this.#calls.get(id);
     if (!call) return;
     this.#calls.delete(id);
@@ -39,24 +44,26 @@ export class Client {
     else call.done(value);
   }
 
-  #fail(why) {
-    for (const call of this.#calls.values()) call.failed(why);
-    this.#calls.clear();
-  }
-
+  // The time runs from here: a worker may never be ready.
   async ask(call, more = {}) {
-    await this.#ready;
+    if (this.ended) throw this.ended;
     return new Promise((done, failed) => {
       const id = this.#next++;
       const timer = this.limit && setTimeout(() => this.end(new Error(`no answer in ${this.limit / 1000} s: ended`)), this.limit);
       this.#calls.set(id, { done, failed, timer });
-      this.worker.postMessage({ id, call, ...more });
+      this.#ready.then(() => this.worker.postMessage({ id, call, ...more }), () => {});
     });
   }
 
   end(why = new Error("ended")) {
+    this.ended ??= why;
     this.worker.terminate();
-    this.#fail(why);
+    this.#never(why);
+    for (const { failed, timer } of this.#calls.values()) {
+      clearTimeout(timer);
+      failed(why);
+    }
+    this.#calls.clear();
   }
 }
 

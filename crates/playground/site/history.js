@@ -1,6 +1,6 @@
 // A run so far, in columns: its packets, what else happened, what the scheduler saw.
 
-const COLUMNS = ["path", "kind", "bound", "sent", "arrived", "ordered", "delivered", "start", "end"];
+const COLUMNS = ["path", "kind", "bound", "sent", "arrived", "ordered", "delivered", "start", "end", "superseded"];
 
 export const NOTE = {
   window: 1, timeout: 2, recovery: 3, path: 4, blocked: 5, value: 6, dropped: 7, penalised: 8, queued: 9,
@@ -39,7 +39,7 @@ export class History {
     this.now = 0;
     this.over = false;
     this.count = 0;
-    for (const name of [...COLUMNS, "dropped", "waiting"]) this[name] = new Column();
+    for (const name of [...COLUMNS, "dropped", "cause", "waiting"]) this[name] = new Column();
     // The longest life of a packet, from sending to delivery.
     this.life = 0.1;
     // The greatest distance of data that arrived from the data delivered, in bytes.
@@ -79,9 +79,11 @@ export class History {
       this.segment = Math.max(this.segment, row[9] - row[8]);
       if (arrived > 0) this.life = Math.max(this.life, (delivered > 0 ? delivered : arrived) - sent);
     });
-    for (let i = 0; i < part.rows.length; i += part.width) {
-      if (part.rows[i + 7] > 0) this.#delivered(part.rows[i + 7], part.rows[i + 9]);
-    }
+    // Packets have the order of sending, which need not be that of the data.
+    const delivered = [];
+    each(part, (row) => { if (row[7] > 0) delivered.push([row[7], row[9]]); });
+    delivered.sort(([time, end], [other, another]) => time - other || end - another);
+    for (const [time, end] of delivered) this.#delivered(time, end);
   }
 
   #delivered(time, end) {
@@ -99,7 +101,7 @@ export class History {
     else if (what === NOTE.blocked) put(this.blocked, a);
     else if (what === NOTE.value) put(this.value, a);
     else if (what === NOTE.queued) this.waiting.set(a, b);
-    else if (what === NOTE.dropped) { if (a >= 0) this.dropped.set(a, time); }
+    else if (what === NOTE.dropped) { if (a >= 0) { this.dropped.set(a, time); this.cause.set(a, b); } }
     else {
       this.events.push({ what, time, path, a });
       if (what === NOTE.path) this.states[path].push({ time, state: a });
@@ -137,5 +139,6 @@ export class History {
 }
 
 function each({ width, rows }, take) {
+  if (!(width >= 1)) throw new Error("a row without numbers");
   for (let at = 0; at < rows.length; at += width) take(rows.subarray(at, at + width));
 }

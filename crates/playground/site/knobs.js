@@ -30,13 +30,14 @@ const KINDS = [
 
 const PIXELS = 9;
 
-export function knobs(shape, onSet) {
-  return KINDS.map((kind) => knob(kind, shape, onSet));
+// `modelled(key)`: the scenario has a model there, which no single value may replace.
+export function knobs(shape, onSet, modelled) {
+  return KINDS.map((kind) => knob(kind, shape, onSet, modelled(kind.what)));
 }
 
-function knob(kind, shape, onSet) {
+function knob(kind, shape, onSet, modelled) {
   const element = document.createElement("span");
-  const fixed = kind.fixed?.(shape) || (kind.shared && shape.link);
+  const fixed = modelled || kind.fixed?.(shape) || (kind.shared && shape.link);
   const steps = kind.steps(shape);
   const value = kind.value(shape);
   let at = nearest(steps, value);

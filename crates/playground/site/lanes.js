@@ -4,8 +4,11 @@ import { History } from "./history.js";
 import { knobs } from "./knobs.js";
 import * as units from "./units.js";
 
+// Seconds for which a decision to wait is shown: a scheduler that goes on waiting decides so at each acknowledgment.
+const RECENT = 0.5;
+
 export class Lanes {
-  // `on.set(path, values)`, `on.cut(path)`, `on.drop(path)`: what the reader does to a path.
+  // `on.modelled(path, key)`: whether a model stands there; `on.set(path, values)`, `on.cut(path)`, `on.drop(path)`: what the reader does to a path.
   constructor({ lanes, server, client, serverSays, clientSays }, on) {
     Object.assign(this, { lanes, server, client, serverSays, clientSays, on });
     this.says = [];
@@ -25,7 +28,7 @@ export class Lanes {
       head.dataset.path = shape.name;
       head.style.setProperty("--own", `var(--p${path % 6})`);
       const name = Object.assign(document.createElement("span"), { className: "name", textContent: shape.name });
-      head.append(name, ...knobs(shape, (set) => this.on.set(shape.name, set)));
+      head.append(name, ...knobs(shape, (set) => this.on.set(shape.name, set), (key) => this.on.modelled(shape.name, key)));
       head.append(button("Cut 1 s", `Cut ${shape.name} for a second from now on`, () => this.on.cut(shape.name)));
       if (shapes.length > 1) head.append(button("✕", `Remove ${shape.name}`, () => this.on.drop(shape.name)));
       return head;
@@ -60,7 +63,8 @@ export class Lanes {
     });
     const decision = History.latest(history.decisions, time);
     const full = History.latest(history.blocked, time);
-    text(this.serverSays, full ? "window full" : decision && decision[1] !== 1 ? "scheduler waits" : "sends");
+    const waits = decision && decision[1] !== 1 && time - decision[0] < RECENT;
+    text(this.serverSays, full ? "window full" : waits ? "scheduler waits" : "sends");
     text(this.clientSays, held > 0 ? `${units.bytes(held)} wait for earlier data` : "all in order");
   }
 }

@@ -1,6 +1,6 @@
 // The phases of a packet: in the queue, in the pipe, at the receiver.
 
-// When it left the queue: known from its arrival; of a packet that did not arrive, from what waited before it.
+// When it left the queue: from its arrival, less the scenario's first delay, also where a timeline changes it; of a packet that did not arrive, from what waited before it.
 export function departure(history, id, shape) {
   const sent = history.sent.at(id);
   const arrived = history.arrived.at(id);
@@ -18,6 +18,8 @@ export function phaseOf(history, id, shape, time, linger) {
   const there = arrived > 0 ? arrived : left + shape.delay_s;
   if (time < there) return { phase: "pipe", part: (time - left) / Math.max(1e-9, there - left) };
   if (!(arrived > 0)) return time < there + linger ? { phase: "lost", part: (time - there) / linger } : null;
+  // Data that another packet brought before waits for nothing.
+  if (history.superseded.at(id) === 1) return null;
   const delivered = history.delivered.at(id);
   if (delivered > 0 && time >= delivered) return null;
   const ordered = history.ordered.at(id);

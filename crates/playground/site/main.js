@@ -1,6 +1,6 @@
 // The page: a change of the scenario stops the run, and begins another.
 
-import { addPath, dropPath } from "./blocks.js";
+import { addPath, differs, dropPath, isModel, outagesWith } from "./blocks.js";
 import { Choices } from "./choices.js";
 import { CANNOT_START, engine } from "./client.js";
 import { Lanes } from "./lanes.js";
@@ -16,6 +16,12 @@ import { chosen as chosenTheme, followTheme } from "./theme.js";
 import { tours } from "./tours.js";
 import { explain } from "./why.js";
 
+// Seconds of a run that has not been shown yet: without motion its beginning would be an empty picture.
+const BEGIN = { playing: 0, calm: 0.5 };
+
+// The keys of a path that a slider sets for data alone, from server to client.
+const OF_DATA = new Set(["rate", "loss", "queue"]);
+
 const find = (id) => document.getElementById(id);
 const pick = (names) => Object.fromEntries(Object.entries(names).map(([name, id]) => [name, find(id)]));
 
@@ -25,6 +31,10 @@ class Page {
   own = null;
   #turn = 0;
   #target = null;
+  // What is wrong with the address.
+  #broken = null;
+  // The text of the scenario was edited, and not used yet.
+  #typed = false;
 
   constructor(client, catalogue) {
     this.client = client;
@@ -33,6 +43,7 @@ class Page {
     this.lanes = new Lanes(
       pick({ lanes: "lanes", server: "server", client: "client", serverSays: "server-says", clientSays: "client-says" }),
       {
+        modelled: (path, key) => isModel(this.described.toml, path, key),
         set: (path, values) => { for (const [key, value] of Object.entries(values)) this.#put(path, key, value); },
         cut: (path) => this.#cut(path),
         drop: (path) => this.model.useText(dropPath(this.described.toml, path)),
@@ -43,7 +54,7 @@ class Page {
     this.player = new Player(pick({ play: "play", step: "step", pace: "pace", time: "time", clock: "clock" }), () => this.draw());
     this.study = new Study(
       pick({ form: "study-form", schedulers: "study-schedulers", seeds: "study-seeds", run: "study-run", stop: "study-stop", progress: "study-progress",
-        problem: "study-problem", report: "report", save: "study-save" }),
+        problem: "study-problem", old: "study-old", report: "report", save: "study-save" }),
       { theme: chosenTheme, own: (onProgress) => this.own && ownClient(this.own, this.client.module, { onProgress, kind: "study" }),
         request: (more, seeds) => {
           const request = this.model.request({ ...more, own: !!this.own });
@@ -68,65 +79,108 @@ class Page {
       const names = this.described.network.paths.map((path) => path.name);
       this.model.useText(addPath(this.described.toml, names));
     };
+    find("toml").oninput = () => this.#typing(true);
     find("toml-use").onclick = () => this.model.useText(find("toml").value);
+    find("toml-back").onclick = () => {
+      find("toml").value = this.described?.toml ?? this.model.text;
+      this.#typing(false);
+    };
     find("toml-save").onclick = () => save("scenario.toml", find("toml").value);
     find("own-run").onclick = () => this.useOwn(find("own-code").value);
     find("own-end").onclick = () => this.useOwn(null);
     document.addEventListener("themechange", () => this.draw());
-    addEventListener("hashchange", async () => {
-      if (location.hash === this.fragment) return;
-      // Without motion, a moment of the run is shown.
-    if (!this.player.playing) this.#target = { at: 0.5 };
-    if (await this.model.read(location.hash).catch(() => false)) this.model.changed();
-    });
+    addEventListener("hashchange", () => { if (location.hash !== this.fragment) this.#follow(); });
     new ResizeObserver(() => this.place()).observe(find("stage"));
     signs(find("key"));
     tours({ list: find("tours"), box: find("tour") }, (step) => this.go(step));
   }
 
-  // A key of a path, for both directions where the file has them apart.
+  // A key of a path, for data alone or for both directions; what is set for the other direction stays.
   #put(path, key, value) {
     const whole = `path.${path}.${key}`;
-    for (const end of ["", ".down", ".up"]) this.model.set.delete(whole + end);
-    this.model.put(key === "rate" || key === "loss" || key === "queue" ? `${whole}.down` : whole, value);
+    const { set } = this.model;
+    if (OF_DATA.has(key) || differs(this.described.toml, path, key)) {
+      if (set.has(whole)) set.set(`${whole}.up`, set.get(whole));
+      set.delete(whole);
+      this.model.put(`${whole}.down`, value);
+    } else {
+      for (const end of [".down", ".up"]) set.delete(whole + end);
+      this.model.put(whole, value);
+    }
   }
 
   // From the shown time on.
   #cut(path) {
     const { time } = this.player;
-    const end = (s) => `"${Math.round(s * 1000)}ms"`;
     this.#target = { at: Math.max(0, time - 0.05) };
-    this.model.put(`path.${path}.outage`, `[[${end(Math.max(time, 0.001))}, ${end(time + 1)}]]`);
+    const [down, up] = outagesWith(this.described.toml, path, Math.max(time, 0.001), time + 1);
+    this.model.set.delete(`path.${path}.outage`);
+    this.model.set.set(`path.${path}.outage.down`, down);
+    this.model.put(`path.${path}.outage.up`, up);
   }
 
   async begin() {
-    if (await this.model.read(location.hash).catch(() => false)) this.model.changed();
-    else this.model.usePreset();
-    find("own-code").value = this.model.code ?? EXAMPLE;
-    find("own").open = !!this.model.code;
+    find("own-code").value = EXAMPLE;
+    await this.#follow();
+    if (!this.model.text) this.model.usePreset();
+  }
+
+  // The scenario of the address, if it has one; its code is shown, and not run.
+  async #follow() {
+    try {
+      if (!await this.model.read(location.hash)) return;
+      this.#useCode(this.model.code, false);
+      this.model.changed();
+    } catch (error) {
+      this.#broken = { message: `The address cannot be read: ${error.message}` };
+      if (this.model.text) this.#problems([this.#broken]);
+    }
+  }
+
+  // After a trap, another worker.
+  #engine() {
+    if (this.client.ended) this.client = engine();
+    return this.client;
   }
 
   // Another scenario: it is checked, drawn and run. A newer change overtakes an older one.
   async refresh() {
     const turn = ++this.#turn;
-    this.run?.stop();
     try {
-      const described = await this.client.ask("describe", { request: this.model.request() });
+      const described = await this.#engine().ask("describe", { request: this.model.request() });
       if (turn !== this.#turn) return;
       this.described = described;
-      this.#problems([]);
+      this.model.accept();
+      this.#problems(this.#broken ? [this.#broken] : []);
+      this.#broken = null;
     } catch (error) {
-      if (turn === this.#turn) this.#problems(error.list ?? [{ message: error.message }]);
+      if (turn === this.#turn) this.#refused(error);
       return;
     }
-    this.fragment = await this.model.fragment();
-    history.replaceState(null, "", this.fragment);
+    const fragment = await this.model.fragment();
+    if (turn !== this.#turn) return;
+    this.fragment = fragment;
+    history.replaceState(null, "", fragment);
     this.#show();
     await this.#simulate(turn);
   }
 
+  // The run before goes on, and its scenario is the one that the next change changes.
+  #refused(error) {
+    this.#problems(error.list ?? [{ message: error.message }]);
+    this.model.refuse();
+    this.#target = null;
+    if (this.described) this.choices.show(this.described);
+  }
+
+  #typing(typed) {
+    this.#typed = typed;
+    find("toml-says").textContent = typed ? "This text is not used yet." : "";
+    find("toml-back").hidden = !typed;
+  }
+
   #problems(list) {
-    const words = (one) => `${one.line ? `Line ${one.line}: ` : ""}${one.message}${one.help ? `. ${one.help}` : ""}`;
+    const words = (one) => `${one.line ? `Line ${one.line}: ` : one.source ? `${one.source}: ` : ""}${one.message}${one.help ? `. ${one.help}` : ""}`;
     find("problem").textContent = list.map(words).join(" ");
     find("problem").hidden = !list.length;
     find("toml-problems").replaceChildren(...list.map((one) => Object.assign(document.createElement("li"), { textContent: words(one) })));
@@ -140,7 +194,9 @@ class Page {
     this.choices.show(described);
     this.lanes.build(paths);
     this.place();
-    if (document.activeElement !== find("toml")) find("toml").value = described.toml;
+    if (find("toml").value === this.model.text) this.#typing(false);
+    if (!this.#typed) find("toml").value = described.toml;
+    this.study.compare();
     const schedulers = find("study-schedulers");
     if (!schedulers.value || schedulers.dataset.made === schedulers.value) {
       schedulers.value = [...new Set([described.scheduler, "minrtt", "blest"])].join(",");
@@ -149,7 +205,8 @@ class Page {
   }
 
   async #simulate(turn) {
-    const client = this.own ? this.#ownWorker() : this.client;
+    this.run?.stop();
+    const client = this.own ? this.#ownWorker() : this.#engine();
     const run = new Run(client, this.described);
     this.run = run;
     this.chosen = null;
@@ -157,7 +214,7 @@ class Page {
     find("why-says").replaceChildren();
     this.soFar.reset();
     // A change of a value is seen at the time that was shown, a new scenario from its beginning.
-    const start = this.#target?.at ?? (this.model.fresh ? 0 : this.player.time);
+    const start = this.#target?.at ?? (this.model.fresh ? BEGIN[this.player.calm ? "calm" : "playing"] : this.player.time);
     this.#target = null;
     this.model.fresh = false;
     this.player.reset(start);
@@ -179,6 +236,7 @@ class Page {
 
   #ownWorker() {
     this.ownClient?.end();
+    find("own-says").textContent = "Your code schedules.";
     this.ownClient = ownClient(this.own, this.client.module);
     return this.ownClient;
   }
@@ -192,21 +250,29 @@ class Page {
 
   // The reader's own scheduler, or the scenario's again.
   useOwn(code) {
-    this.own = code;
-    this.model.code = code;
-    find("own-end").hidden = !code;
-    find("own-says").textContent = code ? "Your code schedules." : "";
-    if (!code) this.ownClient?.end();
+    this.#useCode(code, true);
     this.model.changed();
+  }
+
+  // The code of the address, and of the page; it schedules if it `runs`.
+  #useCode(code, runs) {
+    this.model.code = code;
+    this.own = runs ? code : null;
+    this.ownClient?.end();
+    find("own-end").hidden = !this.own;
+    find("own-says").textContent = "";
+    if (!code) return;
+    find("own-code").value = code;
+    find("own").open = true;
   }
 
   // A tour's step.
   async go({ preset, set, at, pace }) {
     this.player.setPace(pace);
-    this.player.set(true);
+    this.player.set(!this.player.calm);
     if (!preset) { this.player.seek(at); return; }
     this.#target = { at };
-    this.own = null;
+    this.#useCode(null, false);
     this.model.usePreset(preset, set);
   }
 

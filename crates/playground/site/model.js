@@ -13,6 +13,18 @@ export class Model extends EventTarget {
     this.code = null;
     // The scenario is another one, and no change of the one before.
     this.fresh = true;
+    this.accepted = null;
+  }
+
+  // The engine took the scenario.
+  accept() {
+    const { preset, text, set } = this;
+    this.accepted = { preset, text, set: new Map(set) };
+  }
+
+  // The engine refused it: the next change is one of the scenario before.
+  refuse() {
+    if (this.accepted) Object.assign(this, { ...this.accepted, set: new Map(this.accepted.set), fresh: false });
   }
 
   // With `set` over what it sets itself.
@@ -63,12 +75,13 @@ export class Model extends EventTarget {
   // Whether the address had a scenario. Code in it is only shown: a link runs nothing.
   async read(fragment) {
     const parts = new URLSearchParams(fragment.replace(/^#/, ""));
-    this.code = parts.has("code") ? await unpacked(parts.get("code")) : null;
-    const preset = this.catalogue.presets.find((one) => one.name === parts.get("preset"));
-    this.fresh = true;
+    const named = parts.get("preset");
+    const preset = this.catalogue.presets.find((one) => one.name === named);
+    if (named !== null && !preset) throw new Error(`no scenario is named ${named}`);
     if (!preset && !parts.has("toml")) return false;
-    this.preset = preset?.name ?? null;
-    this.text = preset ? preset.text : await unpacked(parts.get("toml"));
+    const text = preset ? preset.text : await unpacked(parts.get("toml"));
+    const code = parts.has("code") ? await unpacked(parts.get("code")) : null;
+    Object.assign(this, { preset: preset?.name ?? null, text, code, fresh: true });
     this.set = new Map([...(preset?.set ?? []), ...parts.getAll("set")].map(pair));
     return true;
   }

@@ -5,12 +5,14 @@ const PACES = [["real time", 1], ["2× slower", 0.5], ["5× slower", 0.2], ["10�
 export class Player {
   constructor({ play, step, pace, time, clock }, onTime) {
     Object.assign(this, { play, step, range: time, clock, onTime, time: 0, known: 0, pace: 0.1 });
-    this.playing = !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    // The reader wants less motion: nothing plays before a click.
+    this.calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     pace.replaceChildren(...PACES.map(([name, value]) => new Option(name, value, value === 0.1, value === 0.1)));
     pace.onchange = () => { this.pace = Number(pace.value); };
     this.paces = pace;
     play.onclick = () => this.set(!this.playing);
     time.oninput = () => { this.set(false); this.seek(Number(time.value)); };
+    this.set(!this.calm);
     this.#show();
     let before = performance.now();
     const frame = (now) => {

@@ -2,6 +2,13 @@
 
 import { engine } from "./client.js";
 
+// The hashes of a report's scripts, which the page's policy has.
+const SCRIPTS = document.querySelector("meta[http-equiv]").content.match(/'sha256-[^']+'/g) ?? [];
+
+// A worker with the reader's code makes its page, so the page is not trusted: no script but the report's, no network.
+const POLICY = "<!doctype html><meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+  + `script-src ${SCRIPTS.join(" ") || "'none'"}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'">`;
+
 export class Study {
   constructor(parts, { request, theme, own }) {
     Object.assign(this, { parts, request, theme, own, client: null });
@@ -12,16 +19,19 @@ export class Study {
 
   async #run() {
     const { parts } = this;
-    this.client?.end();
+    if (this.client) return;
     parts.problem.hidden = true;
     this.#busy(true);
     const onProgress = (done, planned) => Object.assign(parts.progress, { max: planned, value: done });
+    const [own, of] = [this.own(onProgress), this.#scenario()];
     try {
-      this.client = this.own(onProgress) ?? engine({ onProgress });
+      this.client = own ?? engine({ onProgress });
       const schedulers = split(parts.schedulers.value);
       const { page, results } = await this.client.ask("compare", { request: this.request({ schedulers }, parts.seeds.value) });
       this.results = results;
-      this.#show(page);
+      this.#show(own ? POLICY + page : page, !!own);
+      this.of = of;
+      this.compare();
     } catch (error) {
       parts.problem.textContent = error.list?.map((one) => [one.message, one.help].filter(Boolean).join(": ")).join("; ") ?? error.message;
       parts.problem.hidden = false;
@@ -39,17 +49,28 @@ export class Study {
     if (busy) progress.removeAttribute("value");
   }
 
-  #show(page) {
+  #scenario() { return JSON.stringify(this.request({}, 0)); }
+
+  // Says whether the report is of another scenario than the page.
+  compare() { this.parts.old.hidden = !this.frame || this.of === this.#scenario(); }
+
+  // A page that is not trusted has an origin of its own, so it keeps its own theme, and scrolls in its frame.
+  #show(page, apart) {
     const frame = document.createElement("iframe");
+    if (apart) {
+      frame.sandbox = "allow-scripts";
+      frame.style.height = "80vh";
+    }
     frame.title = "Report";
     frame.srcdoc = page;
     frame.onload = () => {
+      frame.dataset.loaded = "yes";
+      if (apart) return;
       const body = frame.contentDocument.body;
       Object.assign(body.style, { maxWidth: "none", padding: "0" });
       frame.contentDocument.getElementById("theme").style.display = "none";
       this.#dress();
       new ResizeObserver(() => { frame.style.height = `${frame.contentDocument.documentElement.offsetHeight + 4}px`; }).observe(body);
-      frame.dataset.loaded = "yes";
     };
     this.frame = frame;
     this.parts.report.replaceChildren(frame);

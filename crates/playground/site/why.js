@@ -39,8 +39,9 @@ export function explain({ history, shapes, id, scheduler, value }) {
 
 function fate(history, id) {
   const [arrived, delivered] = [history.arrived.at(id), history.delivered.at(id)];
-  if (history.dropped.at(id) > 0) return ", dropped by the queue, which was full";
+  if (history.dropped.at(id) > 0) return history.cause.at(id) === 1 ? ", dropped by the queue, which was full" : ", dropped by the queue's management";
   if (!(arrived > 0)) return history.over ? ", lost" : "";
+  if (history.superseded.at(id) === 1) return `, arrived after ${units.time(arrived - history.sent.at(id))}: its data was there already`;
   const waited = delivered > 0 ? `, waited ${units.time(delivered - arrived)} for earlier data` : "";
   return `, arrived after ${units.time(arrived - history.sent.at(id))}${delivered - arrived > 1e-6 ? waited : ""}`;
 }

@@ -24,6 +24,14 @@ fn the_readers_minrtt_is_minrtt() {
     // Another rule, another run.
     run(&mut page, "function choose(view) { return view.paths[0].eligible ? view.paths[0].id : -1; }");
     page.wait_for(&format!("{OVER} && document.getElementById('digest').textContent !== '{built_in}'"));
+
+    // Its report has an origin of its own; the report's scripts run there.
+    page.value("document.getElementById('study-schedulers').value = 'minrtt'");
+    page.value("document.getElementById('study-seeds').value = 1");
+    page.value("document.getElementById('study-run').click()");
+    page.wait_for("document.querySelector('#report iframe')?.dataset.loaded === 'yes'");
+    assert!(page.value("document.querySelector('#report iframe').contentDocument === null").as_bool().unwrap());
+    page.photograph("playground-own-report", None);
     assert_eq!(page.complaints, Vec::<String>::new());
 }
 
@@ -41,6 +49,10 @@ fn it_reaches_no_network_and_is_ended_and_a_link_runs_nothing() {
     assert_eq!(page.text("document.getElementById('own-says').textContent"), "Your code: Error: refused");
     run(&mut page, "function choose(");
     page.wait_for("document.getElementById('own-says').textContent.includes('valid JavaScript')");
+
+    // A worker that is never ready is ended, too.
+    run(&mut page, "for (;;); function choose() { return -1; }");
+    page.wait_for("document.getElementById('own-says').textContent.includes('no answer in')");
 
     run(&mut page, "function choose() { for (;;); }");
     page.wait_for("document.getElementById('own-says').textContent.includes('no answer in')");
