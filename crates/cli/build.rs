@@ -1,12 +1,14 @@
 //! Embeds the ready scenarios, the commit that the program is built from, and a digest of what decides a run's outcome.
 
+use sources::entries;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
-use xxhash_rust::xxh3::Xxh3;
+
+mod sources;
 
 /// Crates that show or judge outcomes: no run depends on them. Every other crate may decide one.
-const BESIDE_RUNS: [&str; 6] = ["adversary", "cli", "conformance", "observer", "report", "reproduce"];
+const BESIDE_RUNS: [&str; 7] = ["adversary", "cli", "conformance", "observer", "playground", "report", "reproduce"];
 
 fn main() {
     // The folders stand here by links, so that the packed crate has them too; `root` is of a checkout alone.
@@ -16,8 +18,10 @@ fn main() {
     for (file, folder) in [("scenarios.rs", "scenarios"), ("frontier.rs", "scenarios/frontier")] {
         fs::write(target.join(file), scenario_list(&own.join(folder))).expect("OUT_DIR takes files");
     }
+    fs::write(target.join("site.rs"), site_list(&own.join("site"))).expect("OUT_DIR takes files");
     fs::write(target.join("papers.rs"), paper_list(&own.join("papers"))).expect("OUT_DIR takes files");
-    println!("cargo:rustc-env=ANABRANCH_ENGINE={:032x}", engine(own, &root));
+    println!("cargo:rustc-env=ANABRANCH_ENGINE={:032x}", sources::digest(own, &root, &BESIDE_RUNS, &[]));
+    println!("cargo:rustc-env=ANABRANCH_MODULE={}", sources::module(own, &root));
     if let Some(commit) = git(&root, &["rev-parse", "HEAD"]) {
         println!("cargo:rustc-env=ANABRANCH_COMMIT={commit}");
     }
@@ -26,37 +30,7 @@ fn main() {
         println!("cargo:rerun-if-changed={log}");
     }
     println!("cargo:rerun-if-changed=build.rs");
-}
-
-/// A digest of every source file that decides a run's outcome, with the versions of what they use; of a packed crate, which
-/// takes the others from a registry, the versions say all.
-fn engine(own: &Path, root: &Path) -> u128 {
-    let crates = entries(&root.join("crates")).into_iter().filter(|folder| {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        folder.is_dir() && !BESIDE_RUNS.contains(&name.as_str())
-    });
-    let locked = [root, own].map(|folder| folder.join("Cargo.lock"));
-    let mut files: Vec<PathBuf> = locked.into_iter().filter(|file| file.is_file()).take(1).collect();
-    files.iter().for_each(|file| println!("cargo:rerun-if-changed={}", file.display()));
-    for folder in crates {
-        println!("cargo:rerun-if-changed={}", folder.join("src").display());
-        sources(&folder.join("src"), &mut files);
-    }
-    let mut digest = Xxh3::new();
-    for file in files {
-        let text = fs::read(&file).expect("a source file can be read");
-        // The length keeps the end of one file apart from the beginning of the next.
-        digest.update(&(text.len() as u64).to_le_bytes());
-        digest.update(&text);
-    }
-    digest.digest128()
-}
-
-/// Adds every file below a folder, by name.
-fn sources(folder: &Path, files: &mut Vec<PathBuf>) {
-    for path in entries(folder) {
-        if path.is_dir() { sources(&path, files) } else { files.push(path) }
-    }
+    println!("cargo:rerun-if-changed=sources.rs");
 }
 
 /// A Rust array of `(key, files)`, a paper's folder each, in the order of the keys.
@@ -70,14 +44,6 @@ fn paper_list(folder: &Path) -> String {
     format!("&[\n{}]\n", papers.map(line).collect::<String>())
 }
 
-/// The entries of a folder, by name.
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths
-}
-
 /// A Rust array of `(name, text)`, in the order of the names.
 fn scenario_list(folder: &Path) -> String {
     println!("cargo:rerun-if-changed={}", folder.display());
@@ -88,6 +54,16 @@ fn scenario_list(folder: &Path) -> String {
         format!("    ({name:?}, include_str!({:?})),\n", path.to_string_lossy())
     };
     format!("&[\n{}]\n", files.iter().map(line).collect::<String>())
+}
+
+/// A Rust array of `(name, bytes)`, in the order of the names.
+fn site_list(folder: &Path) -> String {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let line = |path: PathBuf| {
+        let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+        format!("    ({name:?}, include_bytes!({:?})),\n", path.to_string_lossy())
+    };
+    format!("&[\n{}]\n", entries(folder).into_iter().map(line).collect::<String>())
 }
 
 /// Git's output; `None` without git or outside a repository.

@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::load::Loaded;
-use crate::network_shape::network;
 use crate::output;
 use crate::runs_csv::write_runs_csv;
 use crate::runs_parquet::write_runs_parquet;
@@ -125,7 +124,7 @@ pub fn write(
             text: loaded.source.text.clone(),
             overrides: loaded.overrides.iter().map(ToString::to_string).collect(),
         },
-        network: network(&loaded.document.scenario),
+        network: Network::of(&loaded.document.scenario),
         seeds: results.runs.seeds(),
         digest: results.digest.clone(),
         started_unix_s: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),

@@ -15,7 +15,6 @@ mod kept;
 mod link_table;
 mod load;
 mod marked;
-mod network_shape;
 mod number;
 mod opener;
 mod out_folder;
@@ -32,6 +31,8 @@ mod runs_parquet;
 mod runs_table;
 mod search_path;
 mod shard;
+mod site;
+mod site_server;
 mod spool;
 mod stage;
 mod terminal;
@@ -117,6 +118,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(arguments) => commands::model(&arguments).map(Outcome::from),
+        Command::Playground(arguments) => commands::playground(&arguments),
         Command::New(arguments) => commands::new(&arguments).map(Outcome::from),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         #[cfg(target_os = "linux")]

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// Every command.
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "demo",
     "run",
     "shell",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 17] = [
     "explain",
     "model",
     "parity",
+    "playground",
     "reproduce",
     "compare",
     "merge",

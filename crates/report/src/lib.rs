@@ -20,6 +20,6 @@ pub mod text;
 mod value;
 
 pub use describe::{figure, in_words};
-pub use page::{files, html};
+pub use page::{files, html, script_sources};
 pub use table::{Column, Table, csv_lines};
 pub use value::{Figure, MadeBy, Report, Section, Verdict};

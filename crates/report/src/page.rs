@@ -42,6 +42,12 @@ pub fn html(report: &Report) -> String {
     rendered.unwrap_or_else(|error| format!("<!doctype html><title>report</title><p>{error:#}</p>"))
 }
 
+/// The source expressions that a policy needs for a page's scripts (Content Security Policy 3 §2.3.1): of a page that shows reports
+/// in a frame, for it hands its own policy down.
+pub fn script_sources() -> [String; 3] {
+    [D3, PLOT, SCRIPT].map(encode::script_hash)
+}
+
 /// `(name, text)` of each table's files: `tables/SECTION-TABLE.tex` and `.csv`.
 pub fn files(report: &Report) -> Vec<(String, String)> {
     let of_section = |section: &Section| {
@@ -87,7 +93,7 @@ fn page(report: &Report) -> Value {
     let scripts = [D3, PLOT, SCRIPT];
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {}",
-        scripts.map(encode::script_hash).join(" ")
+        script_sources().join(" ")
     );
     let Report { title, subtitle, answer, made_by, settings, scenario_texts, verdicts, .. } = report;
     let shown: Vec<&String> = report.sections.iter().flat_map(|section| &section.verdicts).collect();

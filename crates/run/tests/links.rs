@@ -28,14 +28,38 @@ value = "2mbit"
 kind = "bulk"
 "#;
 
+/// One run of a scenario.
+fn job(text: &str) -> Job {
+    let (cell, scenario) = Document::parse("links", text).unwrap().cells.remove(0);
+    assert_eq!(cell, Cell::default());
+    let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
+    Job { scenario: Arc::new(scenario), cell, choice, congestion, seed: 3, curves: None }
+}
+
+#[test]
+fn a_run_in_parts_has_the_events_of_a_run_in_one() {
+    let sized =
+        SCENARIO.replace("duration = \"4s\"\n", "").replace("kind = \"bulk\"", "kind = \"bulk\"\nsize = \"1MB\"");
+    for text in [SCENARIO, &sized] {
+        let job = job(text);
+        let whole = VirtualTime::default().run(&job, &mut ()).unwrap();
+        for step in [1, 77, 9000].map(Duration::from_millis) {
+            let mut running = VirtualTime::default().begin(&job, (), |_| {}).unwrap();
+            let mut to = Instant::ZERO;
+            while running.advance(to).unwrap() {
+                assert!(running.now() <= to);
+                to += step;
+            }
+            assert_eq!(running.finish().0, whole, "in parts of {step}");
+        }
+    }
+}
+
 #[test]
 fn totals_agree_with_the_metrics_and_the_capacities() {
-    let (cell, scenario) = Document::parse("links", SCENARIO).unwrap().cells.remove(0);
-    assert_eq!(cell, Cell::default());
-    let timeline: Vec<_> = scenario.network_changes().collect();
-    let mut meter = LinkMeter::new(&scenario.topology, &timeline, 2);
-    let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
-    let job = Job { scenario: Arc::new(scenario), cell, choice, congestion, seed: 3, curves: None };
+    let job = job(SCENARIO);
+    let timeline: Vec<_> = job.scenario.network_changes().collect();
+    let mut meter = LinkMeter::new(&job.scenario.topology, &timeline, 2);
     let outcome = VirtualTime::default().run(&job, &mut meter).unwrap();
     let end = Instant::ZERO + Duration::from_secs(4);
     let totals = meter.finish(end);

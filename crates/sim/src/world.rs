@@ -333,6 +333,20 @@ impl World {
 
     /// Runs until all awaited flows are done or `until` is reached.
     pub fn run(&mut self, until: Instant, recorder: &mut dyn Recorder) -> Result<Halt, Stuck> {
+        let halt = self.advance(until, recorder)?;
+        if halt == Halt::Time {
+            if until == Instant::MAX {
+                return Err(Stuck::Silence);
+            }
+            self.now = until;
+            self.network.settle(until, recorder);
+        }
+        Ok(halt)
+    }
+
+    /// As [`Self::run`], but a pause at `until` leaves no trace: departures that the network records late stay so. A run in any
+    /// number of parts, the last by [`Self::run`], has the events of a run in one.
+    pub fn advance(&mut self, until: Instant, recorder: &mut dyn Recorder) -> Result<Halt, Stuck> {
         loop {
             if self.awaiting == Some(0) {
                 return Ok(Halt::Done);
@@ -341,11 +355,6 @@ impl World {
             let delivery = self.network.poll_timeout().unwrap_or(Instant::MAX);
             let next = alarm.min(delivery);
             if next > until || next == Instant::MAX {
-                if until == Instant::MAX {
-                    return Err(Stuck::Silence);
-                }
-                self.now = until;
-                self.network.settle(until, recorder);
                 return Ok(Halt::Time);
             }
             self.turns = self.turns.wrapping_add(1);

@@ -26,6 +26,8 @@ pub struct TimelineRecorder {
     delivered: u64,
     /// Ends and indices of packets that arrived and wait for delivery.
     waiting: BTreeSet<(u64, usize)>,
+    /// Packets that changed since [`Self::changes`] was last called, the newest last; `None` until it is.
+    changed: Option<Vec<usize>>,
 }
 
 impl TimelineRecorder {
@@ -41,6 +43,22 @@ impl TimelineRecorder {
             arrived: RangeSet::new(),
             delivered: 0,
             waiting: BTreeSet::new(),
+            changed: None,
+        }
+    }
+
+    /// The packets that changed since the last call, with their numbers, each once and in their order; at the first call, all.
+    /// Whether a packet is lost is known at the end only.
+    pub fn changes(&mut self) -> impl Iterator<Item = (usize, &TimelinePacket)> {
+        let mut changed = self.changed.replace(Vec::new()).unwrap_or_else(|| (0..self.packets.len()).collect());
+        changed.sort_unstable();
+        changed.dedup();
+        changed.into_iter().map(|place| (place, &self.packets[place]))
+    }
+
+    fn note(&mut self, place: usize) {
+        if let Some(changed) = &mut self.changed {
+            changed.push(place);
         }
     }
 
@@ -69,6 +87,7 @@ impl TimelineRecorder {
             kind,
             fate: Fate::OnTheWay,
         });
+        self.note(self.packets.len() - 1);
     }
 
     /// Whether some of `data` arrives for the first time.
@@ -84,6 +103,7 @@ impl TimelineRecorder {
             self.waiting.pop_first();
             self.packets[place].delivered_s = Some(now.as_secs_f64());
             self.packets[place].fate = Fate::Delivered;
+            self.note(place);
         }
     }
 
@@ -94,6 +114,7 @@ impl TimelineRecorder {
         let (from, until) = ((data.start + 1, 0), (data.end, usize::MAX));
         for (_, place) in self.waiting.range(from..=until) {
             self.packets[*place].subflow_in_order_s.get_or_insert(now.as_secs_f64());
+            self.changed.iter_mut().for_each(|changed| changed.push(*place));
         }
     }
 
@@ -109,6 +130,7 @@ impl TimelineRecorder {
             if news {
                 self.waiting.insert((data.end, place));
             }
+            self.note(place);
         }
     }
 }
@@ -159,6 +181,7 @@ impl Recorder for TimelineRecorder {
             (Some(Side::Server), Event::BoundAhead { since }) => {
                 if let Some(packet) = self.packets[self.seen..].last_mut() {
                     packet.bound_s = since.as_secs_f64();
+                    self.note(self.packets.len() - 1);
                 }
             }
             (Some(Side::Client), Event::DataArrived { data, .. }) => self.on_in_order(now, *data),
@@ -362,6 +385,21 @@ mod tests {
         run.sent(1, 0, 0, SendKind::First);
         run.sent(900, 0, 10, SendKind::First);
         assert_eq!(fates(run, 1200), [Fate::Lost, Fate::OnTheWay]);
+    }
+
+    #[test]
+    fn changes_name_each_packet_once_and_only_those_that_changed() {
+        let mut run = run(0, 100);
+        run.sent(1, 0, 0, SendKind::First);
+        run.sent(2, 1, 10, SendKind::First);
+        let changed = |run: &mut Run| run.0.changes().map(|(number, p)| (number, p.delivered_s)).collect::<Vec<_>>();
+        assert_eq!(changed(&mut run), [(0, None), (1, None)]);
+        assert_eq!(changed(&mut run), []);
+        run.arrived(20, 1, 10, 2, None);
+        assert_eq!(changed(&mut run), [(1, None)]);
+        run.sent(21, 1, 20, SendKind::First);
+        run.arrived(30, 0, 0, 1, Some(20));
+        assert_eq!(changed(&mut run), [(0, Some(0.03)), (1, Some(0.03)), (2, None)]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod format;
 mod links;
 mod look_up;
+mod playground;
 mod run;
 mod shell;
 mod study;
@@ -10,6 +11,7 @@ mod study;
 pub use format::{Format, ListFormat};
 pub use links::{KeyAction, MeasureArguments, PORT, ServeArguments, StatusArguments, TrafficName, default_socket};
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
+pub use playground::PlaygroundArguments;
 pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RunArguments};
 pub use shell::ShellArguments;
 pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments};
@@ -17,6 +19,7 @@ pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArgu
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, SERVE_EXAMPLES, STATUS_EXAMPLES};
+use playground::PLAYGROUND_EXAMPLES;
 use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
 use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES};
@@ -80,6 +83,9 @@ pub enum Command {
     /// Run a scenario in the simulator and with Linux at either end, and show how far the results lie apart
     #[command(after_help = PARITY_EXAMPLES)]
     Parity(Box<ParityArguments>),
+    /// Serve a page that simulates in the browser: sketch paths, watch packets, compare schedulers
+    #[command(after_help = PLAYGROUND_EXAMPLES)]
+    Playground(PlaygroundArguments),
     /// Create a scheduler in a checkout of the repository: its file, and its lines in the lists
     #[command(after_help = "Example:\n  anabranch new scheduler my-rule")]
     New(NewArguments),

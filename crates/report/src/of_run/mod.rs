@@ -9,6 +9,7 @@ mod network;
 mod overlay;
 pub(crate) mod rows;
 mod series;
+mod shape;
 mod tables;
 
 pub use network::{Network, PathShape};

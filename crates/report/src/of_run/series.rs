@@ -1,6 +1,7 @@
 //! Time series as `series/*.csv` holds them, made short enough to draw.
 
 use crate::chart::Curve;
+use anabranch_metrics::MetricRef;
 
 /// Columns over time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,6 +47,22 @@ impl Series {
             }
         }
         Ok(series)
+    }
+
+    /// What a recorder sampled, as a file of it reads: `paths` are the names of all paths, and of `used` alone there are columns.
+    pub fn of(sampled: &anabranch_trace::Series, paths: &[String], used: impl Fn(usize) -> bool) -> Self {
+        let named = |column: &anabranch_trace::Column| match column.path {
+            None => Some(column.name.to_owned()),
+            Some(path) if used(path.index()) => Some(MetricRef::of_path(&paths[path.index()], column.name).to_string()),
+            Some(_) => None,
+        };
+        let known = |value: &f64| value.is_finite().then_some(*value);
+        let of = |column: &anabranch_trace::Column| {
+            Some(Column { name: named(column)?, values: column.values.iter().map(known).collect() })
+        };
+        let samples = sampled.columns.first().map_or(0, |column| column.values.len());
+        let time_s = (0..samples as u64).map(|sample| (sampled.step * sample).as_secs_f64()).collect();
+        Self { time_s, columns: sampled.columns.iter().filter_map(of).collect() }
     }
 
     /// How many curves it has.

@@ -16,8 +16,10 @@ pub struct Browser {
     socket: WebSocket<TcpStream>,
     session: String,
     next: u64,
-    /// Errors of scripts, messages of the console, requests for anything but the page itself.
+    /// Errors of scripts, messages of the console, requests for anything but the page itself and what lies beside it.
     pub complaints: Vec<String>,
+    /// Where a page that is served begins: what it fetches there is its own.
+    home: Option<String>,
     _profile: TempDir,
 }
 
@@ -50,8 +52,15 @@ impl Browser {
         let stream = TcpStream::connect(host).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let (socket, _) = tungstenite::client(address, stream).unwrap();
-        let mut browser =
-            Self { process, socket, session: String::new(), next: 1, complaints: Vec::new(), _profile: profile };
+        let mut browser = Self {
+            process,
+            socket,
+            session: String::new(),
+            next: 1,
+            complaints: Vec::new(),
+            home: None,
+            _profile: profile,
+        };
         let target = browser.ask("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
         let attached = browser.ask("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
         browser.session = attached["sessionId"].as_str().unwrap().to_owned();
@@ -89,7 +98,8 @@ impl Browser {
             "Log.entryAdded" => self.complaints.push(params["entry"].to_string()),
             "Network.requestWillBeSent" => {
                 let url = params["request"]["url"].as_str().unwrap_or_default();
-                if !["file:", "data:", "blob:"].iter().any(|scheme| url.starts_with(scheme)) {
+                let is_own = self.home.as_ref().is_some_and(|home| url.starts_with(home));
+                if !is_own && !["file:", "data:", "blob:"].iter().any(|scheme| url.starts_with(scheme)) {
                     self.complaints.push(format!("wants {url}"));
                 }
             }
@@ -99,7 +109,20 @@ impl Browser {
 
     /// Opens a file and waits until the page has drawn itself.
     pub fn open(&mut self, file: &Path) {
-        self.ask("Page.navigate", json!({ "url": format!("file://{}", file.display()) }));
+        self.visit(&format!("file://{}", file.display()));
+    }
+
+    /// Likewise a page that is served at `home`, with this fragment.
+    #[allow(dead_code, reason = "one test has a server")]
+    pub fn open_served(&mut self, home: &str, fragment: &str) {
+        self.home = Some(home.to_owned());
+        // A new fragment alone would not load the page again.
+        self.ask("Page.navigate", json!({ "url": "about:blank" }));
+        self.visit(&format!("{home}{fragment}"));
+    }
+
+    fn visit(&mut self, url: &str) {
+        self.ask("Page.navigate", json!({ "url": url }));
         self.wait_for("document.documentElement?.dataset.ready === 'yes'");
     }
 

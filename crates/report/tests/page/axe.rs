@@ -10,7 +10,7 @@ use std::process::Command;
 const AXE: &str = "axe-core@4.10.3";
 
 /// The script, in target/; `None` where npm or its registry cannot be reached, which is said.
-fn script() -> Option<String> {
+pub fn script() -> Option<String> {
     let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/axe");
     let file = folder.join("package/axe.min.js");
     if !file.exists() {
@@ -29,7 +29,7 @@ fn script() -> Option<String> {
 }
 
 /// Serious and critical findings within an element: rule, and the places.
-fn findings(page: &mut Browser, within: &str) -> Vec<String> {
+pub fn findings(page: &mut Browser, within: &str) -> Vec<String> {
     let run = format!(
         "axe.run({within}, {{ resultTypes: ['violations'] }}).then((found) => found.violations \
          .filter((rule) => ['serious', 'critical'].includes(rule.impact)) \

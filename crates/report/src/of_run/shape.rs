@@ -1,17 +1,19 @@
 //! A scenario's network as its report shows it.
 
+use super::network::{Network, PathShape};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LossSpec, PathSpec, QueueSpec, Topology};
-use anabranch_report::of_run::{Network, PathShape};
 use anabranch_scenario::Scenario;
 
 /// Bytes of a full packet, as queues that count packets are shown.
 const PACKET: f64 = 1500.0;
 
-/// Of a sweep, the network without it.
-pub fn network(scenario: &Scenario) -> Network {
-    let topology = &scenario.topology;
-    let paths = topology.paths.iter().map(|path| shape(topology, path)).collect();
-    Network { warmup_s: scenario.warmup.as_secs_f64(), paths }
+impl Network {
+    /// The network of a scenario; of a sweep, without what it varies.
+    pub fn of(scenario: &Scenario) -> Self {
+        let topology = &scenario.topology;
+        let paths = topology.paths.iter().map(|path| shape(topology, path)).collect();
+        Self { warmup_s: scenario.warmup.as_secs_f64(), paths }
+    }
 }
 
 fn shape(topology: &Topology, path: &PathSpec) -> PathShape {
@@ -62,12 +64,16 @@ fn mean_loss(loss: LossSpec) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::Loaded;
+    use anabranch_scenario::{NoFiles, Source, read};
+
+    fn network(name: &str, text: &str) -> Network {
+        let source = Source { name: name.into(), text: text.into() };
+        Network::of(&read(&source, &[], &NoFiles).unwrap().scenario)
+    }
 
     #[test]
     fn the_shape_is_that_of_the_scenario() {
-        let scenario = Loaded::builtin("blest-3g-wlan-bulk", Vec::new()).unwrap().document.scenario;
-        let network = network(&scenario);
+        let network = network("blest", include_str!("../../../../scenarios/blest-3g-wlan-bulk.toml"));
         let [wlan, g3] = &network.paths[..] else { panic!("two paths") };
         assert_eq!((network.warmup_s, wlan.name.as_str(), g3.name.as_str()), (60.0, "wlan", "3g"));
         assert_eq!((wlan.rate_bps, wlan.delay_s, wlan.loss, wlan.queue_packets), (25e6, 0.025, 0.01, Some(100)));
@@ -77,8 +83,8 @@ mod tests {
 
     #[test]
     fn paths_of_a_shared_link_have_its_capacity() {
-        let scenario = Loaded::builtin("shared-bottleneck", Vec::new()).unwrap().document.scenario;
-        let shared: Vec<PathShape> = network(&scenario).paths.into_iter().filter(|path| path.link.is_some()).collect();
+        let network = network("shared", include_str!("../../../../scenarios/shared-bottleneck.toml"));
+        let shared: Vec<PathShape> = network.paths.into_iter().filter(|path| path.link.is_some()).collect();
         assert!(!shared.is_empty() && shared.iter().all(|path| path.rate_bps > 0.0), "{shared:?}");
     }
 

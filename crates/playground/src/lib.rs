@@ -1,0 +1,22 @@
+//! The simulator behind the playground: a scenario's text in, a run in slices or a whole report out. Values cross the border as
+//! JSON and as columns of numbers; `abi` is the border of the WebAssembly module.
+
+#[cfg(target_arch = "wasm32")]
+#[allow(
+    unsafe_code,
+    reason = "the attribute that keeps a function's name is unsafe, and so is the page's side of the border"
+)]
+mod abi;
+mod catalogue;
+mod decisions;
+mod live;
+mod notes;
+mod own;
+mod request;
+mod study;
+
+pub use catalogue::catalogue;
+pub use live::{Live, Slice};
+pub use own::{Ask, FIELDS, HEAD, OWN};
+pub use request::{Described, Mistake, Request};
+pub use study::{Study, study};
