@@ -2,7 +2,11 @@
 
 use std::path::Path;
 
-#[allow(dead_code, clippy::disallowed_methods, reason = "the command's build script has other digests, too, and reads files")]
+#[allow(
+    dead_code,
+    clippy::disallowed_methods,
+    reason = "a build script reads files; the command's has other digests, too"
+)]
 mod sources;
 
 fn main() {

@@ -4,7 +4,7 @@ import { History } from "./history.js";
 import { knobs } from "./knobs.js";
 import * as units from "./units.js";
 
-// Seconds for which a decision to wait is shown: a scheduler that goes on waiting decides so at each acknowledgment.
+// Seconds for which a decision to wait is shown: a scheduler that still waits decides so at each acknowledgment.
 const RECENT = 0.5;
 
 export class Lanes {

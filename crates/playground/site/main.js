@@ -165,7 +165,7 @@ class Page {
     await this.#simulate(turn);
   }
 
-  // The run before goes on, and its scenario is the one that the next change changes.
+  // The run before continues, and its scenario is the one that the next change changes.
   #refused(error) {
     this.#problems(error.list ?? [{ message: error.message }]);
     this.model.refuse();

@@ -49,7 +49,7 @@ impl Series {
         Ok(series)
     }
 
-    /// What a recorder sampled, as a file of it reads: `paths` are the names of all paths, and of `used` alone there are columns.
+    /// The samples of a recorder, as their file reads: `paths` are the names of all paths, and of `used` alone there are columns.
     pub fn of(sampled: &anabranch_trace::Series, paths: &[String], used: impl Fn(usize) -> bool) -> Self {
         let named = |column: &anabranch_trace::Column| match column.path {
             None => Some(column.name.to_owned()),
