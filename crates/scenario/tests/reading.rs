@@ -601,7 +601,7 @@ fn shipped_scenarios_read_without_files_and_read_back() {
     }
 }
 
-/// The split of the path sets, as docs/forward.md states it: nobody may draw another validation half unseen.
+/// The split of the path sets, as docs/forward.md states it: no other validation half may be drawn unseen.
 #[test]
 fn the_drawn_path_sets_are_those_of_the_split() {
     let stated = fs::read_to_string(root().join("docs/forward.md")).unwrap();
