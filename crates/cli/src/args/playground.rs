@@ -9,7 +9,7 @@ Examples:
   anabranch playground --port 8080
   anabranch playground --out site
 
-The page runs the simulator in the browser. The server listens on this machine alone, until Ctrl-C. `--out` writes the same files
+The page runs the simulator in the browser. The server listens on this machine alone, until Ctrl-C. `--out` writes the same files \
 as a static site, which any web server can serve. docs/playground.md says what the page shows.";
 
 /// `anabranch playground`.

@@ -22,7 +22,7 @@ const HEADERS: u32 = 20 + 32;
 /// Bytes that the carrier and UDP add to a packet; the outer IP header is another 20 or 40.
 const CARRIER: u32 = 32 + 8;
 
-/// Keys of a path that the hosts heed.
+/// Keys of a path that the hosts use.
 const PATH_KEYS: [&str; 4] = ["backup", "price", "cap", "weight"];
 
 /// Measures schedulers over the interfaces of this host. What is wrong with the arguments is said before anything is measured.

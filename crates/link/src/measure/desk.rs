@@ -45,7 +45,7 @@ pub(crate) struct Desk {
     requested: Option<Instant>,
     /// Of all clients.
     memory: Memory,
-    /// What the run takes of it, until its events were sent.
+    /// The part of it that the run has, until its events were sent.
     share: Option<Share>,
 }
 

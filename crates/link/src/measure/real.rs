@@ -261,7 +261,7 @@ struct Patience {
 
 impl Patience {
     fn of(scenario: &Scenario, since: Instant) -> Self {
-        // Some applications wait by themselves.
+        // Some applications wait on their own.
         let pause = |traffic: &Traffic| match traffic.kind {
             TrafficKind::Frames { interval, .. } | TrafficKind::Request { interval, .. } => interval,
             TrafficKind::Bulk { .. } | TrafficKind::Web { .. } => Duration::ZERO,
