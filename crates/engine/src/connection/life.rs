@@ -242,7 +242,7 @@ impl Connection {
 
     /// Settles DATA_FIN, FINs, closed subflows and the connection's end. Called after every input.
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
-        self.settle_stream();
+        self.settle_stream(cx.now);
         self.reap(cx);
         if self.lifetime.closed {
             return;
@@ -266,7 +266,7 @@ impl Connection {
     }
 
     /// After the last data comes the end: FIN, or DATA_FIN and then the FINs.
-    pub(super) fn settle_stream(&mut self) {
+    pub(super) fn settle_stream(&mut self, now: Instant) {
         let ending = self.sending.is_finished() || self.receiving.has_fin();
         if self.lifetime.closed || !ending || !self.subflows.iter().any(|s| s.state.is_synchronized()) {
             return;
@@ -275,6 +275,7 @@ impl Connection {
         if !self.session.is_plain() && self.both_ended() {
             self.sending.close(&self.frame.settings, &mut self.subflows);
             self.paths.known.stop();
+            self.lifetime.close(now, &mut self.subflows);
         }
     }
 

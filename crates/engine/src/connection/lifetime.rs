@@ -42,9 +42,10 @@ impl Lifetime {
         moved
     }
 
-    /// Both streams have ended, and the peer closes the first of the `subflows`: each of the others may be silent only so long.
+    /// Both streams have ended. Once the peer has closed one of the `subflows`, each of the others may be silent only so long.
     pub fn close(&mut self, now: Instant, subflows: &mut Subflows) {
-        if self.closing.is_none() {
+        let closed = |s: &Subflow| s.state.is_synchronized() && !s.state.may_receive();
+        if self.closing.is_none() && subflows.iter().any(closed) {
             self.closing = Some(now);
             let waits = |s: &&mut Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
             subflows.iter_mut().filter(waits).for_each(|s| s.linger = now);

@@ -200,9 +200,6 @@ impl Connection {
             return self.end_with_fin(cx, i);
         }
         self.sending.retire_half_closed(&self.frame.settings, self.session.mode(), &mut self.subflows);
-        if self.both_ended() {
-            self.lifetime.close(cx.now, &mut self.subflows);
-        }
     }
 
     /// In plain TCP a FIN ends the stream.

@@ -16,7 +16,7 @@ impl Connection {
         let mode = self.session.mode();
         if self.sending.due().is_some() && self.sending.hold_round(&mut cx.scope(&self.frame), mode, &mut self.subflows)
         {
-            self.settle_stream();
+            self.settle_stream(cx.now);
         }
         // Nearly always nothing is to be sent, found out with little work.
         let (i, wanted) = self.subflows.wanted_from(0, mode, self.sending.waiting())?;
@@ -80,7 +80,7 @@ impl Connection {
         self.write_data(cx, i, &sent, out);
         let ends = self.sending.on_new_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], sent, fresh);
         if ends && mode.is_plain() {
-            self.settle_stream();
+            self.settle_stream(cx.now);
         }
         true
     }
