@@ -1,6 +1,6 @@
 //! DATA_FIN (RFC 8684 §3.3.3), MP_FASTCLOSE (§3.5), MP_TCPRST (§3.6), and subflows that come and go.
 
-use crate::common::pair::{Fate, Pair};
+use crate::common::pair::{Fate, Pair, over};
 use crate::common::solo::{Build, Solo, dss};
 use crate::common::{at, client_paths, host, pattern, plain_stamps, setup};
 use anabranch_engine::connection::ConnectionEvent;
@@ -525,6 +525,36 @@ fn a_silent_subflow_does_not_keep_an_ended_connection_open() {
     let last = |e: &Event| matches!(e, Event::DataAcked(3_000_000));
     let (acked, _) = pair.client.log.0.iter().find(|(_, e)| last(e)).expect("all data");
     assert!((1000..1100).contains(&reset.since(*acked).as_millis()), "{}", reset.since(*acked));
+}
+
+/// As a Linux peer closes: its FIN follows its DATA_FIN, while our stream still runs.
+#[test]
+fn nor_does_it_where_the_peers_fin_came_before_our_streams_end() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1).clear();
+    h.write(&pattern(0, 30_000));
+    // Path 1 is silent: what it carried goes out again over path 0, which acknowledges.
+    let mut next = 1;
+    for n in 1..30 {
+        let sent: Vec<_> = h.sent.drain(..).filter(|(_, p)| over(p, 0)).map(|(_, p)| p.segment).collect();
+        let ends = sent.iter().map(|s| h.numbers(0, s).0 + s.payload.len() as u64);
+        next = ends.fold(next, u64::max);
+        h.send(h.seg(1, next).dss(h.data_ack(0)));
+        h.at(100 * n);
+    }
+    h.send(h.seg(1, next).dss(h.data_ack(30_000)));
+    h.send(h.seg(1, next).dss(h.data_fin(30_000, 0)));
+    h.send(h.seg(1, next).flags(FIN).dss(h.data_ack(30_000)));
+    assert_eq!((h.state(), h.state_of(1)), (State::CloseWait, State::Established));
+    h.finish().clear();
+    h.send(h.seg(2, next).dss(h.data_ack(30_001))).clear();
+    h.at(3800);
+    assert!(h.sent.iter().all(|(_, p)| !p.segment.flags.has(Flags::RST)));
+    h.at(8000);
+    let resets = h.sent.iter().filter(|(_, p)| over(p, 1) && p.segment.flags.has(Flags::RST));
+    assert_eq!(resets.count(), 1);
+    h.send(h.seg(2, next + 1).dss(h.data_ack(30_001)));
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::Finished)));
 }
 
 #[test]
