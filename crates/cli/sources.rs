@@ -30,7 +30,7 @@ pub fn digest(own: &Path, root: &Path, beside: &[&str], more: &[PathBuf]) -> u12
 }
 
 /// Crates that the playground's module does not use.
-const BESIDE_MODULE: [&str; 8] = ["adversary", "cli", "conformance", "lab", "link", "observer", "py", "reproduce"];
+const BESIDE_MODULE: [&str; 8] = ["adversary", "carrier", "cli", "conformance", "lab", "link", "observer", "py"];
 
 /// The digest of the playground's module, as 32 digits; empty outside a checkout, where the module cannot be made.
 pub fn module(own: &Path, root: &Path) -> String {

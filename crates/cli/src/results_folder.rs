@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::input::{read_regular, why};
 use crate::output::{create, write};
 use crate::watch::file_stem;
-use anabranch_report::of_run::{self, OfRow, RunFolder, Series};
+use anabranch_report::of_run::{self, OfRow, RunFolder, Series, cell_name};
 use anabranch_report::{MadeBy, Report, files, html};
 use anabranch_run::{Results, RunRow};
 use anabranch_trace::Timeline;
@@ -85,8 +85,7 @@ fn stems(results: &Results) -> IndexMap<String, OfRow<()>> {
                 && *known.cell == **row.cell()
         });
         let name = known.map_or_else(|| row.scheduler().to_string(), |known| known.name.clone());
-        let cell = row.cell().iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ");
-        (stem, OfRow { row: name, cell, seed, record: () })
+        (stem, OfRow { row: name, cell: cell_name(&**row.cell()), seed, record: () })
     };
     results.runs.rows().map(entry).collect()
 }

@@ -2,9 +2,9 @@
 
 use crate::failure::Failure;
 use crate::output::create;
-use anabranch_metrics::MetricRef;
-use anabranch_run::{CONNECTION, Choice, Labelled, Observer};
-use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, Series, SeriesRecorder, TimelineRecorder};
+use anabranch_report::of_run::Series;
+use anabranch_run::{CONNECTION, Labelled, Observer};
+use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, SeriesRecorder, TimelineRecorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Packet;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -144,7 +144,8 @@ impl Observer for Watch {
             }
         }
         if let (Some(file), Some(recorder)) = (&series, files.series) {
-            self.keep(file, write_series(file, job, &paths, &recorder.finish(files.now)));
+            let series = Series::of(&recorder.finish(files.now), &paths, |path| job.job.choice.uses(path));
+            self.keep(file, File::create(file).and_then(|file| series.write(file)));
         }
         if let (Some((file, _)), Some(recorder)) = (&timeline, files.timeline)
             && let Some(mut sink) = create(file)
@@ -203,28 +204,4 @@ pub fn file_stem<K: Display, V: Display>(
     cell.for_each(|(key, value)| name += &format!("-{key}={value}"));
     let plain = |c: char| if c.is_ascii_alphanumeric() || "+-._=%".contains(c) { c } else { '-' };
     name.chars().map(plain).collect()
-}
-
-/// One line per sample: its beginning, then the connection's columns, then those of the paths that the run uses.
-fn write_series(file: &Path, job: &Labelled<'_>, paths: &[String], series: &Series) -> io::Result<()> {
-    let used = |path: PathId| match job.job.choice {
-        Choice::Multipath(_) => true,
-        Choice::Single(index) => index == path.index(),
-    };
-    let columns: Vec<_> = series.columns.iter().filter(|column| column.path.is_none_or(used)).collect();
-    let heading = |path: Option<PathId>, name: &str| match path {
-        None => name.to_owned(),
-        Some(path) => MetricRef::of_path(&paths[path.index()], name).to_string(),
-    };
-    let mut table = csv::Writer::from_path(file)?;
-    table.write_field("time_s")?;
-    table.write_record(columns.iter().map(|column| heading(column.path, column.name)))?;
-    for sample in 0..columns.first().map_or(0, |column| column.values.len()) {
-        let beginning = series.step * sample as u64;
-        table.write_field(beginning.as_secs_f64().to_string())?;
-        // Unknown values are not numbers; their fields stay empty.
-        let field = |value: f64| if value.is_nan() { String::new() } else { value.to_string() };
-        table.write_record(columns.iter().map(|column| field(column.values[sample])))?;
-    }
-    table.flush()
 }

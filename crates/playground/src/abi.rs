@@ -1,6 +1,7 @@
 //! The functions of the WebAssembly module. A caller writes JSON into the memory that [`input`] gives, calls, and reads the answer
 //! at [`output`]: JSON, or for [`advance`] numbers. Every call that may fail returns 0 for success, 1 for an answer of mistakes.
 
+use crate::numbers::flag;
 use crate::own::Ask;
 use crate::{Live, Mistake, Request, Slice, catalogue, study};
 use serde::Serialize;
@@ -126,7 +127,7 @@ pub extern "C" fn advance(to_s: f64) -> u32 {
 
 fn numbers(slice: &Slice) -> Vec<u8> {
     let parts = [&slice.packets, &slice.notes, &slice.decisions];
-    let mut head = vec![f64::from(u8::from(slice.over)), slice.now_s];
+    let mut head = vec![flag(slice.over), slice.now_s];
     head.extend(parts.iter().zip(slice.widths).flat_map(|(part, width)| [part.len() as f64, width as f64]));
     debug_assert_eq!(head.len(), SLICE);
     head.iter().chain(parts.into_iter().flatten()).flat_map(|number| number.to_le_bytes()).collect()

@@ -44,14 +44,12 @@ const PRESETS: &[Preset] = presets![
 
 /// Presets, schedulers and congestion controls, as JSON.
 pub fn catalogue() -> Value {
-    let entry = |name: &str, about: &str| json!({ "name": name, "about": about });
-    let schedulers = anabranch_schedulers::all();
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "presets": PRESETS,
-        "schedulers": schedulers.iter().map(|one| {
+        "schedulers": anabranch_schedulers::all().iter().map(|one| {
             json!({ "name": one.name, "about": one.about, "suffixes": anabranch_schedulers::takes_suffix(one) })
         }).collect::<Vec<_>>(),
-        "congestion": anabranch_congestion::all().iter().map(|one| entry(one.name, one.about)).collect::<Vec<_>>(),
+        "congestion": anabranch_congestion::all().iter().map(|one| json!({ "name": one.name, "about": one.about })).collect::<Vec<_>>(),
     })
 }

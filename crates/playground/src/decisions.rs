@@ -1,9 +1,10 @@
 //! The view of a scheduler when it chose: a witness around it takes down the view of each round that bound data, or that waited
 //! although a path had room. It gives no command, so the run is the same.
 
+use crate::numbers::{flag, seconds, window_left};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_sim::{End, FlowSetup, Party};
-use anabranch_units::{Duration, Instant, Rng};
+use anabranch_units::{Instant, Rng};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Numbers of a decision before those of its paths: time in seconds, its outcome (0 = the scheduler waited, 1 = it bound data, 2 =
@@ -64,16 +65,11 @@ struct Witness {
     kept: [usize; 2],
 }
 
-fn seconds(time: Option<Duration>) -> f64 {
-    time.map_or(f64::NAN, Duration::as_secs_f64)
-}
-
 impl Witness {
     /// Takes down the view.
     fn look(&mut self, view: &View) {
         self.before.clear();
-        let window = view.window_edge().saturating_sub(view.written() - view.backlog().bytes());
-        self.before.extend([view.now().as_secs_f64(), 0.0, view.backlog().bytes() as f64, window as f64]);
+        self.before.extend([view.now().as_secs_f64(), 0.0, view.backlog().bytes() as f64, window_left(view) as f64]);
         self.before.resize(self.decisions.width(), f64::NAN);
         for path in view.paths() {
             let at = HEAD + OF_PATH * path.id.index();
@@ -98,9 +94,8 @@ impl Witness {
 }
 
 fn of_path(path: &PathView) -> [f64; OF_PATH] {
-    let usable = f64::from(u8::from(path.usable));
     let counts = [path.room(), path.cwnd, path.in_flight, path.queued].map(f64::from);
-    [usable, counts[0], seconds(path.srtt), counts[1], counts[2], counts[3]]
+    [flag(path.usable), counts[0], seconds(path.srtt), counts[1], counts[2], counts[3]]
 }
 
 impl Scheduler for Witness {

@@ -11,6 +11,7 @@ mod catalogue;
 mod decisions;
 mod live;
 mod notes;
+mod numbers;
 mod own;
 mod request;
 mod study;

@@ -2,6 +2,7 @@
 
 use crate::decisions::Decisions;
 use crate::notes::{self, Notes};
+use crate::numbers::flag;
 use crate::own::{Ask, equip, stand_in};
 use crate::request::{Mistake, Request};
 use anabranch_run::{CONNECTION, RunError, Running, VirtualTime};
@@ -131,6 +132,6 @@ fn row(number: usize, packet: &TimelinePacket) -> [f64; OF_PACKET] {
         arrived[2],
         data[0],
         data[1],
-        f64::from(u8::from(packet.fate == Fate::Superseded)),
+        flag(packet.fate == Fate::Superseded),
     ]
 }

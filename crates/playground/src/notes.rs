@@ -1,5 +1,6 @@
 //! The events of a connection beside its packets: windows, timers, the scheduler's own value.
 
+use crate::numbers::flag;
 use anabranch_run::CONNECTION;
 use anabranch_trace::{DropCause, Event, LinkEvent, Origin, PathState, Recorder, RecoveryPhase, value_name};
 use anabranch_units::{Direction, Instant, PathId, Side};
@@ -118,7 +119,7 @@ impl Notes {
                 self.note(What::Path, now, path, [state, 0.0, 0.0]);
             }
             Event::WindowBlocked(full) => {
-                self.note(What::Blocked, now, path, [f64::from(u8::from(full)), 0.0, 0.0]);
+                self.note(What::Blocked, now, path, [flag(full), 0.0, 0.0]);
             }
             Event::SchedulerValue { name, micro } => {
                 self.value = Some(value_name(name));

@@ -1,10 +1,11 @@
 //! A scheduler that the page has: it is asked, segment by segment, for a path.
 
+use crate::numbers::{flag, seconds, window_left};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
 use anabranch_run::Choice;
 use anabranch_scenario::PlugIn;
 use anabranch_sim::{End, FlowSetup, Party};
-use anabranch_units::{Duration, PathId};
+use anabranch_units::PathId;
 
 /// The name of the page's scheduler in plans and results.
 pub const OWN: &str = "yours";
@@ -45,9 +46,7 @@ struct Own {
 
 impl Own {
     fn put(&mut self, view: &View) {
-        let sent = view.written() - view.backlog().bytes();
-        let window = view.window_edge().saturating_sub(sent);
-        let head = [view.backlog().bytes(), view.outstanding().bytes(), window, view.paths().len() as u64];
+        let head = [view.backlog().bytes(), view.outstanding().bytes(), window_left(view), view.paths().len() as u64];
         self.question.clear();
         self.question.push(view.now().as_secs_f64());
         self.question.extend(head.map(|number| number as f64));
@@ -56,15 +55,13 @@ impl Own {
 }
 
 fn of_path(view: &View, path: &PathView) -> [f64; FIELDS] {
-    let flag = |flag: bool| f64::from(u8::from(flag));
-    let time = |time: Option<Duration>| time.map_or(f64::NAN, Duration::as_secs_f64);
     [
         f64::from(path.id.0),
         flag(path.usable),
         flag(path.eligible()),
-        time(path.srtt),
+        seconds(path.srtt),
         path.rttvar.as_secs_f64(),
-        time(path.min_rtt),
+        seconds(path.min_rtt),
         f64::from(path.cwnd),
         f64::from(path.in_flight),
         f64::from(path.queued),

@@ -112,13 +112,8 @@ impl Observer for Watch {
         let mut recorder = Tee(Clock::default(), Tee(series, follow));
         run(&mut recorder);
         let Tee(Clock(now), Tee(series, follow)) = recorder;
-        let used = |path| match labelled.job.choice {
-            Choice::Multipath(_) => true,
-            Choice::Single(own) => own == path,
-        };
-        let series = Series::of(&series.finish(now), &paths, used);
-        let cell =
-            labelled.job.cell.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ");
+        let series = Series::of(&series.finish(now), &paths, |path| labelled.job.choice.uses(path));
+        let cell = of_run::cell_name(labelled.job.cell.iter().map(|(key, value)| (key, value)));
         let (row, seed) = (labelled.scheduler.to_owned(), Some(labelled.job.seed));
         let timeline = OfRow { row: row.clone(), cell: cell.clone(), seed, record: follow.finish(now, paths) };
         self.seen().push((OfRow { row, cell, seed, record: series }, timeline));

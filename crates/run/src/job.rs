@@ -25,6 +25,16 @@ pub enum Choice {
     Single(usize),
 }
 
+impl Choice {
+    /// Whether the run uses the path with this index.
+    pub fn uses(&self, path: usize) -> bool {
+        match self {
+            Self::Multipath(_) => true,
+            Self::Single(own) => *own == path,
+        }
+    }
+}
+
 /// One run. Its result is a function of these values alone.
 #[derive(Clone, Debug)]
 pub struct Job {

@@ -9,7 +9,7 @@ use crate::number::Repetitions;
 use crate::outcome::Outcome;
 use crate::watch::Wanted;
 use anabranch_lab::interrupt;
-use anabranch_link::measure::{MSS, PathSurvey, Reach, RealLinks, Session, path_names};
+use anabranch_link::measure::{MSS, OVERHEAD, PathSurvey, Reach, RealLinks, Session, path_names};
 use anabranch_link::{PublicKey, secrets};
 use anabranch_report::text::{plain_table, print_table};
 use anabranch_run::{Options, Repeat, RunError};
@@ -19,8 +19,6 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 /// Bytes of IPv4, TCP and its timestamps before a segment's payload.
 const HEADERS: u32 = 20 + 32;
-/// Bytes that the carrier and UDP add to a packet; the outer IP header is another 20 or 40.
-const CARRIER: u32 = 32 + 8;
 
 /// Keys of a path that the hosts use.
 const PATH_KEYS: [&str; 4] = ["backup", "price", "cap", "weight"];
@@ -114,7 +112,8 @@ fn address(server: &str) -> Result<SocketAddr, Failure> {
 
 /// The scenario of the runs. Rates and delays of the paths are what was found; runs over real links do not use them.
 fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey]) -> Result<Loaded, Failure> {
-    let overhead = CARRIER + if address.is_ipv4() { 20 } else { 40 };
+    // The outer IP header is there, too.
+    let overhead = OVERHEAD + if address.is_ipv4() { 20 } else { 40 };
     let path = |path: &PathSurvey| {
         let rate = path.goodput_bps * f64::from(MSS + HEADERS + overhead) / f64::from(MSS);
         let delay = path.rtt.as_nanos() / 2_000;

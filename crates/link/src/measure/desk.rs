@@ -6,7 +6,7 @@ use super::order;
 use super::running::{CONTROL, Ends, Running};
 use super::setup::control;
 use super::tally::PathTally;
-use super::tape::MOST;
+use super::tape::{MOST, too_long};
 use crate::driver::unpredictable;
 use crate::station::{Engine, Station};
 use crate::status::{ClientStatus, PathState};
@@ -216,8 +216,7 @@ impl Desk {
         match (fault, run.finish().finish()) {
             (Some(fault), _) => talk.say(&Reply::Refused { why: format!("the server's application got a {fault}") }),
             (None, None) => {
-                let why = "the run has more events than the server keeps (64 MiB, six million): make it shorter";
-                talk.say(&Reply::Refused { why: why.to_owned() });
+                talk.say(&Reply::Refused { why: too_long("the server") });
             }
             (None, Some((bytes, events))) => {
                 talk.tape = Some((bytes.into(), events));

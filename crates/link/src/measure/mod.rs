@@ -17,5 +17,5 @@ pub(crate) use desk::Desk;
 pub(crate) use memory::Memory;
 pub use real::RealLinks;
 pub use session::{Idle, Reach, Session, path_names};
-pub use setup::MSS;
+pub use setup::{MSS, OVERHEAD};
 pub use survey::PathSurvey;

@@ -3,8 +3,9 @@
 use super::message::{Ask, Reply};
 use super::order;
 use super::running::Running;
-use super::session::{Idle, Session, check};
-use super::tape::{EVENTS, Events, MOST};
+use super::session::{Idle, SILENCE, Session, check};
+use super::setup::HEADERS;
+use super::tape::{EVENTS, Events, MOST, too_long};
 use crate::LinkError;
 use crate::error::Unmet;
 use anabranch_metrics::{Meter, RunMetrics, names};
@@ -17,11 +18,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// Challenges on each idle path before each run.
 const CHALLENGES: u32 = 10;
-
-/// Bytes of IPv4 and TCP with all its options at most.
-const HEADERS: u32 = 20 + 60;
-/// A run without a duration ends in an error when nothing is delivered for so long.
-const SILENCE: Duration = Duration::from_secs(60);
 
 /// Makes runs over the paths of a session, one at a time. The server sends and the client receives, as in every run.
 #[derive(Debug)]
@@ -140,14 +136,10 @@ fn leave_out(metrics: &mut RunMetrics) {
 impl Idle {
     /// As metrics of a path, as it was before the run.
     fn values(&self) -> Vec<(&'static str, f64)> {
-        let seconds: Vec<f64> = self.times.iter().map(|time| time.as_secs_f64()).collect();
-        let steps: Vec<f64> = seconds.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect();
-        let least = seconds.iter().copied().reduce(f64::min);
-        let lost = 1.0 - seconds.len() as f64 / f64::from(self.sent.max(1));
         let values = [
-            (names::IDLE_RTT, least),
-            (names::IDLE_JITTER, anabranch_metrics::mean(&steps)),
-            (names::IDLE_LOSS, (self.sent > 0).then_some(lost)),
+            (names::IDLE_RTT, self.least().map(Duration::as_secs_f64)),
+            (names::IDLE_JITTER, self.jitter_s()),
+            (names::IDLE_LOSS, self.loss()),
         ];
         values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
@@ -184,7 +176,7 @@ fn make(session: &mut Session, scenario: &str, job: &Job, listener: &mut dyn Rec
     if let Some(fault) = run.fault() {
         return Err(RunError::Fault { what: fault });
     }
-    let (client, _) = run.finish().finish().ok_or_else(|| too_long("this host"))?;
+    let (client, _) = run.finish().finish().ok_or_else(|| RunError::Fault { what: too_long("this host") })?;
     let (server, count) = events_of_server(session)?;
     session.sound = true;
     Ok(Made { client, server, count, offset, end })
@@ -212,11 +204,6 @@ fn fits(session: &Session, over: &[usize], job: &Job) -> Result<(), RunError> {
 
 fn session_lost() -> LinkError {
     LinkError::Malformed { what: "the session has no engine".to_owned() }
-}
-
-fn too_long(host: &str) -> RunError {
-    let what = format!("the run has more events than {host} keeps (64 MiB, six million): make it shorter");
-    RunError::Fault { what }
 }
 
 /// Until all applications are done or the time is over: when.
@@ -288,11 +275,11 @@ fn events_of_server(session: &mut Session) -> Result<(Vec<u8>, u64), RunError> {
         match reply {
             Reply::Events(part) => bytes.extend(part),
             Reply::Done { events } if events <= EVENTS => return Ok((bytes, events)),
-            Reply::Done { .. } => return Err(too_long("this host")),
+            Reply::Done { .. } => return Err(RunError::Fault { what: too_long("this host") }),
             other => return Err(no(session, &other)),
         }
         if bytes.len() > MOST {
-            return Err(too_long("this host"));
+            return Err(RunError::Fault { what: too_long("this host") });
         }
         reply = session.next_reply().map_err(why)?;
     }

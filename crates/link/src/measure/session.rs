@@ -25,6 +25,8 @@ const HANDSHAKE: Duration = Duration::from_secs(8);
 const CHALLENGE: Duration = Duration::from_secs(4);
 /// How long a request may remain without any part of its answer.
 const ANSWER: Duration = Duration::from_secs(20);
+/// Without a sign of the server for so long, or without a delivered byte of a run that has no duration, a run ends in an error.
+pub(super) const SILENCE: Duration = Duration::from_secs(60);
 /// The loop looks for signals this often.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -64,6 +66,25 @@ pub struct Idle {
     pub times: Vec<Duration>,
     /// Challenges.
     pub sent: u32,
+}
+
+impl Idle {
+    /// The least round-trip time.
+    pub fn least(&self) -> Option<Duration> {
+        self.times.iter().min().copied()
+    }
+
+    /// Mean difference between one round-trip time and the next, in seconds.
+    pub fn jitter_s(&self) -> Option<f64> {
+        let seconds = |time: &Duration| time.as_secs_f64();
+        let steps: Vec<f64> = self.times.windows(2).map(|pair| (seconds(&pair[1]) - seconds(&pair[0])).abs()).collect();
+        anabranch_metrics::mean(&steps)
+    }
+
+    /// Share of challenges without an answer.
+    pub fn loss(&self) -> Option<f64> {
+        (self.sent > 0).then(|| 1.0 - self.times.len() as f64 / f64::from(self.sent))
+    }
 }
 
 impl Session {
@@ -259,7 +280,7 @@ impl Session {
     /// Nothing has come over any path for a while.
     pub(super) fn is_silent(&self) -> bool {
         let heard = self.ids().filter_map(|id| self.driver.link.path(id)?.heard);
-        heard.max().is_some_and(|at| self.driver.now().since(at) > Duration::from_secs(60))
+        heard.max().is_some_and(|at| self.driver.now().since(at) > SILENCE)
     }
 
     /// The server's address.

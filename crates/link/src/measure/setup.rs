@@ -6,8 +6,13 @@ use anabranch_engine::connection::{PathSetup, Setup};
 use anabranch_engine::{FourTuple, Settings};
 use anabranch_units::{ConnId, PathId};
 
-/// Payload of a segment on a path of 1,200 bytes: without the carrier's 32 bytes, IPv4's 20, TCP's 60 at most.
+/// Bytes of IPv4 and TCP with all its options at most.
+pub(super) const HEADERS: u32 = 20 + 60;
+/// Bytes that the carrier and UDP add to a packet.
+pub const OVERHEAD: u32 = anabranch_carrier::OVERHEAD as u32 + 8;
+/// Payload of a segment that fits every path: 1,088 bytes have room in the least one.
 pub const MSS: u32 = 1_080;
+const _: () = assert!((MSS + HEADERS) as usize + anabranch_carrier::OVERHEAD <= anabranch_carrier::mtu::BASE);
 /// Usable bytes of either buffer.
 const BUFFER: u64 = 4 << 20;
 

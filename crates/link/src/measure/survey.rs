@@ -44,16 +44,11 @@ impl Session {
             let job = Job { scenario: parsed.clone(), cell, choice, congestion: cubic, seed: 1, curves: None };
             let outcome = run(self, &text, &job, &mut ())?;
             let goodput_bps = outcome.metrics.get(names::GOODPUT).copied().unwrap_or(0.0);
-            let mean = |times: &mut dyn Iterator<Item = Duration>| {
-                let all: Vec<u64> = times.map(Duration::as_nanos).collect();
-                Duration::from_nanos(all.iter().sum::<u64>() / all.len().max(1) as u64)
-            };
-            let step = |pair: &[Duration]| pair[1].saturating_sub(pair[0]).max(pair[0].saturating_sub(pair[1]));
-            let Some(rtt) = idle.times.iter().min().copied().filter(|_| goodput_bps > 0.0) else {
+            let Some(rtt) = idle.least().filter(|_| goodput_bps > 0.0) else {
                 return Err(RunError::Fault { what: format!("nothing comes through {name}") });
             };
-            let jitter = mean(&mut idle.times.windows(2).map(step));
-            let loss = 1.0 - idle.times.len() as f64 / f64::from(idle.sent.max(1));
+            let jitter = idle.jitter_s().map_or(Duration::ZERO, Duration::from_secs_f64);
+            let loss = idle.loss().unwrap_or_default();
             found.push(PathSurvey { name, goodput_bps, rtt, jitter, loss });
         }
         Ok(found)

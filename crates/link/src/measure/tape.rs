@@ -9,6 +9,11 @@ pub(crate) const MOST: usize = 64 << 20;
 /// Events that a tape holds at most, however short: whoever reads them needs 100 bytes for each.
 pub(crate) const EVENTS: u64 = 6_000_000;
 
+/// Why a run without a whole tape of `host` does not count.
+pub(crate) fn too_long(host: &str) -> String {
+    format!("the run has more events than {host} keeps (64 MiB, six million): make it shorter")
+}
+
 /// An event on a tape. The order of fields is the format.
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {

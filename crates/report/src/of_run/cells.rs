@@ -1,12 +1,12 @@
 //! A sweep's cells, as groups or as an axis.
 
 use crate::quantity::{positions, split};
-use anabranch_run::{CellValues, ResultRow};
+use anabranch_run::ResultRow;
 use indexmap::{IndexMap, IndexSet};
 
 /// `path.wlan.loss = 1%`; empty without a sweep.
-pub fn name(cell: &CellValues) -> String {
-    cell.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
+pub fn name<'a>(cell: impl IntoIterator<Item = (&'a String, &'a String)>) -> String {
+    cell.into_iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The terminal has a table per cell up to this number, and transfers that did not finish are counted per cell.
@@ -57,6 +57,7 @@ impl SweptAxis {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_run::CellValues;
 
     fn cells(key: &str, values: &[&str]) -> Vec<CellValues> {
         values.iter().map(|value| [(key.to_owned(), (*value).to_owned())].into()).collect()

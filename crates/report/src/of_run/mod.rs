@@ -12,6 +12,7 @@ mod series;
 mod shape;
 mod tables;
 
+pub use cells::name as cell_name;
 pub use network::{Network, PathShape};
 pub use series::Series;
 

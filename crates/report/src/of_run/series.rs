@@ -2,6 +2,7 @@
 
 use crate::chart::Curve;
 use anabranch_metrics::MetricRef;
+use std::io;
 
 /// Columns over time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +19,21 @@ struct Column {
 }
 
 impl Series {
+    /// Writes what [`Self::parse`] reads.
+    ///
+    /// # Errors
+    /// `to` takes no more.
+    pub fn write(&self, to: impl io::Write) -> io::Result<()> {
+        let mut table = csv::Writer::from_writer(to);
+        table.write_record(["time_s"].into_iter().chain(self.columns.iter().map(|column| &*column.name)))?;
+        for (sample, time) in self.time_s.iter().enumerate() {
+            let field = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());
+            table.write_field(time.to_string())?;
+            table.write_record(self.columns.iter().map(|column| field(column.values[sample])))?;
+        }
+        table.flush()
+    }
+
     /// Reads CSV: a header with `time_s` first, then a line a sample; empty fields are unknown values.
     ///
     /// # Errors

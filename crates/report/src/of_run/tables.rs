@@ -201,7 +201,7 @@ fn compared(comparison: &Comparison, reference: Option<&ResultRow<'_>>, quantity
         a.to_string(),
         b.to_string(),
         congestion.to_string(),
-        cells::name(cell),
+        cells::name(&**cell),
         quantity.label.clone(),
         spread(mean_diff / quantity.per, half.map(|half| half / quantity.per)),
         percent.map(|percent| spread(mean_diff * percent, half.map(|half| half * percent))).unwrap_or_default(),
