@@ -39,7 +39,7 @@ struct Work<'a> {
     parts: Vec<Part<'a>>,
     /// The runs whose packets are shown.
     example: Option<Plan>,
-    kept: Kept<'a>,
+    kept: &'a Kept<'a>,
     /// `blest-table4`.
     name: String,
 }
@@ -53,13 +53,14 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     let opener = arguments.open.then(Opener::find).transpose()?;
     let items: Vec<Vec<&Item>> = papers.iter().map(|paper| chosen(paper, arguments)).collect::<Result<_, _>>()?;
     let out = OutFolder::claim(&arguments.out)?;
+    let journals = Journals::open(arguments, drivers)?;
     let mut works: Vec<Vec<Work<'_>>> = Vec::new();
     for (source, items) in papers.iter().zip(items) {
-        works.push(items.into_iter().map(|item| work(source, item, arguments, drivers)).collect::<Result<_, _>>()?);
+        works.push(items.into_iter().map(|item| work(source, item, arguments, &journals)).collect::<Result<_, _>>()?);
     }
     let begun = Instant::now();
     let (ran, mut wrong) = run(&works, arguments)?;
-    wrong.extend(works.iter().flatten().filter_map(|work| work.kept.failure()));
+    wrong.extend(journals.failures());
     let whole = ran.len() == works.iter().flatten().count();
     let mut found = Reproduced::of(&ran, &papers, &works, arguments.quick);
     let mut last = INCOMPLETE.to_owned();
@@ -238,11 +239,34 @@ fn chosen<'a>(source: &'a Source, arguments: &ReproduceArguments) -> Result<Vec<
     Ok(vec![item])
 }
 
+/// Where the runs are kept, those of all items together: some items share runs.
+struct Journals<'a> {
+    virtual_time: Kept<'a>,
+    /// Of live items, if these may run.
+    real_time: Option<Kept<'a>>,
+}
+
+impl<'a> Journals<'a> {
+    fn open(arguments: &ReproduceArguments, drivers: &Drivers<'a>) -> Result<Self, Failure> {
+        let real_time = || Kept::in_folder(&arguments.out, drivers.real_time, true);
+        let virtual_time = Kept::in_folder(&arguments.out, drivers.virtual_time, false)?;
+        Ok(Self { virtual_time, real_time: arguments.live.then(real_time).transpose()? })
+    }
+
+    fn of(&self, item: &Item) -> &Kept<'a> {
+        self.real_time.as_ref().filter(|_| item.live).unwrap_or(&self.virtual_time)
+    }
+
+    fn failures(&self) -> impl Iterator<Item = Failure> {
+        std::iter::once(&self.virtual_time).chain(&self.real_time).filter_map(Kept::failure)
+    }
+}
+
 fn work<'a>(
     source: &'a Source,
     item: &'a Item,
     arguments: &ReproduceArguments,
-    drivers: &Drivers<'a>,
+    journals: &'a Journals<'_>,
 ) -> Result<Work<'a>, Failure> {
     let asked = Asked {
         quick: arguments.quick,
@@ -258,9 +282,7 @@ fn work<'a>(
     let parts = parts(item, &asked, &mut read)?;
     let example = example(item, &asked, &mut read)?;
     let name = format!("{}-{}", source.paper.key, item.id);
-    let driver = if item.live { drivers.real_time } else { drivers.virtual_time };
-    let kept = Kept::open(driver, &arguments.out.join("kept").join(format!("{name}.jsonl")))?;
-    Ok(Work { item, scenario, parts, example, kept, name })
+    Ok(Work { item, scenario, parts, example, kept: journals.of(item), name })
 }
 
 impl Work<'_> {
@@ -312,7 +334,7 @@ impl Work<'_> {
     fn stage(&self, plan: &Plan, jobs: Option<NonZeroUsize>) -> Stage<'_> {
         Stage {
             plan: plan.clone(),
-            driver: &self.kept,
+            driver: self.kept,
             real_time: self.item.live,
             // Runs that follow the clock disturb each other where they share the machine.
             jobs: if self.item.live { NonZeroUsize::new(1) } else { jobs },
