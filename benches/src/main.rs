@@ -27,7 +27,7 @@ fn main() {
     if !flags.is_empty() {
         for workload in chosen {
             let outcome = workload.run();
-            println!("{} {} {}", workload.name, outcome.segments, outcome.digest);
+            println!("{} {} {:032x}", workload.name, outcome.segments, outcome.digest);
         }
         return;
     }

@@ -21,6 +21,8 @@ pub struct Workload {
     text: String,
     /// Pairs of hosts, which share the paths.
     pairs: u32,
+    /// Runs, each with a seed of its own.
+    runs: u64,
     /// The wrapper of the scheduler.
     seat: fn(Box<dyn Scheduler>) -> Box<dyn Scheduler>,
 }
@@ -52,7 +54,7 @@ fn workload(name: &str, kind: &Kind<'_>, seconds: u64, paths: &[String]) -> Work
         // Handshakes of one moment would wait for each other.
         let _ = write!(text, "flows = {flows}\narrivals = {{ kind = \"poisson\", rate = {}.0 }}\n", 4 * flows);
     }
-    Workload { name: name.into(), text, pairs: 1, seat: |scheduler| scheduler }
+    Workload { name: name.into(), text, pairs: 1, runs: 1, seat: |scheduler| scheduler }
 }
 
 /// As `w1`, over `paths` paths: WLAN and 3G in turn, each pair 3 ms longer than the previous one.
@@ -77,6 +79,14 @@ pub fn crowd(flows: u32, seconds: u64) -> Workload {
     workload(&format!("flows-{flows}"), &kind, seconds, &paths)
 }
 
+/// Runs of 14 KB, one after the other: each is over before the windows have grown.
+pub fn short() -> Workload {
+    let kind = Kind { scheduler: "minrtt", congestion: "olia", buffer: 8 << 20, flows: 1 };
+    let mut short = workload("short", &kind, 90, &[path("wlan", 25, 25, 1, 100), path("3g", 5, 65, 0, 3750)]);
+    short.text += "size = \"14KB\"\n";
+    Workload { runs: 1000, ..short }
+}
+
 /// All workloads.
 pub fn all() -> Vec<Workload> {
     let w1 = |name, loss, seconds| {
@@ -97,21 +107,34 @@ pub fn all() -> Vec<Workload> {
         wired("w3", 1000, 5, 1000, 16 << 20),
         wired("w3-wide", 1000, 50, 10_000, 160 << 20),
         wired("w3-fast", 10_000, 5, 10_000, 160 << 20),
+        short(),
     ]
 }
 
-/// The results of a run.
+/// The results of runs.
+#[derive(Default)]
 pub struct Outcome {
     /// Data segments sent.
     pub segments: u64,
-    /// Digest of all events: a change that is only about speed must not change it.
-    pub digest: String,
+    /// Digest of all events, of several runs their XOR: a change that is only about speed must not change it.
+    pub digest: u128,
+}
+
+impl Outcome {
+    fn new(segments: u64, digest: &str) -> Self {
+        Self { segments, digest: u128::from_str_radix(digest, 16).expect("hexadecimal digits") }
+    }
+
+    /// Of these runs and of others.
+    fn and(self, other: Self) -> Self {
+        Self { segments: self.segments + other.segments, digest: self.digest ^ other.digest }
+    }
 }
 
 impl From<RunOutcome> for Outcome {
     fn from(outcome: RunOutcome) -> Self {
         let bytes: f64 = outcome.paths.values().filter_map(|path| path.get("sent_bytes")).copied().sum();
-        Self { segments: (bytes as u64).div_ceil(MSS), digest: outcome.digest }
+        Self::new((bytes as u64).div_ceil(MSS), &outcome.digest)
     }
 }
 
@@ -143,6 +166,10 @@ impl Workload {
         if self.pairs > 1 {
             return self.run_pairs(&job);
         }
+        (1..=self.runs).map(|seed| self.run_seed(Job { seed, ..job.clone() })).fold(Outcome::default(), Outcome::and)
+    }
+
+    fn run_seed(&self, job: Job) -> Outcome {
         let driver = VirtualTime::default();
         driver.run_with(&job, &mut (), |flows| self.sit(flows)).expect("nothing goes wrong").into()
     }
@@ -175,7 +202,7 @@ impl Workload {
         world.run(until, &mut recorder).expect("nothing goes wrong");
         let Tee(Tee(meter, digest), Count(segments)) = recorder;
         std::hint::black_box(meter.finish(world.now()));
-        Outcome { segments, digest: digest.finish() }
+        Outcome::new(segments, &digest.finish())
     }
 }
 
