@@ -121,7 +121,8 @@ impl Oracle {
     /// Least time from the first SYN, sent at `start`, to the delivery of `size` bytes. No seed beats it: losses count
     /// only where a path loses everything. `None` if the paths can never carry so much.
     pub fn completion(&self, start: Instant, size: u64) -> Option<Duration> {
-        self.ways.iter().filter_map(|way| way.least_time(start, size, |lane| lane.handshake)).min()
+        let handshake = |lane: &Lane| lane.handshake;
+        self.ways.iter().fold(None, |best, way| way.least_time(start, size, handshake, best).or(best))
     }
 
     /// Least mean time in which frames of `size` bytes that are due at these times can be delivered, each as if it were alone
@@ -170,7 +171,7 @@ fn bottlenecks(
 impl WayBound {
     /// The sum of the least delays of all of them, in nanoseconds.
     fn frame_delays(&self, frames: &[FrameTimes], end: Instant, size: u64) -> u128 {
-        let least = |due: Instant| self.least_time(due, size, |_| Duration::ZERO);
+        let least = |due: Instant| self.least_time(due, size, |_| Duration::ZERO, None);
         let always = frames.first().filter(|_| self.is_constant()).map(|times| least(times.first));
         let delay = |due: Instant| always.unwrap_or_else(|| least(due)).unwrap_or(Duration::MAX).min(end.since(due));
         frames.iter().flat_map(FrameTimes::due).map(|due| u128::from(delay(due).as_nanos())).sum()
@@ -181,16 +182,23 @@ impl WayBound {
         self.bottlenecks.iter().all(|shared| shared.capacity.is_constant() && shared.lanes.iter().all(Lane::is_steady))
     }
 
-    /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later.
-    fn least_time(&self, start: Instant, size: u64, opens: fn(&Lane) -> Duration) -> Option<Duration> {
+    /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later; `None` also if it is not `below`
+    /// what another way takes, which one look shows.
+    fn least_time(
+        &self,
+        start: Instant,
+        size: u64,
+        opens: fn(&Lane) -> Duration,
+        below: Option<Duration>,
+    ) -> Option<Duration> {
         // Whole packets cannot be faster than this fluid. The margin covers the rounding of sums.
         let reaches =
             |time: u64| self.payload_by(start, Duration::from_nanos(time), opens) >= size as f64 * (1.0 - 1e-12);
-        let mut high = 1_000_000;
+        let (mut low, mut high) = (0, below.map_or(1_000_000, |below| below.as_nanos().saturating_sub(1)));
         while !reaches(high) {
-            high = high.checked_mul(2).filter(|high| *high < u64::MAX / 4)?;
+            low = high + 1;
+            high = high.checked_mul(2).filter(|high| below.is_none() && *high < u64::MAX / 4)?;
         }
-        let mut low = 0;
         while low < high {
             let middle = low + (high - low) / 2;
             if reaches(middle) { high = middle } else { low = middle + 1 }
