@@ -29,15 +29,22 @@ pub struct SackBlock {
 /// Each option is padded to four bytes, in Linux's layout; SACK-permitted shares the padding of timestamps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    mss: Option<u16>,
-    window_scale: Option<u8>,
-    sack_permitted: bool,
     timestamps: Option<Timestamps>,
     sack: [SackBlock; 4],
     sack_len: u8,
     dss: Option<Dss>,
-    mptcp: Vec<MptcpOption>,
+    /// Apart, because segments of a transfer seldom carry any: thousands of them are under way at a time. Never empty.
+    rare: Option<Box<Rare>>,
     encoded_len: u8,
+}
+
+/// Options of handshakes and of changes of the set of paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rare {
+    mss: Option<u16>,
+    window_scale: Option<u8>,
+    sack_permitted: bool,
+    mptcp: Vec<MptcpOption>,
 }
 
 impl Options {
@@ -47,17 +54,15 @@ impl Options {
     }
 
     /// Removes every option, for reuse of the value.
+    #[inline(always)]
     pub fn clear(&mut self) {
-        self.mss = None;
-        self.window_scale = None;
-        self.sack_permitted = false;
         self.timestamps = None;
         if self.sack_len > 0 {
             self.sack = Default::default();
             self.sack_len = 0;
         }
         self.dss = None;
-        self.mptcp.clear();
+        self.rare = None;
         self.encoded_len = 0;
     }
 
@@ -81,15 +86,15 @@ impl Options {
 
     /// Maximum segment size.
     pub fn mss(&self) -> Option<u16> {
-        self.mss
+        self.rare.as_ref()?.mss
     }
     /// Window scale shift.
     pub fn window_scale(&self) -> Option<u8> {
-        self.window_scale
+        self.rare.as_ref()?.window_scale
     }
     /// SACK permitted.
     pub fn sack_permitted(&self) -> bool {
-        self.sack_permitted
+        self.rare.as_ref().is_some_and(|rare| rare.sack_permitted)
     }
     /// Timestamps.
     pub fn timestamps(&self) -> Option<Timestamps> {
@@ -104,24 +109,29 @@ impl Options {
         self.dss.as_ref()
     }
     /// Every other MPTCP option, in order.
+    #[inline]
     pub fn mptcp(&self) -> &[MptcpOption] {
-        &self.mptcp
+        self.rare.as_ref().map_or(&[], |rare| &rare.mptcp)
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     /// Sets the MSS, once.
     pub fn set_mss(&mut self, mss: u16) -> bool {
-        let fits = self.mss.is_none() && self.reserve(4);
+        let fits = self.mss().is_none() && self.reserve(4);
         if fits {
-            self.mss = Some(mss);
+            self.rare().mss = Some(mss);
         }
         fits
     }
 
     /// Sets the window scale, once.
     pub fn set_window_scale(&mut self, shift: u8) -> bool {
-        let fits = self.window_scale.is_none() && self.reserve(4);
+        let fits = self.window_scale().is_none() && self.reserve(4);
         if fits {
-            self.window_scale = Some(shift);
+            self.rare().window_scale = Some(shift);
         }
         fits
     }
@@ -129,14 +139,16 @@ impl Options {
     /// Sets SACK-permitted, once.
     pub fn set_sack_permitted(&mut self) -> bool {
         let len = if self.timestamps.is_some() { 0 } else { 4 };
-        let fits = !self.sack_permitted && self.reserve(len);
-        self.sack_permitted |= fits;
+        let fits = !self.sack_permitted() && self.reserve(len);
+        if fits {
+            self.rare().sack_permitted = true;
+        }
         fits
     }
 
     /// Sets the timestamps, once.
     pub fn set_timestamps(&mut self, timestamps: Timestamps) -> bool {
-        let len = if self.sack_permitted { 8 } else { 12 };
+        let len = if self.sack_permitted() { 8 } else { 12 };
         let fits = self.timestamps.is_none() && self.reserve(len);
         if fits {
             self.timestamps = Some(timestamps);
@@ -174,10 +186,9 @@ impl Options {
     /// Extends the mapping, of `len` bytes, by that of `next`, of `more` bytes; false, with nothing changed, if it does
     /// not continue there or another option differs.
     pub(crate) fn absorb(&mut self, len: usize, next: &Self, more: usize) -> bool {
-        (next.mss, next.window_scale, next.sack_permitted) == (self.mss, self.window_scale, self.sack_permitted)
+        next.rare == self.rare
             && next.timestamps == self.timestamps
             && next.sack() == self.sack()
-            && next.mptcp == self.mptcp
             && coalesce::extend(&mut self.dss, len, &next.dss, more)
     }
 
@@ -186,7 +197,7 @@ impl Options {
     pub fn push_mptcp(&mut self, option: MptcpOption) -> bool {
         let fits = option.has_form() && self.reserve(option.encoded_len());
         if fits {
-            self.mptcp.push(option);
+            self.rare().mptcp.push(option);
         }
         fits
     }
