@@ -9,7 +9,7 @@ use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
 use crate::subflow::{Move, Subflow, Subflows};
 use anabranch_trace::{Event, PathState, RecoveryPhase, SendKind, Violation};
-use anabranch_units::{Instant, Range};
+use anabranch_units::Instant;
 use anabranch_wire::{Flags, Segment};
 use core::cmp::Ordering;
 
@@ -201,7 +201,7 @@ impl Sending {
     /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
     pub(super) fn acked_by_subflow(&mut self, cx: &mut Scope<'_>, s: &Subflow) {
         let upto = match s.sender.first() {
-            Some(first) => first.data.start,
+            Some(first) => first.data().start,
             None => self.offset.data + s.sender.nxt().saturating_sub(self.offset.sub),
         };
         self.on_data_acked(cx, upto.min(self.buffer.end()));
@@ -233,7 +233,7 @@ impl Sending {
     #[inline(always)]
     pub(super) fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) {
         let Fresh { range, kind, data_fin } = fresh;
-        let seq = sent.seq.start;
+        let seq = sent.seq().start;
         s.on_sent(cx.now, sent);
         if data_fin {
             self.data_fin_sent(cx, s);
@@ -253,15 +253,15 @@ impl Sending {
 
     /// A retransmission left on `s`.
     pub(super) fn on_retransmitted(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: &Sent) {
-        s.sender.on_retransmitted(cx.now, sent.seq.start);
+        s.sender.on_retransmitted(cx.now, sent.seq().start);
         s.last_sent = Some(cx.now);
-        self.after_sending(cx.now, s, sent.seq.len());
-        if sent.seq.start == s.sender.una() {
+        self.after_sending(cx.now, s, sent.seq().len());
+        if sent.seq().start == s.sender.una() {
             self.follow(cx.now, s, Occasion::Repeated);
         }
         let event = match sent.payload.is_empty() {
             true => Event::ControlSent { flags: FIN.0, again: true },
-            false => Event::DataSent { seq: sent.seq.start, data: sent.data, kind: SendKind::Retransmission },
+            false => Event::DataSent { seq: sent.seq().start, data: sent.data(), kind: SendKind::Retransmission },
         };
         cx.record(Some(s.id), event);
     }
@@ -274,7 +274,7 @@ impl Sending {
         s.go(Move::SendFin);
         let at = s.sender.nxt();
         s.fin.offset = Some(at);
-        Some(Sent::fin(at, self.written()))
+        Some(Sent::fin(at, self.assignment.written()))
     }
 
     /// A FIN left on `s`.
@@ -315,11 +315,5 @@ impl Sending {
         self.congestion.on_underuse(s.id, used);
         self.refresh_window(cx.settings(), s);
         self.record_window(cx, s.id, None);
-    }
-
-    /// The end of our stream in the data sequence, for the FIN of a subflow.
-    fn written(&self) -> Range {
-        let end = self.assignment.written();
-        Range::new(end, end)
     }
 }

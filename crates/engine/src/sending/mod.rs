@@ -313,8 +313,7 @@ impl Sending {
     /// The segment of `s` with new data.
     #[inline(always)]
     pub fn segment_of(&mut self, s: &Subflow, new: Fresh) -> Sent {
-        let (seq, payload) = (s.sender.nxt(), self.buffer.slice(new.range));
-        Sent::new(Range::new(seq, seq + new.range.len()), payload, new.range, new.data_fin)
+        Sent::new(s.sender.nxt(), self.buffer.slice(new.range), new.range.start, new.data_fin)
     }
 }
 

@@ -41,14 +41,14 @@ impl Sending {
     /// New data left on `s`. True if it ends what was written so far.
     #[inline(always)]
     pub fn on_new_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) -> bool {
-        let ends = sent.data.end == self.end();
+        let ends = sent.data().end == self.end();
         self.on_sent(cx, s, sent, fresh);
         ends
     }
 
     /// A retransmission or the FIN left on `s`.
     pub fn on_old_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent) {
-        if sent.seq.start < s.sender.nxt() {
+        if sent.seq().start < s.sender.nxt() {
             self.on_retransmitted(cx, s, &sent);
         } else {
             self.on_fin_sent(cx, s, sent);

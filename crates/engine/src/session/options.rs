@@ -46,10 +46,10 @@ impl Session {
             return;
         }
         let len = sent.payload.len() as u16 + u16::from(sent.data_fin);
-        let number = self.keys.local_number(sent.data.start);
-        let subflow_seq = sent.seq.start as u32;
+        let number = self.keys.local_number(sent.data().start);
+        let subflow_seq = sent.seq().start as u32;
         let checksum = self.checksum.then(|| dss_checksum(number.0, subflow_seq, len, &sent.payload));
-        if sent.seq.start == 1 && s.shows_keys(self.mode) && !sent.data_fin {
+        if sent.seq().start == 1 && s.shows_keys(self.mode) && !sent.data_fin {
             options.push_mptcp(MptcpOption::Capable(self.both_keys(Some((len, checksum)))));
             return;
         }
@@ -59,12 +59,12 @@ impl Session {
 
     /// RFC 8684 §3.7: an infinite mapping, which reaches back to the last data that is known to have come intact.
     fn add_infinite_mapping(&self, sent: &Sent, options: &mut Options) {
-        let infinite = self.infinite.filter(|infinite| sent.seq.start <= infinite.upto && !sent.payload.is_empty());
+        let infinite = self.infinite.filter(|infinite| sent.seq().start <= infinite.upto && !sent.payload.is_empty());
         let Some(infinite) = infinite else { return };
-        let back = sent.data.start.saturating_sub(infinite.intact).min(sent.seq.start - 1);
+        let back = sent.data().start.saturating_sub(infinite.intact).min(sent.seq().start - 1);
         let checksum = infinite.checksum.then_some(0);
-        let data_seq = self.keys.local_number(sent.data.start - back).0;
-        let subflow_seq = (sent.seq.start - back) as u32;
+        let data_seq = self.keys.local_number(sent.data().start - back).0;
+        let subflow_seq = (sent.seq().start - back) as u32;
         let mapping = Mapping { data_seq, wide: self.wide, subflow_seq, len: 0, checksum };
         options.set_dss(Dss { ack: None, mapping: Some(mapping), data_fin: false });
     }

@@ -246,7 +246,7 @@ impl Subflow {
     /// RFC 9293 §3.8.6: what the peer's window no longer admits is not retransmitted, but for the first byte, which asks whether
     /// it is open again.
     pub fn may_repeat(&self, sent: &sender::Sent) -> bool {
-        sent.seq.start == self.sender.una() || self.window.admits(sent.seq.end)
+        sent.seq().start == self.sender.una() || self.window.admits(sent.seq().end)
     }
 
     /// A join of ours whose third ACK may not have come yet.

@@ -126,7 +126,7 @@ impl Subflow {
         let probe = core::mem::take(&mut self.window_probe);
         let seq = if probe { self.sender.una() - 1 } else { self.sender.nxt() };
         let duplicate = self.acknowledges(window);
-        self.begin(out, seq, Flags::ACK, window, now);
+        self.begin_with(out, seq, Flags::ACK, window, now, Bytes::new());
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
         if let Some(signal) = self.signals.pop_front() {
             if signal.encoded_len() > out.options.room() {
@@ -163,7 +163,7 @@ impl Subflow {
             (false, false) => Flags::ACK | Flags::PSH,
             (false, true) => Flags::ACK,
         };
-        self.begin_with(out, sent.seq.start, flags, window, now, sent.payload.clone());
+        self.begin_with(out, sent.seq().start, flags, window, now, sent.payload.clone());
     }
 
     /// A packet is lost that the peer's window admits.
@@ -212,10 +212,10 @@ impl Subflow {
     pub fn carries_in_order(&self, end: u64) -> bool {
         let mut data = self.sender.unacknowledged().filter(|sent| !sent.payload.is_empty());
         let Some(first) = data.next() else { return true };
-        let mut upto = (first.seq.end, first.data.end);
+        let mut upto = (first.seq().end, first.data().end);
         let follows = |sent: &Sent| {
-            let goes_on = (sent.seq.start, sent.data.start) == upto;
-            upto = (sent.seq.end, sent.data.end);
+            let goes_on = (sent.seq().start, sent.data().start) == upto;
+            upto = (sent.seq().end, sent.data().end);
             goes_on
         };
         data.all(follows) && upto.1 == end

@@ -374,7 +374,7 @@ impl Sender {
         }
         self.note_sent(true);
         self.undo.on_retransmitted(now);
-        if self.board.first().is_some_and(|p| p.seq.start == start) {
+        if self.board.first().is_some_and(|p| p.seq().start == start) {
             self.timers.start_retransmission(now, self.rtt.rto());
         }
     }

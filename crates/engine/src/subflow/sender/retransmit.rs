@@ -4,24 +4,20 @@ use anabranch_units::{Instant, Range};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// No packet.
-const NONE: u64 = u64::MAX;
-
 /// Packets between two looks at whether there is much more room than they need; a power of two.
 const LOOK: u64 = 64;
 
 /// Packets for which there is always room.
 const FEW: usize = 8;
 
-/// A packet that was sent and is remembered until it is acknowledged.
+/// A packet that was sent and is remembered until it is acknowledged. Small: there are as many as windows have room for.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Offsets in the subflow's sequence; a FIN takes one.
-    pub seq: Range,
+    /// Where it begins in the subflow's sequence, and its payload in the data sequence.
+    start: u64,
+    data_start: u64,
     /// Its payload.
     pub payload: Bytes,
-    /// Data-level range of the payload.
-    pub data: Range,
     /// Carries the DATA_FIN.
     pub data_fin: bool,
     /// Carries the subflow's FIN.
@@ -36,18 +32,31 @@ pub struct Sent {
     pub(super) repeated: bool,
     /// When it was last sent.
     pub(super) sent_at: Instant,
-    /// Neighbours in the order of transmission.
-    older: u64,
-    newer: u64,
+    /// Distances to its neighbours in the order of transmission; 0: there is none.
+    older: i32,
+    newer: i32,
+}
+
+/// The packet at this distance from packet `n`.
+#[inline]
+fn beside(n: u64, distance: i32) -> Option<u64> {
+    (distance != 0).then(|| n.wrapping_add_signed(distance.into()))
+}
+
+/// The distance from packet `n` to another one.
+#[inline]
+fn distance(n: u64, to: Option<u64>) -> i32 {
+    to.map_or(0, |to| to.wrapping_sub(n) as i32)
 }
 
 impl Sent {
-    /// A data segment at `seq`, as long as its payload.
-    pub fn new(seq: Range, payload: Bytes, data: Range, data_fin: bool) -> Self {
+    /// A data segment that begins at `start`; its payload begins at `data_start` of the data sequence.
+    #[inline]
+    pub fn new(start: u64, payload: Bytes, data_start: u64, data_fin: bool) -> Self {
         Self {
-            seq,
+            start,
+            data_start,
             payload,
-            data,
             data_fin,
             fin: false,
             sacked: false,
@@ -55,14 +64,26 @@ impl Sent {
             retransmitted: false,
             repeated: false,
             sent_at: Instant::ZERO,
-            older: NONE,
-            newer: NONE,
+            older: 0,
+            newer: 0,
         }
     }
 
-    /// A FIN at offset `at`; `data` = the empty range at the end of what was written.
-    pub fn fin(at: u64, data: Range) -> Self {
-        Self { fin: true, ..Self::new(Range::new(at, at + 1), Bytes::new(), data, false) }
+    /// A FIN at offset `at`; `written` = the end of what was written.
+    pub fn fin(at: u64, written: u64) -> Self {
+        Self { fin: true, ..Self::new(at, Bytes::new(), written, false) }
+    }
+
+    /// Offsets in the subflow's sequence; a FIN takes one.
+    #[inline]
+    pub fn seq(&self) -> Range {
+        Range::new(self.start, self.start + self.bytes() + u64::from(self.fin))
+    }
+
+    /// Data-level range of the payload.
+    #[inline]
+    pub fn data(&self) -> Range {
+        Range::new(self.data_start, self.data_start + self.bytes())
     }
 
     /// Payload bytes.
@@ -77,7 +98,7 @@ impl Sent {
 
     /// Where its last transmission stands in time; ties are broken by sequence (RFC 8985 §6.2, `RACK_sent_after`).
     pub(super) fn key(&self) -> SendKey {
-        (self.sent_at, self.seq.end)
+        (self.sent_at, self.seq().end)
     }
 }
 
@@ -136,25 +157,29 @@ impl SentQueue {
     pub fn push(&mut self, sent: Sent) {
         let n = self.end();
         let newest = self.newest.replace(n);
+        let older = distance(n, newest);
         match newest.and_then(|newest| self.get_mut(newest)) {
-            Some(before) => before.newer = n,
+            Some(before) => before.newer = -older,
             None => self.oldest = Some(n),
         }
-        self.packets.push_back(Sent { older: newest.unwrap_or(NONE), newer: NONE, ..sent });
+        if self.packets.len() == self.packets.capacity() {
+            self.grow();
+        }
+        self.packets.push_back(Sent { older, newer: 0, ..sent });
     }
 
     /// Drops the first packet, which must be plain: then it is the oldest in the order of transmission, too.
     pub fn drop_oldest(&mut self) {
         debug_assert_eq!(self.oldest, Some(self.first));
-        let Some(newer) = self.packets.pop_front().map(|packet| packet.newer) else { return };
+        let Some(newer) = self.packets.pop_front().map(|packet| beside(self.first, packet.newer)) else { return };
         if self.passed == Some(self.first) {
             self.passed = None;
         }
         self.go_up();
-        match self.get_mut(newer) {
+        match newer.and_then(|newer| self.get_mut(newer)) {
             Some(after) => {
-                after.older = NONE;
-                self.oldest = Some(newer);
+                after.older = 0;
+                self.oldest = newer;
             }
             None => (self.oldest, self.newest) = (None, None),
         }
@@ -181,37 +206,45 @@ impl SentQueue {
         self.packets.shrink_to_fit();
     }
 
+    /// Makes room for half as many more: windows that double leave more room unused than they need.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.packets.reserve_exact((self.packets.len() / 2).max(FEW));
+    }
+
     #[cold]
     #[inline(never)]
     fn shrink(&mut self) {
         let needed = self.packets.len().max(FEW);
-        if self.packets.capacity() > 4 * needed {
-            self.packets.shrink_to(2 * needed);
+        if self.packets.capacity() > 2 * needed {
+            self.packets.shrink_to(needed + needed / 2);
         }
     }
 
     /// Number of the first packet that ends after `offset`; [`Self::end`] if none does.
     pub fn number_at(&self, offset: u64) -> u64 {
         let (Some(front), Some(back)) = (self.packets.front(), self.packets.back()) else { return self.first };
-        if offset < front.seq.end {
+        if offset < front.seq().end {
             return self.first;
         }
-        if offset >= back.seq.end {
+        if offset >= back.seq().end {
             return self.end();
         }
         // Most packets are of one size, so that the first guess is right.
-        let guess = ((offset - front.seq.start) / front.seq.len().max(1)).min(self.packets.len() as u64 - 1) as usize;
-        let hit = self.packets[guess].seq;
+        let guess =
+            ((offset - front.seq().start) / front.seq().len().max(1)).min(self.packets.len() as u64 - 1) as usize;
+        let hit = self.packets[guess].seq();
         if hit.start <= offset && offset < hit.end {
             return self.first + guess as u64;
         }
-        self.first + self.packets.partition_point(|p| p.seq.end <= offset) as u64
+        self.first + self.packets.partition_point(|p| p.seq().end <= offset) as u64
     }
 
     /// Numbers of the packets that lie wholly inside `seq`.
     pub fn inside(&self, seq: Range) -> Range {
         let from = self.number_at(seq.start);
-        let cut = self.get(from).is_some_and(|p| p.seq.start < seq.start);
+        let cut = self.get(from).is_some_and(|p| p.seq().start < seq.start);
         Range::new(from + u64::from(cut), self.number_at(seq.end))
     }
 
@@ -223,12 +256,12 @@ impl SentQueue {
 
     /// Makes `n`, which must be in no list, the newest in the order of transmission.
     pub fn link(&mut self, n: u64) {
-        let newest = self.newest.unwrap_or(NONE);
+        let newest = self.newest;
         let Some(packet) = self.get_mut(n) else { return };
-        packet.older = newest;
-        packet.newer = NONE;
-        match self.get_mut(newest) {
-            Some(before) => before.newer = n,
+        let older = distance(n, newest);
+        (packet.older, packet.newer) = (older, 0);
+        match newest.and_then(|newest| self.get_mut(newest)) {
+            Some(before) => before.newer = -older,
             None => self.oldest = Some(n),
         }
         self.newest = Some(n);
@@ -237,23 +270,22 @@ impl SentQueue {
     /// Takes `n` out of the order of transmission, if it is there.
     pub fn unlink(&mut self, n: u64) {
         let Some(packet) = self.get_mut(n) else { return };
-        let (older, newer) = (packet.older, packet.newer);
-        packet.older = NONE;
-        packet.newer = NONE;
-        if older == NONE && self.oldest != Some(n) {
+        let (older, newer) = (beside(n, packet.older), beside(n, packet.newer));
+        (packet.older, packet.newer) = (0, 0);
+        if older.is_none() && self.oldest != Some(n) {
             return;
         }
-        let some = |n| (n != NONE).then_some(n);
-        match self.get_mut(older) {
-            Some(before) => before.newer = newer,
-            None => self.oldest = some(newer),
+        let gap = older.map_or(0, |older| distance(older, newer));
+        match older.and_then(|older| self.get_mut(older)) {
+            Some(before) => before.newer = gap,
+            None => self.oldest = newer,
         }
-        match self.get_mut(newer) {
-            Some(after) => after.older = older,
-            None => self.newest = some(older),
+        match newer.and_then(|newer| self.get_mut(newer)) {
+            Some(after) => after.older = -gap,
+            None => self.newest = older,
         }
         if self.passed == Some(n) {
-            self.passed = some(older);
+            self.passed = older;
         }
     }
 
@@ -262,11 +294,11 @@ impl SentQueue {
     pub fn last_before(&mut self, key: SendKey) -> Option<&Sent> {
         loop {
             let next = match self.passed {
-                Some(n) => self.get(n).map_or(NONE, |p| p.newer),
-                None => self.oldest.unwrap_or(NONE),
+                Some(n) => self.get(n).and_then(|p| beside(n, p.newer)),
+                None => self.oldest,
             };
-            match self.get(next) {
-                Some(packet) if packet.key() < key => self.passed = Some(next),
+            match next.and_then(|next| self.get(next)) {
+                Some(packet) if packet.key() < key => self.passed = next,
                 _ => break,
             }
         }
@@ -277,8 +309,7 @@ impl SentQueue {
     pub fn relink(&mut self, open: impl Fn(&Sent) -> bool) {
         let mut order: Vec<(SendKey, u64)> = Vec::new();
         for (n, packet) in (self.first..).zip(&mut self.packets) {
-            packet.older = NONE;
-            packet.newer = NONE;
+            (packet.older, packet.newer) = (0, 0);
             if open(packet) {
                 order.push((packet.key(), n));
             }
@@ -297,7 +328,7 @@ mod tests {
 
     fn packet(start: u64, len: u64, ms: u64) -> Sent {
         let payload = Bytes::from(vec![0; len as usize]);
-        let mut sent = Sent::new(Range::new(start, start + len), payload, Range::new(start, start + len), false);
+        let mut sent = Sent::new(start, payload, start, false);
         sent.sent_at = Instant::from_millis(ms);
         sent
     }
@@ -315,9 +346,9 @@ mod tests {
     fn order(queue: &SentQueue) -> Vec<u64> {
         let mut order = Vec::new();
         let mut at = queue.oldest;
-        while let Some(packet) = at.and_then(|n| queue.get(n)) {
-            order.extend(at);
-            at = Some(packet.newer);
+        while let Some((n, packet)) = at.and_then(|n| Some((n, queue.get(n)?))) {
+            order.push(n);
+            at = beside(n, packet.newer);
         }
         assert_eq!(order.last().copied(), queue.newest);
         order
@@ -370,7 +401,7 @@ mod tests {
         let mut queue = queue(&[1; 2000]);
         let most = queue.packets.capacity();
         (0..1990).for_each(|_| queue.drop_oldest());
-        assert!(most >= 2000 && queue.packets.capacity() <= 4 * 64 + 64, "{}", queue.packets.capacity());
+        assert!(most >= 2000 && queue.packets.capacity() <= 2 * 64 + 32, "{}", queue.packets.capacity());
         (0..10).for_each(|_| queue.drop_oldest());
         queue.give_back();
         assert_eq!((queue.len(), queue.packets.capacity()), (0, 0));
@@ -379,7 +410,7 @@ mod tests {
     #[test]
     fn the_last_before_a_time_moves_on() {
         let mut queue = queue(&[1, 1, 1, 1]);
-        let last = |queue: &mut SentQueue, ms| queue.last_before((Instant::from_millis(ms), 0)).map(|p| p.seq.start);
+        let last = |queue: &mut SentQueue, ms| queue.last_before((Instant::from_millis(ms), 0)).map(|p| p.seq().start);
         assert_eq!(last(&mut queue, 0), None);
         assert_eq!(last(&mut queue, 3), Some(3));
         queue.unlink(2);

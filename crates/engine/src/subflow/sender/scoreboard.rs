@@ -58,14 +58,14 @@ impl Delivered {
     fn note(&mut self, sent: &Sent, arrival: &Arrival, by_sack: bool) {
         self.packets += 1;
         self.bytes += sent.bytes();
-        self.data_end = self.data_end.max(sent.data.end);
+        self.data_end = self.data_end.max(sent.data().end);
         if !arrival.is_ambiguous(sent) {
             self.newest = self.newest.max(Some(sent.key()));
         }
         if sent.repeated {
             return;
         }
-        self.original_end = Some(self.original_end.map_or(sent.seq.end, |end| end.min(sent.seq.end)));
+        self.original_end = Some(self.original_end.map_or(sent.seq().end, |end| end.min(sent.seq().end)));
         let at = sent.sent_at;
         let span = if by_sack { &mut self.sacked_sent } else { &mut self.acked_sent };
         *span = Some(span.map_or((at, at), |(oldest, newest)| (oldest.min(at), newest.max(at))));
@@ -191,7 +191,7 @@ impl Scoreboard {
     /// Number of the packet that starts at `seq`.
     pub fn number_of(&self, seq: u64) -> Option<u64> {
         let n = self.queue.number_at(seq);
-        self.queue.get(n).filter(|p| p.seq.start == seq).map(|_| n)
+        self.queue.get(n).filter(|p| p.seq().start == seq).map(|_| n)
     }
     pub fn get(&self, n: u64) -> Option<&Sent> {
         self.queue.get(n)
@@ -200,11 +200,11 @@ impl Scoreboard {
     /// A new packet was sent. One that does not begin at [`Self::nxt`] or is empty is refused.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, mut sent: Sent) -> bool {
-        if sent.seq.start != self.nxt || sent.seq.is_empty() {
+        if sent.seq().start != self.nxt || sent.seq().is_empty() {
             return false;
         }
         sent.sent_at = now;
-        self.nxt = sent.seq.end;
+        self.nxt = sent.seq().end;
         self.pipe += 1;
         self.pipe_bytes += sent.bytes();
         self.queue.push(sent);
@@ -256,7 +256,7 @@ impl Scoreboard {
                 self.take_off(n);
                 if let Some(packet) = self.queue.get_mut(n) {
                     packet.sacked = true;
-                    self.highest = self.highest.max(packet.seq.end);
+                    self.highest = self.highest.max(packet.seq().end);
                     delivered.sacked += 1;
                     delivered.note(packet, arrival, true);
                 }
@@ -268,10 +268,10 @@ impl Scoreboard {
     #[inline(always)]
     fn apply_ack(&mut self, ack: u64, arrival: &Arrival, delivered: &mut Delivered) {
         let mut plain: Option<(SendKey, SendKey)> = None;
-        while let Some(packet) = self.queue.front().filter(|p| p.seq.end <= ack) {
+        while let Some(packet) = self.queue.front().filter(|p| p.seq().end <= ack) {
             if packet.is_plain() {
                 let (key, bytes) = (packet.key(), packet.bytes());
-                delivered.data_end = delivered.data_end.max(packet.data.end);
+                delivered.data_end = delivered.data_end.max(packet.data().end);
                 plain = Some((plain.map_or(key, |(first, _)| first), key));
                 self.pipe -= 1;
                 self.pipe_bytes -= bytes;

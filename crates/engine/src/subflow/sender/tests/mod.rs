@@ -33,12 +33,7 @@ const fn upto(n: u64) -> u64 {
 }
 
 fn segment(start: u64) -> Sent {
-    Sent::new(
-        Range::new(start, start + MSS),
-        Bytes::from_static(&[0; MSS as usize]),
-        Range::new(start - 1, start - 1 + MSS),
-        false,
-    )
+    Sent::new(start, Bytes::from_static(&[0; MSS as usize]), start - 1, false)
 }
 
 /// A sender with 40 ms of RTT, whose packets are named by numbers from 1.
@@ -94,7 +89,7 @@ impl Bench {
         if self.sender.wants_new() {
             self.sender.no_new();
         }
-        let start = self.sender.next_lost()?.seq.start;
+        let start = self.sender.next_lost()?.seq().start;
         self.sender.on_retransmitted(self.now, start);
         Some((start - 1) / MSS + 1)
     }

@@ -152,7 +152,7 @@ fn step(op: &Op, now: Instant, board: &mut Scoreboard, model: &mut Model) {
         Op::Send(len) => {
             let seq = model.send(now, *len);
             let payload = Bytes::from(vec![0; *len as usize]);
-            assert!(board.on_sent(now, Sent::new(seq, payload, seq, false)));
+            assert!(board.on_sent(now, Sent::new(seq.start, payload, seq.start, false)));
         }
         Op::Resend => {
             let Some(start) = model.next_lost() else { return };
@@ -205,9 +205,9 @@ proptest! {
             let in_flight: u64 = model.packets.iter().map(Packet::in_flight).sum();
             let bytes: u64 = model.packets.iter().map(|p| p.in_flight() * p.seq.len()).sum();
             prop_assert_eq!((u64::from(board.pipe()), board.pipe_bytes()), (in_flight, bytes));
-            prop_assert_eq!(board.next_lost().map(|p| p.seq.start), model.next_lost());
+            prop_assert_eq!(board.next_lost().map(|p| p.seq().start), model.next_lost());
             let open = model.packets.iter().rposition(|p| !p.sacked).map(|i| model.packets[i].seq);
-            prop_assert_eq!(board.last_open().and_then(|n| Some(board.get(n)?.seq)), open);
+            prop_assert_eq!(board.last_open().and_then(|n| Some(board.get(n)?.seq())), open);
         }
     }
 }

@@ -146,7 +146,7 @@ fn the_tail_is_probed_after_two_rtts() {
     b.at(40).ack(1, &[]);
     // RFC 8985 §7.2: 2·SRTT after the last acknowledgment.
     assert_eq!(b.fire(120), Fired::Probe);
-    let last = b.sender.last().unwrap().seq;
+    let last = b.sender.last().unwrap().seq();
     assert_eq!(last, p(3, 3));
     b.sender.on_retransmitted(b.now, last.start);
     b.expect(Open, 3);

@@ -9,7 +9,7 @@ fn sack() -> Bench {
 
 impl Bench {
     fn speculate(&mut self) -> Option<u64> {
-        let start = self.sender.next_speculative()?.seq.start;
+        let start = self.sender.next_speculative()?.seq().start;
         self.sender.on_retransmitted(self.now, start);
         Some((start - 1) / MSS + 1)
     }
@@ -164,7 +164,7 @@ fn without_rack_a_probe_uncovers_a_lost_tail() {
     b.at(40).ack(1, &[]);
     // draft-dukkipati-tcpm-tcp-loss-probe-01 §2.1: max(2·SRTT, 10 ms)
     assert_eq!(b.fire(120), Fired::Probe);
-    let last = b.sender.last().unwrap().seq;
+    let last = b.sender.last().unwrap().seq();
     b.sender.on_retransmitted(b.now, last.start);
     b.at(160);
     let outcome = b.ack(1, &[p(6, 6)]);

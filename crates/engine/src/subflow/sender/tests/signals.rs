@@ -87,7 +87,7 @@ fn a_fin_takes_one_offset_and_no_payload() {
     let mut b = Bench::rack();
     b.send(1);
     let end = b.sender.nxt();
-    b.sender.on_sent(b.now, Sent::fin(end, Range::new(MSS, MSS)));
+    b.sender.on_sent(b.now, Sent::fin(end, MSS));
     assert_eq!((b.sender.nxt(), b.sender.in_flight(), b.sender.in_flight_bytes()), (end + 1, 2, MSS));
     assert!(b.sender.last().unwrap().fin);
     let input = AckInput { ack: end + 1, ..b.input(0, &[]) };
@@ -101,7 +101,7 @@ fn what_cannot_be_is_ignored() {
     assert!(b.ack(3, &[]).useless);
     assert!(b.ack(0, &[Range::new(5, 2), Range::new(0, 0), Range::new(u64::MAX, u64::MAX)]).useless);
     b.sender.on_sent(b.now, segment(1));
-    b.sender.on_sent(b.now, Sent::new(Range::new(upto(2), upto(2)), Bytes::new(), Range::new(0, 0), false));
+    b.sender.on_sent(b.now, Sent::new(upto(2), Bytes::new(), 0, false));
     b.sender.on_retransmitted(b.now, 7);
     b.sender.on_retransmitted(b.now, upto(2));
     assert_eq!((b.sender.nxt(), b.sender.in_flight()), (upto(2), 2));

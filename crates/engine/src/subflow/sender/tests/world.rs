@@ -87,7 +87,7 @@ impl World {
                 self.sender.no_new();
             }
             let again = self.sender.next_lost().or_else(|| self.sender.next_speculative().filter(|_| idle));
-            let again = again.or_else(|| self.sender.last().filter(|_| idle && self.probe)).map(|p| p.seq);
+            let again = again.or_else(|| self.sender.last().filter(|_| idle && self.probe)).map(|p| p.seq());
             let seq = match again {
                 Some(seq) => {
                     self.sender.on_retransmitted(self.now, seq.start);
@@ -97,7 +97,7 @@ impl World {
                 None => {
                     self.left -= 1;
                     let sent = segment(self.sender.nxt());
-                    let seq = sent.seq;
+                    let seq = sent.seq();
                     self.sender.on_sent(self.now, sent);
                     seq
                 }
