@@ -168,20 +168,26 @@ impl SentQueue {
         self.packets.push_back(Sent { older, newer: 0, ..sent });
     }
 
-    /// Drops the first packet, which must be plain: then it is the oldest in the order of transmission, too.
-    pub fn drop_oldest(&mut self) {
-        debug_assert_eq!(self.oldest, Some(self.first));
-        let Some(newer) = self.packets.pop_front().map(|packet| beside(self.first, packet.newer)) else { return };
-        if self.passed == Some(self.first) {
-            self.passed = None;
+    /// Drops the plain packets at the front that end at `ack` or below, after a last look at each: they are the oldest in the order of
+    /// transmission, too.
+    #[inline(always)]
+    pub fn drop_plain(&mut self, ack: u64, mut look: impl FnMut(&Sent)) {
+        let (before, mut newer) = (self.first, None);
+        while let Some(packet) = self.packets.pop_front_if(|packet| packet.is_plain() && packet.seq().end <= ack) {
+            look(&packet);
+            newer = beside(self.first, packet.newer);
+            self.go_up();
         }
-        self.go_up();
-        match newer.and_then(|newer| self.get_mut(newer)) {
-            Some(after) => {
-                after.older = 0;
-                self.oldest = newer;
+        if self.first > before {
+            debug_assert_eq!(self.oldest, Some(before));
+            self.passed = self.passed.filter(|n| *n >= self.first);
+            match newer.and_then(|newer| self.get_mut(newer)) {
+                Some(after) => {
+                    after.older = 0;
+                    self.oldest = newer;
+                }
+                None => (self.oldest, self.newest) = (None, None),
             }
-            None => (self.oldest, self.newest) = (None, None),
         }
     }
 
@@ -400,9 +406,9 @@ mod tests {
     fn memory_follows_the_packets_and_none_is_left_after_the_last() {
         let mut queue = queue(&[1; 2000]);
         let most = queue.packets.capacity();
-        (0..1990).for_each(|_| queue.drop_oldest());
+        queue.drop_plain(1991, |_| ());
         assert!(most >= 2000 && queue.packets.capacity() <= 2 * 64 + 32, "{}", queue.packets.capacity());
-        (0..10).for_each(|_| queue.drop_oldest());
+        queue.drop_plain(2001, |_| ());
         queue.give_back();
         assert_eq!((queue.len(), queue.packets.capacity()), (0, 0));
     }

@@ -268,8 +268,8 @@ impl Scoreboard {
     #[inline(always)]
     fn apply_ack(&mut self, ack: u64, arrival: &Arrival, delivered: &mut Delivered) {
         let mut plain: Option<(SendKey, SendKey)> = None;
-        while let Some(packet) = self.queue.front().filter(|p| p.seq().end <= ack) {
-            if packet.is_plain() {
+        loop {
+            self.queue.drop_plain(ack, |packet| {
                 let (key, bytes) = (packet.key(), packet.bytes());
                 delivered.data_end = delivered.data_end.max(packet.data().end);
                 plain = Some((plain.map_or(key, |(first, _)| first), key));
@@ -278,8 +278,9 @@ impl Scoreboard {
                 delivered.acked += 1;
                 delivered.packets += 1;
                 delivered.bytes += bytes;
-                self.queue.drop_oldest();
-                continue;
+            });
+            if self.queue.front().is_none_or(|packet| packet.seq().end > ack) {
+                break;
             }
             self.take_off(self.queue.start());
             let Some(packet) = self.queue.pop_front() else { break };
