@@ -2,6 +2,7 @@
 
 use crate::capacity::Capacity;
 use crate::pick::{by_rtt, no_choice};
+use anabranch_engine::congestion::Acked;
 use anabranch_engine::plugin::Entry;
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId};
@@ -71,11 +72,18 @@ struct Line {
     capacity: Capacity,
     /// When it has let through what the scheduler sent, in seconds of the engine's time.
     free: f64,
+    /// What `capacity` tells, as of its newest acknowledgment: bytes per second and seconds.
+    rate: Option<f64>,
+    base: Option<f64>,
+    forward: Option<f64>,
+    /// Of the round under way.
+    next: Arrivals,
 }
 
 /// When the next segments of a path arrive, in seconds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
+    /// Infinite until the path has an RTT.
     first: f64,
     /// From one to the next.
     step: f64,
@@ -89,7 +97,6 @@ struct Step {
     mss: u32,
     /// Bytes of the backlog that are left to full paths.
     skip: u64,
-    free: f64,
 }
 
 /// The scheduler.
@@ -98,38 +105,49 @@ pub struct Playahead {
     lines: [Line; PathId::LIMIT],
 }
 
-impl Playahead {
-    /// `None` without an RTT sample. `measured`: all paths have a forward delay.
-    fn arrivals(&self, now: f64, path: &PathView, measured: bool) -> Option<Arrivals> {
-        let line = &self.lines[path.id.index()];
-        let base = line.capacity.least_rtt(path)?.max(Duration::from_nanos(1)).as_secs_f64();
-        let mss = f64::from(path.mss);
-        let window = f64::from(path.cwnd.max(1)) * mss / base;
-        let rate = line.capacity.rate().unwrap_or(window);
-        let out = (path.in_flight_bytes + path.queued_bytes) as f64 / rate;
-        let queue = (out - base).max((line.free - now).min(out)).max(0.0);
-        let forward = line.capacity.least_forward().filter(|_| measured);
-        let delay = forward.map_or(base / 2.0, Duration::as_secs_f64);
-        // A full path can add no more than its window lets it.
-        let step = mss / if path.eligible() { rate } else { rate.min(window) };
-        Some(Arrivals { first: queue + delay + step, step, free: now + queue + step })
+/// Of no length at all, a round trip would be a rate without bound.
+fn seconds(base: Duration) -> f64 {
+    base.max(Duration::from_nanos(1)).as_secs_f64()
+}
+
+impl Line {
+    fn on_ack(&mut self, acked: &Acked, path: &PathView) {
+        self.capacity.on_ack(acked, path);
+        self.rate = self.capacity.rate();
+        self.base = self.capacity.least_rtt(path).map(seconds);
+        self.forward = self.capacity.least_forward().map(Duration::as_secs_f64);
     }
 
-    /// Where and which segment is to be sent next.
-    fn next(&self, view: &View, measured: bool) -> Option<Step> {
-        let now = view.now().as_secs_f64();
+    /// `measured`: all paths have a forward delay.
+    fn arrivals(&self, now: f64, path: &PathView, measured: bool) -> Arrivals {
         let unknown = Arrivals { first: f64::INFINITY, step: 0.0, free: now };
-        let arrivals = |p| self.arrivals(now, p, measured);
-        let able = view.candidates().filter(|p| p.eligible()).map(|p| (p, arrivals(p).unwrap_or(unknown)));
-        let (path, own) = able.reduce(|best, other| if other.1.first < best.1.first { other } else { best })?;
-        let full = view.candidates().filter(|p| !p.eligible() && view.may_wait_for(p.id));
-        let left = full.filter_map(|p| {
-            let theirs = arrivals(p).filter(|theirs| theirs.first < own.first && own.first.is_finite())?;
-            let segments = ((own.first - theirs.first) / theirs.step) as u64 + 1;
-            Some(segments.saturating_mul(p.mss.into()))
-        });
-        Some(Step { on: path.id, mss: path.mss, skip: left.fold(0, u64::saturating_add), free: own.free })
+        let Some(base) = self.base.or_else(|| path.min_rtt.map(seconds)) else { return unknown };
+        let mss = f64::from(path.mss);
+        let window = f64::from(path.cwnd.max(1)) * mss / base;
+        let rate = self.rate.unwrap_or(window);
+        let out = (path.in_flight_bytes + path.queued_bytes) as f64 / rate;
+        let queue = (out - base).max((self.free - now).min(out)).max(0.0);
+        let delay = self.forward.filter(|_| measured).unwrap_or(base / 2.0);
+        // A full path can add no more than its window lets it.
+        let step = mss / if path.eligible() { rate } else { rate.min(window) };
+        Arrivals { first: queue + delay + step, step, free: now + queue + step }
     }
+}
+
+/// Where and which segment is to be sent next.
+fn next(view: &View, lines: &[Line; PathId::LIMIT]) -> Option<Step> {
+    let of = |path: &PathView| lines[path.id.index()].next;
+    let able = view.candidates().filter(|p| p.eligible());
+    let path = able.reduce(|best, other| if of(other).first < of(best).first { other } else { best })?;
+    let first = of(path).first;
+    let mut skip = 0u64;
+    for full in view.candidates().filter(|p| !p.eligible() && of(p).first < first && first.is_finite()) {
+        if view.may_wait_for(full.id) {
+            let segments = ((first - of(full).first) / of(full).step) as u64 + 1;
+            skip = skip.saturating_add(segments.saturating_mul(full.mss.into()));
+        }
+    }
+    Some(Step { on: path.id, mss: path.mss, skip })
 }
 
 impl Scheduler for Playahead {
@@ -140,13 +158,23 @@ impl Scheduler for Playahead {
         if no_choice(round) {
             return by_rtt(round);
         }
-        let measured = round.candidates().all(|p| self.lines[p.id.index()].capacity.least_forward().is_some());
-        while let Some(step) = self.next(round, measured) {
-            let Some(next) = round.next_new(step.skip, step.mss) else { return };
-            if !round.send(step.on, next) {
+        let now = round.now().as_secs_f64();
+        let measured = round.candidates().all(|p| self.lines[p.id.index()].forward.is_some());
+        for path in round.candidates() {
+            let line = &mut self.lines[path.id.index()];
+            line.next = line.arrivals(now, path, measured);
+        }
+        while let Some(Step { on, mss, skip }) = next(round, &self.lines) {
+            let Some(next) = round.next_new(skip, mss) else { return };
+            if !round.send(on, next) {
                 return;
             }
-            self.lines[step.on.index()].free = step.free;
+            let line = &mut self.lines[on.index()];
+            line.free = line.next.free;
+            // Sending changes a path's own room only.
+            if let Some(path) = round.path(on) {
+                line.next = line.arrivals(now, path, measured);
+            }
         }
     }
 
@@ -154,7 +182,7 @@ impl Scheduler for Playahead {
         match *event {
             SchedulerEvent::Ack { path, acked } => {
                 if let Some(p) = view.path(path) {
-                    self.lines[path.index()].capacity.on_ack(acked, p);
+                    self.lines[path.index()].on_ack(acked, p);
                 }
             }
             SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } => {
@@ -169,7 +197,6 @@ impl Scheduler for Playahead {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::congestion::Acked;
     use anabranch_engine::schedule::ForwardDelay;
     use anabranch_units::Instant;
 
@@ -270,12 +297,12 @@ mod tests {
 
     #[test]
     fn until_a_capacity_is_known_it_is_a_window_per_round_trip() {
-        let lines = Playahead::default();
+        let line = Line::default();
         let now = Instant::from_millis(100).as_secs_f64();
-        let arrivals = lines.arrivals(now, &path(0, 20, 10, 0), false).unwrap();
+        let arrivals = line.arrivals(now, &path(0, 20, 10, 0), false);
         assert!((arrivals.first - 0.012).abs() < 1e-9 && (arrivals.step - 0.002).abs() < 1e-9);
         let unknown = PathView { srtt: None, min_rtt: None, ..path(1, 20, 10, 0) };
-        assert!(lines.arrivals(now, &unknown, false).is_none());
+        assert!(line.arrivals(now, &unknown, false).first.is_infinite());
         let mut bench = Bench::new(&[unknown, path(2, 20, 3, 0)]);
         bench.write(5);
         bench.round(&mut Playahead::default());
