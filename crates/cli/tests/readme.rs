@@ -1,4 +1,4 @@
-//! The examples of the README and of the guide, and what other documents print, work as they are.
+//! The examples of the README, of the guide and of the concepts, and what other documents print, work as they are.
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,12 @@ fn examples(page: &str) -> Vec<&str> {
 
 #[test]
 fn every_command_succeeds_and_prints() {
-    for (name, least) in [("README.md", 5), ("docs/guide.md", 3), ("docs/sweeps.md", 2)] {
-        let page = page(name);
+    let concepts = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/concepts")).expect("pages");
+    let concepts = concepts.map(|entry| format!("docs/concepts/{}", entry.expect("a page").file_name().display()));
+    let others = [("README.md", 5), ("docs/guide.md", 3), ("docs/sweeps.md", 2)];
+    let others = others.map(|(name, least)| (name.to_owned(), least));
+    for (name, least) in others.into_iter().chain(concepts.map(|name| (name, 1))) {
+        let page = page(&name);
         let examples = examples(&page);
         assert!(examples.len() >= least, "{name}: {examples:?}");
         for example in examples {
