@@ -96,6 +96,8 @@ fn every_live_figure_runs_its_scenario_to_the_end() {
         let wanted = page.text("new URLSearchParams(document.querySelector('.live').dataset.fragment).get('preset')");
         assert_eq!(page.text(&inside("getElementById('preset').value")), wanted, "{name}");
         assert_eq!(page.value(&inside("getElementById('problem').hidden")), true, "{name}");
+        let short = name.rsplit('/').next().unwrap().trim_end_matches(".html");
+        page.photograph(&format!("site-figure-{short}"), Some(".live"));
         // The reader moves a path, and the link to the playground has the change.
         page.value(&inside("querySelector('.knob[data-what=delay]').focus()"));
         page.value(&inside("querySelector('.knob[data-what=delay]').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }))"));
