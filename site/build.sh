@@ -13,7 +13,9 @@ fi
 export ANABRANCH
 
 rm -rf target/site docs/reference
-"$venv/bin/sphinx-build" --quiet --jobs auto --fail-on-warning --keep-going --doctree-dir target/site-doctrees --conf-dir site . target/site
+# A page that did not change would not be warned of a second time.
+"$venv/bin/sphinx-build" --quiet --fresh-env --jobs auto --fail-on-warning --keep-going \
+    --doctree-dir target/site-doctrees --conf-dir site . target/site
 rm -rf target/site/.buildinfo target/site/_sources
 if [ -e crates/playground/site/engine.wasm ]; then
     "$ANABRANCH" playground --out target/site/playground >/dev/null

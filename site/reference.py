@@ -48,8 +48,8 @@ ABOUT = {
     "summary.csv": "One line per row and metric.",
     "comparisons.csv": "One line per pair of schedulers and metric: *a* less *b*, run by run with the same seed.",
     "report.html": "The report: one self-contained page.",
-    "series": "One file per row, of its first run: a line per step of time. Windows and RTTs are the last value of a step, lengths of queues the greatest, bytes "
-    "those within the step; a column that a scheduler publishes, such as `lambda`, has its name.",
+    "series": "One file per row, of its first run: a line per step of time. Windows and RTTs are the last value of a step, lengths of "
+    "queues the greatest, bytes those within the step; a column that a scheduler publishes, such as `lambda`, has its name.",
     "timeline": "One file per row, of its first run: the packets of payload, in the order of sending. Times are in seconds since the run began.",
     "tables": "The report's tables as CSV and LaTeX.",
 }
