@@ -21,5 +21,6 @@ if [ -e crates/playground/site/engine.wasm ]; then
     "$ANABRANCH" playground --out target/site/playground >/dev/null
 fi
 cp site/index.html target/site/index.html
+"$venv/bin/python" -m unittest discover --quiet --start-directory site
 "$venv/bin/python" site/check.py target/site
 echo "the site is target/site/index.html: $(du -sh target/site | cut -f1), $(find target/site -name '*.html' | wc -l) pages"
