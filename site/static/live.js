@@ -20,14 +20,19 @@ function place(box) {
   const { page, fragment } = box.dataset;
   const frame = document.createElement("iframe");
   frame.title = "Live figure: packets on their paths";
-  frame.loading = "lazy";
-  frame.src = `${page}?embed#${fragment}`;
   frame.onload = () => {
     const body = frame.contentDocument?.body;
-    if (!body) return;
+    if (!body || !frame.src) return;
     new ResizeObserver(() => { frame.style.height = `${Math.ceil(body.getBoundingClientRect().height)}px`; }).observe(body);
     follow(frame);
   };
+  // It plays as soon as it is there: not before the reader sees it.
+  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    seen.disconnect();
+    frame.src = `${page}?embed#${fragment}`;
+  }, { threshold: 0.5 });
+  seen.observe(frame);
   const link = Object.assign(document.createElement("a"), { href: `${page}#${fragment}`, textContent: "Open in the playground" });
   // With the reader's changes.
   link.onclick = () => { link.href = page + (frame.contentWindow.location.hash || `#${fragment}`); };

@@ -73,6 +73,11 @@ fn answer(mut stream: TcpStream, folder: &Path) -> Option<()> {
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&bytes)).ok()
 }
 
+/// The reader moves to the live figure.
+fn scroll(page: &mut Browser) {
+    page.value("document.querySelector('.live').scrollIntoView({ block: 'center', behavior: 'instant' })");
+}
+
 /// A part of the first live figure.
 fn inside(what: &str) -> String {
     format!("document.querySelector('.live iframe')?.contentDocument?.{what}")
@@ -89,9 +94,13 @@ fn every_live_figure_runs_its_scenario_to_the_end() {
         .unwrap()
         .map(|entry| format!("docs/concepts/{}", entry.unwrap().file_name().to_string_lossy()))
         .collect();
+    page.screen(1400, 400, false);
     assert!(with_figures.iter().all(|name| FIGURES.contains(&name.as_str())), "{with_figures:?}");
     for name in FIGURES {
         page.open_served(&url, name);
+        // It begins when it is seen.
+        assert_eq!(page.text("document.querySelector('.live iframe').src"), "", "{name}");
+        scroll(&mut page);
         page.wait_for(&format!("/^[0-9a-f]{{32}}$/.test({})", inside("getElementById('digest')?.textContent")));
         let wanted = page.text("new URLSearchParams(document.querySelector('.live').dataset.fragment).get('preset')");
         assert_eq!(page.text(&inside("getElementById('preset').value")), wanted, "{name}");
@@ -179,6 +188,7 @@ fn pages_fit_a_phone_and_have_contrast_in_either_theme() {
                     assert_eq!(axe::findings(&mut page, part), Vec::<String>::new(), "{name}, {scheme}");
                 }
                 if name.starts_with("concepts") {
+                    scroll(&mut page);
                     let ground = |of: &str| format!("getComputedStyle({of}).backgroundColor");
                     let figure = ground("document.querySelector('.live iframe').contentDocument.body");
                     page.wait_for(&format!("{} === {figure}", ground("document.body")));
