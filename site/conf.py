@@ -57,6 +57,8 @@ ENTRY = re.compile(r"^( *)- \[(.+?)\]\((.+?)\.md\)", re.M)
 MADE = re.compile(r"^\*Made with the site: .*\*$", re.M)
 #: Pages whose sections all have the same headings: the contents beside them end above those.
 ALIKE = {"docs/schedulers", "docs/congestion"}
+#: A link to a file of the repository that is no page; all of them are text.
+FILE = re.compile(r'(<a class="reference download internal" )download="" (href="[^"]+)"')
 LIVE = re.compile(r"^<!-- live: (\S+) -->$", re.M)
 
 
@@ -116,8 +118,16 @@ def begin(app) -> None:
 
 
 def finish(app, name: str, template: str, context: dict, doctree) -> None:
-    """A heading has a level: the captions beside the text are below the page's title."""
+    """A heading has a level: the captions beside the text are below the page's title. A link to a file shows it."""
+    if "body" in context:
+        context["body"] = FILE.sub(r'\1\2.txt"', context["body"])
     context["furo_navigation_tree"] = context["furo_navigation_tree"].replace('role="heading"', 'role="heading" aria-level="2"')
+
+
+def name_files(app, fault) -> None:
+    """As text, so that any web server lets a browser show them."""
+    for file in [file for file in Path(app.outdir, "_downloads").rglob("*") if file.is_file()]:
+        file.rename(f"{file}.txt")
 
 
 def setup(app) -> None:
@@ -125,3 +135,4 @@ def setup(app) -> None:
     app.connect("source-read", prepare)
     # After the theme.
     app.connect("html-page-context", finish, priority=900)
+    app.connect("build-finished", name_files)
