@@ -56,15 +56,38 @@ ABOUT = {
 #: Where the source documents a file's fields: a prefix of names, the file, the struct.
 RUN = ("crates/run/src/record.rs", "RunRecord")
 SUMMARY, COMPARISON = (("crates/run/src/results.rs", name) for name in ("Summary", "Comparison"))
+MANIFEST, SCENARIO, MACHINE = (("crates/cli/src/artifacts.rs", name) for name in ("Manifest", "ScenarioText", "Machine"))
 FIELDS = {
-    "manifest.json": {"": ("crates/cli/src/artifacts.rs", "Manifest")},
-    "results.json": {"": ("crates/run/src/results.rs", "Results"), "runs[].": RUN, "summary[].": SUMMARY, "comparisons[].": COMPARISON},
+    "manifest.json": {"": MANIFEST, "scenario.": SCENARIO, "machine.": MACHINE, "network.": ("crates/report/src/of_run/network.rs", "Network")},
+    "results.json": {
+        "": ("crates/run/src/results.rs", "Results"),
+        "runs[].": RUN,
+        "summary[].": SUMMARY,
+        "comparisons[].": COMPARISON,
+        "diagnosis[].": ("crates/run/src/diagnosis.rs", "Diagnosis"),
+    },
     "runs.csv": {"": RUN},
     "summary.csv": {"": SUMMARY},
     "comparisons.csv": {"": COMPARISON},
     "timeline": {"": ("crates/trace/src/timeline.rs", "Timeline"), "packets[].": ("crates/trace/src/timeline.rs", "TimelinePacket")},
 }
-FIELD = re.compile(r"((?: +///.*\n)*)(?: +#\[.*\n)* +(?:pub )?(\w+): ")
+FIELD = re.compile(r"((?: +///.*\n)*)(?: +#\[.*\n)* +(?:pub )?(\w+): ([\w<>]+)")
+#: Types of a few words, and where they are.
+WORDS = {"SendKind": "crates/trace/src/event.rs", "Fate": "crates/trace/src/timeline.rs", "DiagnosisKind": "crates/run/src/diagnosis.rs"}
+WORD = re.compile(r"((?: +///.*\n)+) +(\w+),\n")
+#: Columns of `series/`; those of a path follow its name.
+SERIES = {
+    "time_s": "Begin of the step, in seconds since the run began.",
+    "ofo_bytes": "Length of the connection's out-of-order queue.",
+    "ofo_packets": "The same in packets.",
+    "delivered_bytes": "Bytes delivered to the application in order.",
+    "cwnd_packets": "Congestion window.",
+    "srtt_s": "Smoothed RTT, in seconds.",
+    "in_flight_packets": "Packets sent and not acknowledged.",
+    "queue_packets": "Packets that wait at the path's bottleneck, from server to client.",
+    "sent_bytes": "Payload bytes sent.",
+}
+PUBLISHED = "A value that the scheduler publishes; [its page](../schedulers.md) has it."
 
 
 def documented(root: Path, name: str) -> dict[str, str]:
@@ -73,14 +96,22 @@ def documented(root: Path, name: str) -> dict[str, str]:
     for prefix, (file, struct) in FIELDS.get(name, {}).items():
         text = (root / file).read_text()
         body = text.split(f"pub struct {struct} {{\n")[1].split("\n}\n")[0]
-        for comment, field in FIELD.findall(body + "\n"):
-            lines = [line.strip().removeprefix("///").strip() for line in comment.splitlines()]
-            found[prefix + field] = plain(" ".join(lines))
+        for comment, field, kind in FIELD.findall(body + "\n"):
+            found[prefix + field] = " ".join([plain(comment), *words(root, kind)])
     return found
 
 
-def plain(text: str) -> str:
-    """Without the links of Rust's documentation."""
+def words(root: Path, kind: str) -> list[str]:
+    """The words that a type has, with their meanings."""
+    if kind not in WORDS:
+        return []
+    body = (root / WORDS[kind]).read_text().split(f"pub enum {kind} {{\n")[1].split("\n}\n")[0]
+    return [f"`{re.sub('(?<=[a-z])(?=[A-Z])', '_', word).lower()}`: {plain(comment)}" for comment, word in WORD.findall(body + "\n")]
+
+
+def plain(comment: str) -> str:
+    """A comment's text without the links of Rust's documentation, in the words of JSON."""
+    text = " ".join(line.strip().removeprefix("///").strip() for line in comment.splitlines()).replace("`None`", "`null`")
     text = re.sub(r"\[(`[^`]*`)\]", r"\1", text).replace("crate::RunRecord", "runs[]").replace("`SCHEMA`.", "Number of the format.")
     return re.sub(r"`[A-Z]\w*::", "`", text)
 
@@ -111,7 +142,11 @@ def described(root: Path, path: Path, metrics: dict[str, str]) -> str:
     if name == "runs.csv":
         # A path's metric is `path.NAME.METRIC`.
         known |= {field: metrics[field.rsplit(".", 1)[-1]] for field, _ in found if field.rsplit(".", 1)[-1] in metrics}
-    rows = [(f"`{field}`", kind, known.get(field, "")) for field, kind in found]
+    if name == "series/":
+        known = {field: SERIES[field.rsplit(".", 1)[-1]] if "." in field else SERIES.get(field, PUBLISHED) for field, _ in found}
+    unknown = [field for field, _ in found if not known.get(field)]
+    assert not unknown, f"{name}: no meaning of {', '.join(unknown)}"
+    rows = [(f"`{field}`", kind, known[field]) for field, kind in found]
     return f"\n## {name}\n\n{about}\n{table(rows)}"
 
 
@@ -158,10 +193,8 @@ def shape(value: object, name: str, fields: dict[str, str]) -> None:
 def table(rows: list[tuple[str, str, str]]) -> str:
     if not rows:
         return ""
-    meant = any(meaning for _, _, meaning in rows)
-    head = "| name | type | meaning |\n|---|---|---|" if meant else "| name | type |\n|---|---|"
-    cells = [[cell.replace("|", "\\|") for cell in row[: 3 if meant else 2]] for row in rows]
-    return f"\n{head}\n" + "".join(f"| {' | '.join(row)} |\n" for row in cells)
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n| name | type | meaning |\n|---|---|---|\n" + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
 def python(root: Path) -> str:
