@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Builds the documentation as a static site in target/site, and checks its links. Needs Rust and Python 3.11 or later with the module venv.
 set -euo pipefail
+# A file that the caller names is in the caller's folder.
+[ -z "${ANABRANCH:-}" ] || ANABRANCH=$(realpath "$ANABRANCH")
 cd "$(dirname "$0")/.."
 
 venv=target/site-venv
@@ -13,7 +15,7 @@ fi
 export ANABRANCH
 
 rm -rf target/site docs/reference
-# A page that did not change would not be warned of a second time.
+# Anew each time: a page that did not change would not be warned of a second time, and would keep its figures with or without WebAssembly.
 "$venv/bin/sphinx-build" --quiet --fresh-env --jobs auto --fail-on-warning --keep-going \
     --doctree-dir target/site-doctrees --conf-dir site . target/site
 rm -rf target/site/.buildinfo target/site/_sources
