@@ -17,19 +17,28 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// How results came about. Wall time and machine stand here, never in the results.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Manifest {
+    /// Number of the format.
     schema: u32,
+    /// Version of the program.
     pub anabranch: String,
     /// Absent in a build outside a git repository.
     pub git_commit: Option<String>,
+    /// The words of the command line.
     pub command: Vec<String>,
+    /// The scenario as it was given.
     pub scenario: ScenarioText,
     /// Of a sweep, without it.
     #[serde(default)]
     pub network: Network,
+    /// Of the repetitions.
     seeds: Vec<u64>,
+    /// Hash over the runs' digests in order, in hexadecimal.
     digest: String,
+    /// Begin of the command, in seconds since 1970 (UTC).
     started_unix_s: u64,
+    /// Duration of the command, in seconds.
     pub wall_time_s: f64,
+    /// Where it ran.
     pub machine: Machine,
     /// Of runs in real time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -62,8 +71,11 @@ impl RealTime {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScenarioText {
+    /// File or name.
     pub source: String,
+    /// The whole file.
     pub text: String,
+    /// Of the command line, each as `KEY=VALUE`.
     pub overrides: Vec<String>,
 }
 
@@ -75,11 +87,16 @@ pub fn command_line() -> Vec<String> {
 /// Where the program runs.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Machine {
+    /// Operating system.
     os: String,
+    /// Of the processor, such as `x86_64`.
     architecture: String,
+    /// Threads that can run at once.
     cores: usize,
+    /// Model of the processor.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     cpu: Option<String>,
+    /// Release of the kernel.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     kernel: Option<String>,
 }

@@ -10,6 +10,8 @@ mod browser;
 mod digests;
 #[path = "playground/own.rs"]
 mod own;
+#[path = "playground/site.rs"]
+mod site;
 
 use browser::Browser;
 use serde_json::{Value, json};

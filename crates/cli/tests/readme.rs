@@ -1,4 +1,4 @@
-//! The examples of the README and of the guide, and what other documents print, work as they are.
+//! The examples of the README, of the guide and of the concepts, and what other documents print, work as they are.
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,12 @@ fn examples(page: &str) -> Vec<&str> {
 
 #[test]
 fn every_command_succeeds_and_prints() {
-    for (name, least) in [("README.md", 5), ("docs/guide.md", 3), ("docs/sweeps.md", 2)] {
-        let page = page(name);
+    let concepts = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/concepts")).expect("pages");
+    let concepts = concepts.map(|entry| format!("docs/concepts/{}", entry.expect("a page").file_name().display()));
+    let others = [("README.md", 5), ("docs/guide.md", 3), ("docs/sweeps.md", 2)];
+    let others = others.map(|(name, least)| (name.to_owned(), least));
+    for (name, least) in others.into_iter().chain(concepts.map(|name| (name, 1))) {
+        let page = page(&name);
         let examples = examples(&page);
         assert!(examples.len() >= least, "{name}: {examples:?}");
         for example in examples {
@@ -28,6 +32,47 @@ fn every_command_succeeds_and_prints() {
             assert!(!ran.get_output().stdout.is_empty(), "{example}");
         }
     }
+}
+
+/// A column of the run that a page's live figure shows, with `changes` to its scenario.
+fn figure(name: &str, column: &str, changes: &[&str]) -> f64 {
+    let page = page(&format!("docs/concepts/{name}.md"));
+    let fragment = page.split("<!-- live: ").nth(1).and_then(|rest| rest.split(' ').next()).expect("a figure");
+    let part = |key: &'static str| fragment.split('&').filter_map(move |pair| pair.strip_prefix(key));
+    let sets = part("set=").chain(changes.iter().copied()).flat_map(|pair| ["--set", pair]);
+    let words =
+        ["run", part("preset=").next().expect("a preset"), "--repeat", "1", "--no-baselines", "--format", "csv"];
+    let ran = Command::cargo_bin("anabranch").expect("the binary").args(words).args(sets).assert().success();
+    let text = String::from_utf8(ran.get_output().stdout.clone()).expect("text");
+    let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let at = rows.next().and_then(|head| head.iter().position(|one| *one == column)).expect(column);
+    rows.next().expect("a run")[at].parse().expect(column)
+}
+
+#[test]
+fn the_live_figures_show_what_the_sentences_below_them_say() {
+    let delivered = |control| {
+        let control = format!("connection.congestion={control}");
+        figure("coupled-congestion-control", "goodput_bps", &[&control]) * 60.0 / 8e6
+    };
+    let (reno, lia) = (delivered("reno"), delivered("lia"));
+    assert!((78.0..82.0).contains(&reno) && (69.0..72.0).contains(&lia), "{reno} {lia} MB");
+
+    let share = |changes: &[&str]| figure("scheduler", "path.left.share", changes);
+    let (far, turns) = ("path.left.delay=150ms", "connection.scheduler=roundrobin");
+    assert!(share(&[]) > 0.98 && share(&[far]) < 0.02);
+    for share in [share(&[turns]), share(&[turns, far])] {
+        assert!((0.45..0.55).contains(&share), "{share}");
+    }
+
+    let goodput = |change| figure("receive-window", "goodput_bps", &[change]);
+    let ratio = goodput("connection.recv_buffer=2MiB") / goodput("connection.recv_buffer=128KiB");
+    assert!((1.7..2.1).contains(&ratio), "{ratio}");
+    let waiting = |scheduler| figure("head-of-line-blocking", "ofo_mean_bytes", &[scheduler]);
+    assert!(waiting("connection.scheduler=blest") < 1000.0 && waiting("connection.scheduler=minrtt") > 40_000.0);
+
+    assert!(figure("failover", "outage_s", &[]) < 0.3);
+    assert!(figure("failover", "outage_s", &["connection.early_rescue=false"]) > 0.35);
 }
 
 /// Readers give a README some minutes: 12,000 characters.

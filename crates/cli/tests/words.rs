@@ -302,6 +302,32 @@ fn the_documents_of_all_pages_are_as_generated() {
 }
 
 #[test]
+fn documents_have_every_key_metric_command_and_scenario() {
+    let metrics = anabranch_metrics::METRICS.iter().map(|metric| metric.name.to_owned()).collect();
+    let keys: Vec<String> = anabranch_scenario::keys().iter().map(|key| key.full_name()).collect();
+    for (what, names) in [("metrics", metrics), ("keys", keys)] {
+        let text = output(&["explain", "--all", what]);
+        let rows: Vec<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`')).map(|row| row.0).collect();
+        let lost: Vec<&String> = names.iter().filter(|name| !rows.contains(&name.as_str())).collect();
+        assert!(lost.is_empty(), "{what} lacks {lost:?}");
+    }
+    // Words of a key are listed with it.
+    assert!(output(&["explain", "--all", "keys"]).contains("\n| `gilbert-elliott` "));
+    let commands = output(&["explain", "--all", "commands"]);
+    let lost: Vec<&str> = COMMANDS
+        .into_iter()
+        .filter(|name| !commands.contains(&format!("\n## anabranch {name}\n\n```text\n")))
+        .collect();
+    assert!(lost.is_empty() && commands.contains("\n### anabranch key new\n"), "commands lack {lost:?}");
+    assert!(!commands.contains("# anabranch help"));
+    let scenarios = output(&["explain", "--all", "scenarios"]);
+    let page = output(&["explain", "wifi-lte"]);
+    let (_, text) = page.split_once("\n\n").unwrap();
+    assert!(scenarios.contains("\n## wifi-lte\n\n") && scenarios.contains(text.trim_end()));
+}
+
+#[test]
 fn documents_have_every_entry_once_and_links_that_lead_somewhere() {
     for what in ["schedulers", "congestion"] {
         let text = output(&["explain", "--all", what]);

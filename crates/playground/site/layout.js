@@ -5,7 +5,9 @@ const part = (value, most) => (most > 0 ? Math.sqrt(value / most) : 0);
 
 export function layout(width, shapes) {
   const narrow = width < 640;
-  const lane = narrow ? 158 : 116;
+  // Where the values of a lane take a second row.
+  const rows = narrow || width < 860 ? 2 : 1;
+  const lane = narrow ? 158 : rows > 1 ? 150 : 116;
   const top = narrow ? 44 : 12;
   const lanes = top + lane * shapes.length;
   const client = narrow
@@ -17,7 +19,7 @@ export function layout(width, shapes) {
   const [queue, delay, rate] = [most("queue_bytes"), most("delay_s"), most("rate_bps")];
   const room = (to - from) * 0.34;
   const paths = shapes.map((shape, i) => {
-    const y = top + lane * i + (narrow ? 106 : 66);
+    const y = top + lane * i + (narrow ? 106 : rows > 1 ? 100 : 66);
     const thick = 12 + 20 * part(shape.rate_bps, rate);
     const wide = Math.max(24, room * (0.16 + 0.84 * part(shape.queue_bytes, queue)));
     const begin = from + wide + 10;

@@ -130,11 +130,19 @@ class Page {
     try {
       if (!await this.model.read(location.hash)) return;
       this.#useCode(this.model.code, false);
+      this.#begin(new URLSearchParams(location.hash.slice(1)));
       this.model.changed();
     } catch (error) {
       this.#broken = { message: `The address cannot be read: ${error.message}` };
       if (this.model.text) this.#problems([this.#broken]);
     }
+  }
+
+  // The moment that the address names: `&at=0.7&pace=0.02`, in seconds and as a share of real time.
+  #begin(parts) {
+    const [at, pace] = [Number(parts.get("at")), Number(parts.get("pace"))];
+    if (at > 0) this.#target = { at };
+    if (this.player.hasPace(pace)) this.player.setPace(pace);
   }
 
   // After a trap, another worker.
@@ -322,6 +330,8 @@ function save(name, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
+// Inside another page: the picture, its time and a few choices.
+if (new URLSearchParams(location.search).has("embed")) document.documentElement.dataset.embed = "";
 followTheme(find("theme"));
 try {
   const client = engine();

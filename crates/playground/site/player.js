@@ -24,6 +24,8 @@ export class Player {
     requestAnimationFrame(frame);
   }
 
+  hasPace(value) { return PACES.some(([, pace]) => pace === value); }
+
   setPace(value) {
     this.pace = value;
     this.paces.value = String(value);

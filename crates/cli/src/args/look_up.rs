@@ -72,11 +72,19 @@ pub enum PlugInKind {
     Scheduler,
 }
 
-/// The kinds of plug-ins that have reference pages.
+/// The reference documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Catalogue {
     /// Packet schedulers
     Schedulers,
     /// Congestion controls
     Congestion,
+    /// Keys of a scenario file
+    Keys,
+    /// Measured values
+    Metrics,
+    /// Commands with their help
+    Commands,
+    /// Built-in scenarios
+    Scenarios,
 }

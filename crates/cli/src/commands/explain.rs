@@ -17,6 +17,10 @@ pub fn explain(arguments: &ExplainArguments) -> Result<String, Failure> {
     match (arguments.all, &arguments.name) {
         (Some(Catalogue::Schedulers), _) => Ok(reference::schedulers()),
         (Some(Catalogue::Congestion), _) => Ok(reference::congestion()),
+        (Some(Catalogue::Keys), _) => Ok(reference::keys()),
+        (Some(Catalogue::Metrics), _) => Ok(reference::metrics()),
+        (Some(Catalogue::Commands), _) => Ok(reference::commands()),
+        (Some(Catalogue::Scenarios), _) => Ok(reference::scenarios()),
         (None, name) => explain_name(name.as_deref().unwrap_or_default()),
     }
 }
