@@ -64,6 +64,10 @@ made=${1:-command}
 "$profdata" merge --output "$profiles/merged" "$profiles/raw"
 "build_$made" "-Cprofile-use=$profiles/merged"
 case $made in
-    command) echo "built: target/$host/dist/anabranch" ;;
+    command)
+        mkdir -p target/dist
+        cp "target/$host/dist/anabranch" target/dist/
+        echo "built: target/dist/anabranch"
+        ;;
     wheel) echo "built: $(echo target/wheels/*.whl)" ;;
 esac

@@ -137,9 +137,9 @@ fn same(scenario: &Scenario, rows: &[RunRow<'_>]) -> (String, String) {
     let summary = format!("{others} did the same as {}", rows[0].scheduler());
     let mut text = format!("{summary} in {n} of {n} runs ({equal})");
     if rows.iter().all(|row| part_blocked(scenario, row) == 0.0) {
-        text += ": the window never blocked";
+        text += ": the peer's receive window never held data back";
         if let Some(less) = narrower(scenario) {
-            text += &format!("; try recv_buffer = {}", size(less));
+            text += &format!(". With recv_buffer = {} they may differ", size(less));
         }
     }
     (summary, text + ".")

@@ -185,8 +185,8 @@ fn what_limited_the_runs_is_derived_from_what_they_measured() {
     let same = findings(&["scheduler=minrtt,blest,otias"], &["path.a.loss=1%"]);
     let (kind, schedulers, text) = &same[0];
     assert_eq!((*kind, schedulers.as_str()), (DiagnosisKind::Same, "minrtt blest"));
-    let start = "blest did the same as minrtt in 3 of 3 runs (every value is equal): the window never blocked";
-    assert!(text.starts_with(start) && text.ends_with("; try recv_buffer = 64KiB."), "{text}");
+    let start = "blest did the same as minrtt in 3 of 3 runs (every value is equal): the peer's receive window never held data back";
+    assert!(text.starts_with(start) && text.ends_with(". With recv_buffer = 64KiB they may differ."), "{text}");
 }
 
 /// Values that say which run it is.

@@ -12,7 +12,7 @@ const fn of_path(name: &'static str, label: &'static str, about: &'static str) -
 
 /// Every metric, in the order of results. A metric that does not apply to a run is absent there.
 pub const METRICS: &[MetricInfo] = &[
-    of_run(names::GOODPUT, "goodput", "Bytes delivered to the application in order, per measured time.").more(),
+    of_run(names::GOODPUT, "goodput", "Bits that the application received in order, per second of the measured time.").more(),
     of_run(
         "delivered_bytes",
         "delivered",

@@ -101,8 +101,9 @@ fn between(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words)
     if same.is_empty() {
         return format!("{name} has the {superlative} {label}, {value}: {}.", margins.unwrap_or_default());
     }
-    let margins = margins.map(|text| format!("; {name} has {text}")).unwrap_or_default();
-    format!("{}{margins}.", leaders(best, &same, info, words))
+    let of_best = if words.best == "highest" { format!("{name} has") } else { format!("That of {name} is") };
+    let margins = margins.map(|text| format!(" {of_best} {text}.")).unwrap_or_default();
+    format!("{}.{margins}", leaders(best, &same, info, words))
 }
 
 /// Those that the seeds cannot tell from the best, with it.
@@ -112,19 +113,20 @@ fn leaders(best: &Entrant, same: &[&Gain<'_>], info: &MetricInfo, words: &Words)
     let values: Vec<String> = all.iter().map(|one| value(one, info)).collect();
     let values: Vec<&str> = values.iter().map(String::as_str).collect();
     let verdict = match same.iter().all(|gain| gain.is_equal()) {
-        true => "and do the same".to_owned(),
-        false => format!("with no difference that {} can show", seeds(best)),
+        true => "they are equal in every run".to_owned(),
+        false if best.runs == 1 => "one seed shows no difference between them".to_owned(),
+        false => format!("{} show no difference between them", seeds(best)),
     };
-    format!("{} have the {} {} ({}), {verdict}", in_list(&names), words.best, words.label, in_list(&values))
+    format!("{} have the {} {} ({}): {verdict}", in_list(&names), words.best, words.label, in_list(&values))
 }
 
 /// The best against the next and the last of those that are worse; none without any.
 fn margins(worse: &[&Gain<'_>], words: &Words) -> Option<String> {
-    let than = |gain: &Gain<'_>, rest: &str| format!("{} than {}{rest}", words.difference(gain), gain.other.name);
+    let than = |gain: &Gain<'_>, rest: &str| format!("{} than with {}{rest}", words.difference(gain), gain.other.name);
     match worse {
         [] => None,
         [one] => Some(than(one, "")),
-        [next, .., last] => Some(format!("{}, and {}", than(next, ", the next"), than(last, ", the last"))),
+        [next, .., last] => Some(format!("{}, and {}", than(next, ", the next scheduler"), than(last, ", the last"))),
     }
 }
 
@@ -143,7 +145,7 @@ fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, 
     let name = &best.name;
     let mut text = match gain.is_sure {
         true if gain.share > 0.0 => {
-            format!("Multipath ({name}) gives {} than the best path alone, {alone}", words.outcome(&gain))
+            format!("Over all paths, {name} gives {} than the best path alone, {alone}", words.outcome(&gain))
         }
         true => format!(
             "Even {name} gives {} than the best path alone, {alone}: multipath does not pay here",
@@ -159,7 +161,7 @@ fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, 
         let names: Vec<String> =
             losers.iter().map(|loser| format!("{}, {}", loser.best.name, words.difference(loser))).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        text += &format!(". Worse than that path alone: {}", names.join("; "));
+        text += &format!(". These are worse than {alone} alone: {}", names.join("; "));
     }
     Some(text + ".")
 }
@@ -253,10 +255,10 @@ mod tests {
         assert_eq!(
             answer(names::GOODPUT, &[minrtt, daps, blest, slow, wlan]),
             [
-                "blest has the highest goodput, 5.6 Mbit/s: 10 % more (± 2 %) than minrtt, the next, and 102 % more (± 12 %) than \
-                 daps, the last (4 seeds).",
-                "Multipath (blest) gives 24 % more goodput (± 3 %) than the best path alone, wlan. Worse than that path alone: \
-                 daps, 39 % less (± 8 %)."
+                "blest has the highest goodput, 5.6 Mbit/s: 10 % more (± 2 %) than with minrtt, the next scheduler, and 102 % more \
+                 (± 12 %) than with daps, the last (4 seeds).",
+                "Over all paths, blest gives 24 % more goodput (± 3 %) than the best path alone, wlan. These are worse than wlan \
+                 alone: daps, 39 % less (± 8 %)."
             ]
         );
     }
@@ -267,8 +269,21 @@ mod tests {
         let b = entrant("b", &[5.6e6, 5.2e6, 5.4e6, 5.3e6]);
         let path = entrant("single:wlan", &[5.2e6, 5.6e6, 5.3e6, 5.3e6]);
         let said = answer(names::GOODPUT, &[a, b, path]);
-        assert!(said[0].contains("no difference that 4 seeds can show"), "{said:?}");
+        assert!(said[0].contains("4 seeds show no difference between them"), "{said:?}");
         assert!(said[1].contains("4 seeds can show no gain of multipath"), "{said:?}");
+    }
+
+    #[test]
+    fn several_that_lead_are_compared_with_the_rest() {
+        let [a, b] = ["a", "b"].map(|name| entrant(name, &[0.50, 0.51, 0.52, 0.51]));
+        let slow = entrant("slow", &[1.00, 1.02, 1.04, 1.02]);
+        assert_eq!(
+            answer(names::COMPLETION, &[a, b, slow]),
+            [
+                "a and b have the shortest completion time (510 ms and 510 ms): they are equal in every run. That of a is 50 % \
+              shorter (± 1 %) than with slow (4 seeds)."
+            ]
+        );
     }
 
     #[test]
@@ -279,7 +294,7 @@ mod tests {
         assert_eq!(
             answer(names::COMPLETION, &[slow, fast, path]),
             [
-                "fast has the shortest completion time, 510 ms: 50 % shorter (± 1 %) than slow (4 seeds).",
+                "fast has the shortest completion time, 510 ms: 50 % shorter (± 1 %) than with slow (4 seeds).",
                 "Even fast gives a completion time 24 % longer (± 0 %) than the best path alone, lte: multipath does not pay here."
             ]
         );
@@ -293,10 +308,10 @@ mod tests {
         let said = answer(names::GOODPUT, &[once("a", 5e6, true), once("b", 4e6, true)]);
         assert_eq!(
             said[0],
-            "a has the highest goodput, 5 Mbit/s: 25 % more than b (one run, which has nothing random)."
+            "a has the highest goodput, 5 Mbit/s: 25 % more than with b (one run, which has nothing random)."
         );
         let said = answer(names::GOODPUT, &[once("a", 5e6, true), once("b", 5e6, true)]);
-        assert_eq!(said[0], "a and b have the highest goodput (5 Mbit/s and 5 Mbit/s), and do the same.");
+        assert_eq!(said[0], "a and b have the highest goodput (5 Mbit/s and 5 Mbit/s): they are equal in every run.");
     }
 
     #[test]

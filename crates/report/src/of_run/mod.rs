@@ -131,7 +131,10 @@ fn left_out(all: usize, shown: usize, folder: &str) -> Option<String> {
 
 fn subtitle(rows: &[ResultRow<'_>], seeds: &[u64]) -> String {
     let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-    format!("{}, {}", count(rows.len(), "row"), count(seeds.len(), "seed"))
+    let paths = rows.iter().filter(|row| row.kind().is_single()).count();
+    let alone = (paths > 0).then(|| count(paths, "path") + " alone");
+    let parts = [Some(count(rows.len() - paths, "multipath row")), alone, Some(count(seeds.len(), "seed"))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The head: what limited the runs, the network, the main chart and the means.

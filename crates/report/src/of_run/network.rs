@@ -114,8 +114,8 @@ pub fn picture(network: &Network) -> Option<String> {
         draw(&mut text, path, ROW * n as f64, THICK.0 * path.rate_bps / widest, scale);
     }
     let legend = [
-        "Thickness: rate. Box: the queue, as long as it takes to drain.",
-        "Bar: delay, on the same scale. ✗: a packet lost of 100.",
+        "Box: the time in which a full queue drains (× 2: twice as long).",
+        "Bar: delay, on the same scale; thicker: more rate. ✗: 1 % lost.",
     ];
     for (line, y) in legend.into_iter().zip([height - 24.0, height - 8.0]) {
         let _ = writeln!(text, "<text x=\"2\" y=\"{y:.1}\" font-size=\"11\" fill=\"var(--soft)\">{line}</text>");
