@@ -162,6 +162,35 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
     page.wait_for(PAINTED);
     page.photograph("timeline-jump", Some("#timelines-figure-1"));
 
+    // What the scheduler saw when it chose, for the packet that was jumped to; a repetition is no choice.
+    let why = "document.querySelector('.why').textContent";
+    assert!(page.text(why).contains("The packet repeats data"), "{}", page.text(why));
+    page.value("[...document.querySelectorAll('.jump')].find((b) => b.textContent.startsWith('Longest')).click()");
+    let cells =
+        "[...document.querySelectorAll('.why tr')].map((row) => [...row.children].map((cell) => cell.textContent))";
+    let expected = serde_json::json!([
+        ["path", "smoothed RTT", "window", "in flight", "queued", "room", "planned"],
+        ["wlan ✓", "50 ms", "30", "29", "0", "1", "3"],
+        ["3g", "197 ms", "30", "30", "0", "none", ""],
+    ]);
+    assert_eq!(page.value(cells), expected);
+    let said = page.text(why);
+    assert!(
+        said.contains("When the scheduler chose, 100 kB waited to be sent") && said.contains("lambda was 1.25"),
+        "{said}"
+    );
+    assert!(said.ends_with("wlan has the lowest RTT of the paths that are usable."), "{said}");
+    page.photograph("timeline-why", Some("#timelines-figure-1"));
+
+    // Each packet is a row of the file.
+    page.value("save = (name, text) => { window.saved = [name, text]; }; document.querySelector('#timelines .numbers').open = true");
+    page.wait_for("document.querySelector('#timelines .values button') !== null");
+    page.value("document.querySelector('#timelines .values button').click()");
+    let lines = page.value("window.saved[1].split('\\n').length");
+    assert_eq!((page.text("window.saved[0]").as_str(), lines), ("timelines-minrtt.csv", serde_json::json!(20_002)));
+    let second = "3g,7000,1400,first,0.001,0.005,0.095,0.095,0.095,0.180005,30,29,0,1,100000";
+    assert_eq!(page.text("window.saved[1].split('\\n').find((line) => line.startsWith('3g'))"), second);
+
     // The saved drawing holds the same strokes and no variables.
     let svg = page.text(&stage("drawing()"));
     assert!(svg.starts_with("<svg") && svg.contains("<path") && !svg.contains("var("), "{}", &svg[..300]);
@@ -248,10 +277,65 @@ fn figures_are_saved_as_svg_and_tables_as_files() {
     let figure = "decodeBase64(document.querySelector('#charts-figure-1 .tools .copy').dataset.from.split(',')[1])";
     let latex = page.text(figure);
     assert!(
-        latex.contains("\\includesvg[width=\\linewidth]{charts-figure-1}") && latex.contains("\\caption[Goodput]"),
+        latex.contains("\\includesvg[width=\\linewidth]{charts-goodput}") && latex.contains("\\caption[Goodput]"),
         "{latex}"
     );
     let read = read.replace(".csv", ".tex");
     assert!(page.text(&read).contains("\\toprule"));
     assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn files_of_figures_have_the_names_that_latex_includes() {
+    let Some((_folder, mut page)) = opened() else { return };
+    page.value("document.querySelectorAll('details.folded').forEach((one) => { one.open = true; })");
+    page.wait_for("document.querySelectorAll('.chart:empty').length === 0");
+    page.value("window.saved = []; save = (name) => { saved.push(name); }; 0");
+    page.value("document.querySelectorAll('button.svg').forEach((one) => one.click())");
+    let saved: Vec<String> = serde_json::from_value(page.value("saved")).unwrap();
+    let latex = "[...document.querySelectorAll('figure button.copy[data-panels], figure button.svg + button.copy')].map(latexOf)";
+    let latex: Vec<String> = serde_json::from_value(page.value(latex)).unwrap();
+    let parts = latex.iter().flat_map(|text| text.split("\\includesvg[width=\\linewidth]{").skip(1));
+    let included: Vec<String> = parts.map(|rest| format!("{}.svg", rest.split('}').next().unwrap())).collect();
+    assert_eq!(saved, included);
+    let mut each = saved.clone();
+    each.sort();
+    each.dedup();
+    assert_eq!(each.len(), saved.len(), "{saved:?}");
+    assert!(saved.len() > latex.len() && latex.iter().any(|text| text.contains("subfigure")), "{saved:?}");
+    let plain = |name: &String| name.trim_end_matches(".svg").chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    assert!(saved.iter().all(plain), "{saved:?}");
+}
+
+/// Prints how long the main thread works per step while a hundred thousand packets are zoomed and moved: docs/report.md.
+#[test]
+#[ignore = "a measurement"]
+fn paint_times_at_a_hundred_thousand_packets() {
+    let report = sample::report();
+    let mut sections = report.sections.clone();
+    sections[1].figures[0].chart = anabranch_report::chart::Chart::Timeline(sample::timeline(100_000));
+    let report = Report { sections, packets: Some(100_000), ..report };
+    let Some((_folder, mut page)) = page_of(&report) else { return };
+    page.screen(1400, 900, false);
+    page.value("document.querySelector('.stage').scrollIntoView({ block: 'center' })");
+    assert_eq!(page.text("document.querySelector('.stage').dataset.seen"), "100000");
+    let key = |key: &str| {
+        format!(
+            "document.querySelector('.stage').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }}))"
+        )
+    };
+    // Zoomed in by small steps and out again, moved, and all shown: from a hundred thousand packets to a few.
+    let keys = ["Home", "+", "ArrowRight", "ArrowLeft", "+", "ArrowRight", "-", "ArrowLeft", "-", "Home"];
+    let steps: Vec<String> = (0..10).flat_map(|_| keys).map(key).collect();
+    browser::print_quantiles("report, 100,000 packets: zoom and move", page.work_ms(&steps));
+    let point = |n: usize| {
+        let at = format!("clientX: 200 + {n} * 9, clientY: 450, bubbles: true");
+        format!(
+            "document.querySelector('.stage svg > rect').dispatchEvent(new PointerEvent('pointermove', {{ {at} }}))"
+        )
+    };
+    browser::print_quantiles(
+        "report, 100,000 packets: pointer",
+        page.work_ms(&(0..100).map(point).collect::<Vec<_>>()),
+    );
 }

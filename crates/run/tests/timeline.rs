@@ -2,7 +2,9 @@
 
 use anabranch_run::{CONNECTION, Choice, Driver, Job, RunOutcome, VirtualTime};
 use anabranch_scenario::{Cell, Document, PlugIn};
-use anabranch_trace::{Event, Fate, Origin, Recorder, SendKind, Timeline, TimelinePacket, TimelineRecorder};
+use anabranch_trace::{
+    DecisionLog, Event, Fate, Origin, Recorder, SendKind, Timeline, TimelinePacket, TimelineRecorder,
+};
 use anabranch_units::{Instant, PathId, Range, RangeSet, Side};
 use anabranch_wire::Packet;
 use std::sync::Arc;
@@ -59,6 +61,54 @@ fn run(scheduler: &str, recorder: &mut dyn Recorder) -> RunOutcome {
     let congestion = scenario.congestion.clone();
     let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
     VirtualTime::default().run(&job, recorder).unwrap()
+}
+
+#[test]
+fn each_packet_has_the_view_of_the_scheduler_that_bound_it() {
+    for (scheduler, state, path_state) in [
+        ("minrtt+pr", None, None),
+        ("blest", Some("lambda"), None),
+        ("ecf", Some("waiting"), None),
+        ("daps", None, Some("planned")),
+    ] {
+        let log = DecisionLog::new(CONNECTION, Instant::ZERO, 5000);
+        let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, 5000).with_decisions(log);
+        let outcome = run(scheduler, &mut recorder);
+        assert_eq!(outcome.digest, run(scheduler, &mut ()).digest, "{scheduler}: a witness changes nothing");
+        let timeline = recorder.finish(Instant::from_millis(60_000), vec!["near".into(), "far".into()]);
+        let decisions = timeline.decisions.as_ref().unwrap();
+        let names = |name: Option<&str>| Vec::from_iter(name.map(str::to_owned));
+        assert_eq!((&decisions.state, &decisions.path_state), (&names(state), &names(path_state)), "{scheduler}");
+        let new = timeline.packets.iter().filter(|packet| packet.kind == SendKind::First);
+        let (seen, unseen): (Vec<_>, Vec<_>) = new.partition(|packet| timeline.decision_of(packet).is_some());
+        // The first went out before the second path was there.
+        assert!(seen.len() > 1300 && unseen.iter().all(|packet| packet.bound_s < 0.3), "{scheduler}: {}", unseen.len());
+        for packet in seen {
+            let decision = &decisions.rows[timeline.decision_of(packet).unwrap()];
+            let path = &decision.paths[packet.path];
+            assert_eq!(decision.at_s, packet.bound_s);
+            assert!(path.usable && decision.backlog_bytes >= packet.data_end - packet.data_start, "{decision:?}");
+            assert!(
+                path.room > 0 || scheduler == "daps" || packet.bound_s < packet.sent_s,
+                "{scheduler}: {decision:?}"
+            );
+            assert_eq!(decision.state.len(), decisions.state.len());
+        }
+        let planned =
+            decisions.rows.iter().flat_map(|row| &row.paths).filter(|path| path.state.iter().any(|n| *n > 0.0));
+        assert_eq!(planned.count() > 0, scheduler == "daps");
+    }
+}
+
+#[test]
+fn of_one_path_there_are_no_decisions() {
+    let scenario = Document::parse("two.toml", SCENARIO).unwrap().cells.remove(0).1;
+    let (choice, congestion) = (Choice::Single(0), scenario.congestion.clone());
+    let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+    let log = DecisionLog::new(CONNECTION, Instant::ZERO, 5000);
+    let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, 5000).with_decisions(log);
+    VirtualTime::default().run(&job, &mut recorder).unwrap();
+    assert_eq!(recorder.finish(Instant::from_millis(60_000), Vec::new()).decisions, None);
 }
 
 #[test]

@@ -39,6 +39,10 @@ impl<A: Scheduler, B: Scheduler> Scheduler for Then<A, B> {
     fn values(&self) -> Option<(&'static str, f64)> {
         self.0.values().or_else(|| self.1.values())
     }
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        self.0.state(put);
+        self.1.state(put);
+    }
 }
 
 impl Scheduler for Box<dyn Scheduler> {
@@ -66,6 +70,9 @@ impl Scheduler for Box<dyn Scheduler> {
     }
     fn values(&self) -> Option<(&'static str, f64)> {
         (**self).values()
+    }
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        (**self).state(put);
     }
 }
 

@@ -18,6 +18,7 @@ pub use round::{Repeat, Round};
 pub use view::{Queued, View};
 
 use crate::congestion::Acked;
+use anabranch_trace::value_name;
 use anabranch_units::{Instant, PathId, Rng};
 use core::fmt::Debug;
 
@@ -115,5 +116,13 @@ pub trait Scheduler: Debug + Send {
     /// A value worth a trace after this round, with its name: λ of BLEST, for instance. `None` always or never.
     fn values(&self) -> Option<(&'static str, f64)> {
         None
+    }
+
+    /// Its own state after this round, for a reader who asks why it chose: calls `put` with a name, a path if the value is one of a
+    /// path, and the value. The default: [`Self::values`].
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        if let Some((name, value)) = self.values() {
+            put(value_name(name), None, value);
+        }
     }
 }
