@@ -21,7 +21,7 @@ pub const PAGE: &str = "report.html";
 /// A page with more bytes is slow to open.
 const LARGE: usize = 10_000_000;
 
-/// Writes [`PAGE`] and `tables/` into `folder`, from what is there; `packets` of each timeline, if so many are asked for.
+/// Writes [`PAGE`] and `tables/` into `folder`, from what is there; `packets` = how many of each timeline the page shows, if not as usual.
 pub fn make_report(folder: &Path, packets: Option<usize>) -> Result<(), Failure> {
     let report = read(folder)?;
     write_report(folder, &Report { packets: packets.or(report.packets), ..report })

@@ -221,7 +221,7 @@ fn with_less_motion_nothing_plays_and_the_picture_has_packets() {
     digest(&mut page);
     assert_eq!(page.text("document.getElementById('play').textContent"), "Play");
     assert_eq!(page.number("page.player.time"), 0.68);
-    // Acknowledgments are shown to those who ask for them.
+    // Acknowledgments are shown after a click.
     assert_eq!(page.number("page.picture.acks"), 0.0);
     page.value("document.getElementById('acks').click()");
     assert!(page.number("page.picture.acks") > 0.0);

@@ -537,6 +537,28 @@ fn a_report_is_written_with_the_results_and_made_again_from_them() {
     output(&["report", out_name]);
     assert!(fs::read_to_string(&page).unwrap().contains("Packet timelines"));
 
+    // Of a long one the page shows as many packets as are wanted.
+    let packet = |n: u32| {
+        format!(
+            r#"{{"data_start": {n}, "data_end": {}, "path": 0, "bound_s": 0, "sent_s": 0, "arrived_s": null, "delivered_s": null, "kind": "first",
+            "fate": "lost"}}"#,
+            n + 1
+        )
+    };
+    let packets: Vec<String> = (0..20_100).map(packet).collect();
+    let timeline = format!(r#"{{"paths": ["wlan"], "duration_s": 1, "packets": [{}]}}"#, packets.join(","));
+    fs::write(out.join("timeline/blest.json"), timeline).unwrap();
+    let mut cut = |options: &[&str]| {
+        output(&[&["report", out_name], options].concat());
+        let text = fs::read_to_string(&page).unwrap();
+        let cut = text.split("The first ").nth(1).map(|rest| rest.split(';').next().unwrap().to_owned());
+        cut.unwrap_or_default()
+    };
+    assert_eq!(cut(&[]), "20000 of 20100 packets");
+    assert_eq!(cut(&["--packets", "7"]), "7 of 20100 packets");
+    assert_eq!(cut(&["--packets", "20100"]), "");
+    fs::write(out.join("timeline/blest.json"), r#"{"paths": ["wlan"], "duration_s": 1, "packets": []}"#).unwrap();
+
     // A whole report takes the place of the results.
     fs::write(out.join("report.json"), r#"{"title": "A paper, reproduced"}"#).unwrap();
     output(&["report", out_name]);

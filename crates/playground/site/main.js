@@ -70,7 +70,7 @@ class Page {
       this.choose(this.picture.at(event.offsetX, event.offsetY));
     });
     find("step").onclick = () => this.step();
-    // Who wants less motion switches them on.
+    // With less motion they are switched on by a click.
     find("acks").checked = !this.player.calm;
     find("acks").onchange = () => this.draw();
     find("share").onclick = async () => {

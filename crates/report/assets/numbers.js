@@ -1,4 +1,4 @@
-// The numbers behind charts over time, as a table and as CSV: made when they are asked for, for they are many.
+// The numbers behind charts over time, as a table and as CSV: made when a reader opens them, for they are many.
 
 const csvField = (value) => {
   const text = value == null || Number.isNaN(value) ? "" : `${value}`;

@@ -38,7 +38,7 @@ function readPackets(chart) {
   return packets;
 }
 
-// What the scheduler saw, from columns of differences; `seen(i)` = at the decision that bound packet i, or null.
+// Views of the scheduler, from columns of differences; `seen(i)` = at the decision that bound packet i, or null.
 function readDecisions(columns) {
   const sums = (list) => { let sum = 0; return list.map((step) => (sum += step)); };
   const all = (of) => Object.fromEntries(["usable", "room", "srtt", "cwnd", "in_flight", "queued"].map((name) => [name, sums(of[name])]));
@@ -98,26 +98,42 @@ const strokes = {
   },
 };
 
+// For each stroke the packets of each path of which it draws something, so that no other is looked at again.
+function drawnBy(packets, paths) {
+  let marked = false;
+  const probe = { moveTo() { marked = true; }, lineTo() {} };
+  const same = (t) => t;
+  return new Map(Object.values(strokes).map((draw) => {
+    const lists = Array.from({ length: paths }, () => []);
+    for (let i = 0; i < packets.length; i++) {
+      marked = false;
+      draw(probe, packets, i, same, 0, 1);
+      if (marked) lists[packets.path[i]].push(i);
+    }
+    return [draw, lists];
+  }));
+}
+
 // A pen for lines along an axis: those of one row or column of half pixels that touch are one line. Within one stroke that looks the same.
 function joiningPen(pen) {
   let x0 = 0, y0 = 0, line = null;
   const flush = () => {
     if (!line) return;
-    const [from, to] = line.flat ? [[line.low, line.at], [line.high, line.at]] : [[line.at, line.low], [line.at, line.high]];
-    pen.moveTo(...from);
-    pen.lineTo(...to);
+    const { flat, at, low, high } = line;
+    pen.moveTo(flat ? low : at, flat ? at : low);
+    pen.lineTo(flat ? high : at, flat ? at : high);
     line = null;
   };
   return {
     flush,
     moveTo(x, y) { x0 = x; y0 = y; },
     lineTo(x, y) {
-      const flat = y === y0, [from, to] = flat ? [x0, x] : [y0, y];
-      const [low, high] = from < to ? [from, to] : [to, from];
+      const flat = y === y0;
+      const low = flat ? Math.min(x0, x) : Math.min(y0, y), high = flat ? Math.max(x0, x) : Math.max(y0, y);
       const at = Math.round((flat ? y : x) * 2) / 2;
       if (line && line.flat === flat && line.at === at && low <= line.high + 1 && high >= line.low - 1) {
-        line.low = Math.min(line.low, low);
-        line.high = Math.max(line.high, high);
+        if (low < line.low) line.low = low;
+        if (high > line.high) line.high = high;
         return;
       }
       flush();

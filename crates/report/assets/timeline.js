@@ -10,6 +10,7 @@ function timeline(chart, place) {
   const end = Math.max(begin + 1e-6, Math.min(chart.duration_s, d3.max(packets.end) ?? chart.duration_s));
   const whole = d3.scaleLinear([begin, end], [0, inner.width]);
   const pathName = (i) => paths[i] ?? "?";
+  const drawn = drawnBy(packets, paths.length);
   timelineLegend(place.legend, paths);
 
   const box = d3.select(place.chart);
@@ -36,18 +37,16 @@ function timeline(chart, place) {
   const told = box.append("p").attr("class", "told").attr("aria-live", "polite")
     .text(`Point at a packet, or go from one to the next with the arrow keys.${packets.decisions ? " Click it: why this path?" : ""}`);
 
-  let x = whole, ys = paths.map(() => d3.scaleLinear()), seen = [], ofPath = [], chosen = -1, cause = -1;
+  let x = whole, ys = paths.map(() => d3.scaleLinear()), seen = [], chosen = -1, cause = -1;
 
   // The packets within the window, and the scale that they need.
   function look() {
     const [from, to] = x.domain();
     seen = [];
-    ofPath = paths.map(() => []);
     let low = Infinity, high = -Infinity;
     for (let i = 0; i < packets.length; i++) {
       if (packets.sent[i] > to || packets.end[i] < from) continue;
       seen.push(i);
-      ofPath[packets.path[i]].push(i);
       low = Math.min(low, packets.data[i]);
       high = Math.max(high, packets.data[i] + packets.size[i]);
     }
@@ -69,18 +68,24 @@ function timeline(chart, place) {
 
   // One layer of one path: lines into `pen`. Where many packets share a pixel, their lines are joined first.
   function trace(pen, layer, path) {
-    const across = straight(x), height = heights();
+    const across = straight(x), height = heights(), [from, to] = x.domain();
     const joined = layer.along && rowHeight() < 1 ? joiningPen(pen) : pen;
-    for (const i of ofPath[path]) layer.draw(joined, packets, i, across, height(i), layer.mark);
+    for (const i of drawn.get(layer.draw)[path]) {
+      if (packets.sent[i] > to) break;
+      if (packets.end[i] >= from) layer.draw(joined, packets, i, across, height(i), layer.mark);
+    }
     joined.flush?.();
   }
 
   function paint() {
-    const scale = devicePixelRatio || 1;
-    canvas.attr("width", inner.width * scale).attr("height", inner.height * scale)
-      .style("width", `${inner.width}px`).style("height", `${inner.height}px`);
+    const scale = devicePixelRatio || 1, [wide, high] = [inner.width, inner.height].map((side) => Math.round(side * scale));
+    // A canvas that gets a size gets new memory.
+    if (canvas.property("width") !== wide || canvas.property("height") !== high) {
+      canvas.attr("width", wide).attr("height", high).style("width", `${inner.width}px`).style("height", `${inner.height}px`);
+    }
     const pen = canvas.node().getContext("2d");
-    pen.scale(scale, scale);
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, inner.width, inner.height);
     eachStroke(rowHeight(), paths, (layer, path) => {
       pen.beginPath();
       trace(pen, layer, path);

@@ -39,8 +39,8 @@ fn slug(text: &str) -> String {
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
-/// What a chart of several panels is saved as, in their order; fewer than two of a chart that is one drawing. A distribution is drawn
-/// whole, or its bulk and all of it: as the page finds.
+/// The files of a chart of several panels, in the panels' order; none of a chart that is one drawing. Of a distribution the page finds
+/// whether it draws one panel or two.
 pub fn drawings(chart: &Chart, stem: &str, names: &mut Names) -> Vec<Drawing> {
     let captions: IndexMap<&str, ()> = match chart {
         Chart::Bars(bars) => bars.bars.iter().map(|bar| (&*bar.group, ())).collect(),

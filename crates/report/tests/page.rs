@@ -162,7 +162,7 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
     page.wait_for(PAINTED);
     page.photograph("timeline-jump", Some("#timelines-figure-1"));
 
-    // What the scheduler saw when it chose, for the packet that was jumped to; a repetition is no choice.
+    // The view of the scheduler when it chose, for the packet that was jumped to; a repetition is no choice.
     let why = "document.querySelector('.why').textContent";
     assert!(page.text(why).contains("The packet repeats data"), "{}", page.text(why));
     page.value("[...document.querySelectorAll('.jump')].find((b) => b.textContent.startsWith('Longest')).click()");

@@ -1,4 +1,4 @@
-//! What a scheduler saw when it chose paths: part of `timeline/*.json` in a results directory.
+//! Decisions of a scheduler, each with the view that it had: part of `timeline/*.json` in a results directory.
 
 use anabranch_units::{ConnId, Instant};
 use serde::{Deserialize, Serialize};

@@ -12,7 +12,7 @@ pub struct Timeline {
     pub duration_s: f64,
     /// In the order of sending.
     pub packets: Vec<TimelinePacket>,
-    /// What the scheduler saw when it bound them, if that was recorded.
+    /// The scheduler's views when it bound them, if they were recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decisions: Option<Decisions>,
 }

@@ -49,7 +49,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// The same, and what the scheduler sees when it binds the packets, which the log receives.
+    /// The same; the log receives the scheduler's views when it binds the packets.
     pub fn with_decisions(mut self, log: DecisionLog) -> Self {
         self.decisions = Some(log);
         self

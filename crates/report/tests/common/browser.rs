@@ -254,7 +254,8 @@ pub fn print_quantiles(what: &str, mut times: Vec<f64>) {
     println!("{what}: median {:.1} ms, p95 {:.1} ms, n = {}", at(0.5), at(0.95), times.len());
 }
 
-/// The sums of the tasks between marks named `step`, on their thread, in milliseconds.
+/// The sums of the tasks between marks named `step`, on their thread, in milliseconds of the thread's own time: other programs on the
+/// machine do not count.
 fn work_between_marks(trace: &[Value]) -> Vec<f64> {
     let named = |name: &'static str| trace.iter().filter(move |event| event["name"] == name);
     let at = |event: &Value| event["ts"].as_f64().unwrap_or_default();
@@ -263,7 +264,7 @@ fn work_between_marks(trace: &[Value]) -> Vec<f64> {
     let thread = |event: &Value| (event["pid"].clone(), event["tid"].clone());
     let here: Vec<(f64, f64)> = named("RunTask")
         .filter(|event| marks.first().is_some_and(|mark| thread(mark) == thread(event)))
-        .map(|event| (at(event), event["dur"].as_f64().unwrap_or_default()))
+        .map(|event| (at(event), event["tdur"].as_f64().unwrap_or_default()))
         .collect();
     let sum =
         |from: f64, to: f64| here.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, dur)| dur).sum::<f64>();
