@@ -36,7 +36,7 @@ function packetNumbers({ packets, paths }) {
 }
 
 // Rows of a table that are shown at most: a browser takes long for more, and a reader too.
-const SHOWN_ROWS = 600;
+const SHOWN_ROWS = 200;
 
 // Fills the figure's place for numbers with those of the times that its chart shows.
 function showNumbers(figure) {

@@ -202,14 +202,14 @@ pub fn timeline(count: usize) -> Timeline {
 
 /// One for each packet that was sent for the first time, with a slow path whose RTT grows.
 fn decisions(packets: &[TimelinePacket]) -> Decisions {
-    let path = |room, srtt_s, planned| SeenPath {
+    let path = |room, srtt_s, planned: Option<f64>| SeenPath {
         usable: true,
         room,
         srtt_s: Some(srtt_s),
         cwnd: 30,
         in_flight: 30 - room,
         queued: 0,
-        state: vec![planned],
+        state: planned.into_iter().collect(),
     };
     let first = packets.iter().filter(|packet| packet.kind == SendKind::First);
     let decision = |packet: &TimelinePacket| Decision {
@@ -218,8 +218,8 @@ fn decisions(packets: &[TimelinePacket]) -> Decisions {
         backlog_bytes: 100_000,
         window_bytes: 50_000 + packet.data_start % 7000,
         paths: vec![
-            path(packet.path as u32 ^ 1, 0.05, 3.0),
-            path(packet.path as u32, 0.18 + packet.sent_s / 1e3, f64::NAN),
+            path(packet.path as u32 ^ 1, 0.05, Some(3.0)),
+            path(packet.path as u32, 0.18 + packet.sent_s / 1e3, None),
         ],
         state: vec![1.25],
     };
