@@ -153,7 +153,7 @@ pub struct ReportArguments {
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// How many packets of each timeline the page shows, of those in DIR/timeline; 30000 over all timelines unless given. The page
-    /// has about 20 bytes per packet
+    /// has about 6 bytes per packet
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::packets)]
     pub packets: Option<usize>,
     /// Show the report when it is written
