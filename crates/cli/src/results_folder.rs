@@ -38,7 +38,7 @@ fn write_report(folder: &Path, report: &Report) -> Result<(), Failure> {
     if page.len() > LARGE {
         let megabytes = page.len().div_ceil(1_000_000);
         // Before it is written: the disk may be small.
-        let _ = writeln!(io::stderr(), "{PAGE} has {megabytes} MB; a smaller `--packets` makes it smaller");
+        let _ = writeln!(io::stderr(), "{PAGE} has {megabytes} MB");
     }
     write(&folder.join(PAGE), page)?;
     let tables = folder.join("tables");

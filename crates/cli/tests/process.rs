@@ -301,6 +301,6 @@ fn the_size_of_a_large_page_is_said() {
         anabranch().arg("report").arg(folder.path()).assert().success()
     };
     // The page has the title twice.
-    report(6_000_000).stderr("report.html has 13 MB; a smaller `--packets` makes it smaller\n");
+    report(6_000_000).stderr("report.html has 13 MB\n");
     report(60).stderr("");
 }

@@ -3,7 +3,7 @@
 import { whyThisPath } from "./decision.js";
 import * as units from "./units.js";
 
-const HEAD = 5, OF_PATH = 6;
+const HEAD = 5, OF_PATH = 7;
 const KINDS = ["first time", "opportunistic retransmission", "rescue after a timeout", "redundant copy", "TCP retransmission"];
 
 // `own` = the names of the scheduler's own values: { state, pathState }.
@@ -26,8 +26,8 @@ function seen(row, paths) {
   const [, , backlog, window, ownOfPath] = row;
   const width = OF_PATH + ownOfPath;
   const of = (path) => {
-    const [usable, room, srtt, cwnd, inFlight, queued, ...state] = row.subarray(HEAD + width * path, HEAD + width * (path + 1));
-    return { usable: usable === 1, room, srtt, cwnd, inFlight, queued, state };
+    const [usable, room, left, srtt, cwnd, inFlight, queued, ...state] = row.subarray(HEAD + width * path, HEAD + width * (path + 1));
+    return { usable: usable === 1, room, left, srtt, cwnd, inFlight, queued, state };
   };
   return { backlog, window, paths: Array.from({ length: paths }, (_, path) => of(path)), state: [...row.subarray(HEAD + width * paths)] };
 }

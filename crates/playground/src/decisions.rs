@@ -7,9 +7,9 @@ use anabranch_trace::{Decision, Decisions, SeenPath};
 /// bytes that the peer's window still admits, own values of each path. The scheduler's own values follow after the paths.
 const HEAD: usize = 5;
 
-/// Numbers of each path before the scheduler's own values: usable (1, or 0), room in packets, smoothed RTT in seconds (NaN before the
+/// Numbers of each path before the scheduler's own values: usable (1, or 0), room in packets before and after the round, smoothed RTT in seconds (NaN before the
 /// first sample), congestion window, packets in flight, packets queued.
-const OF_PATH: usize = 6;
+const OF_PATH: usize = 7;
 
 /// The rows one after the other, and the numbers per row, for a scenario with this many paths.
 pub fn rows(decisions: &Decisions, paths: usize) -> (Vec<f64>, usize) {
@@ -34,8 +34,9 @@ fn put(rows: &mut Vec<f64>, decision: &Decision, (of_path, of_all): (usize, usiz
 }
 
 fn numbers(path: &SeenPath) -> [f64; OF_PATH] {
-    let [room, cwnd, in_flight, queued] = [path.room, path.cwnd, path.in_flight, path.queued].map(f64::from);
-    [flag(path.usable), room, path.srtt_s.unwrap_or(f64::NAN), cwnd, in_flight, queued]
+    let [room, left, cwnd, in_flight, queued] =
+        [path.room, path.left, path.cwnd, path.in_flight, path.queued].map(f64::from);
+    [flag(path.usable), room, left, path.srtt_s.unwrap_or(f64::NAN), cwnd, in_flight, queued]
 }
 
 /// The values, and NaN for those that had no value yet.
@@ -50,7 +51,8 @@ mod tests {
 
     #[test]
     fn a_value_that_a_path_does_not_have_keeps_its_place() {
-        let path = |state| SeenPath { usable: true, room: 3, cwnd: 10, in_flight: 7, state, ..SeenPath::default() };
+        let path =
+            |state| SeenPath { usable: true, room: 3, left: 2, cwnd: 10, in_flight: 7, state, ..SeenPath::default() };
         let paths = vec![path(vec![5.0]), path(vec![])];
         let row = Decision {
             at_s: 1.5,
@@ -64,7 +66,7 @@ mod tests {
         let decisions = Decisions { state: names("lambda"), path_state: names("planned"), rows: vec![row] };
         let (rows, width) = rows(&decisions, 2);
         let text: Vec<String> = rows.iter().map(f64::to_string).collect();
-        assert_eq!(text.join(" "), "1.5 1 9 8 1 1 3 NaN 10 7 0 5 1 3 NaN 10 7 0 NaN 0.25");
-        assert_eq!(width, 20);
+        assert_eq!(text.join(" "), "1.5 1 9 8 1 1 3 2 NaN 10 7 0 5 1 3 2 NaN 10 7 0 NaN 0.25");
+        assert_eq!(width, 22);
     }
 }

@@ -81,7 +81,7 @@ impl Live {
             job.choice = stand_in();
         }
         let limit = request.packets.min(MOST_PACKETS);
-        let decisions = DecisionLog::new(CONNECTION, Instant::ZERO, limit);
+        let decisions = DecisionLog::new(CONNECTION, Instant::ZERO, limit).with_waits();
         let follow = TimelineRecorder::new(CONNECTION, Instant::ZERO, limit).with_decisions(decisions.clone());
         let equip = |flows: &mut [_]| own.into_iter().for_each(|ask| equip(flows, ask));
         let running = VirtualTime::default().begin(&job, Tee(follow, Notes::new(limit)), equip);

@@ -57,7 +57,6 @@ impl Own {
 }
 
 fn of_path(view: &View, path: &PathView) -> [f64; FIELDS] {
-    let missing = view.outstanding().iter().find(|(_, copies)| !copies.on(path.id));
     [
         f64::from(path.id.0),
         flag(path.usable),
@@ -72,8 +71,17 @@ fn of_path(view: &View, path: &PathView) -> [f64; FIELDS] {
         path.loss,
         path.window_rate(),
         flag(view.may_wait_for(path.id)),
-        missing.map_or(f64::NAN, |(run, _)| run.start as f64),
+        missing(view, path.id).map_or(f64::NAN, |start| start as f64),
     ]
+}
+
+/// The offset of the lowest outstanding data that a path has not carried and does not queue: the round's own commands count.
+fn missing(view: &View, path: PathId) -> Option<u64> {
+    let mut queue: Vec<Range> = view.queue(path).map(|queued| queued.range).collect();
+    queue.sort_unstable_by_key(|range| range.start);
+    let behind = |from: u64, queued: &Range| if queued.start <= from { from.max(queued.end) } else { from };
+    let others = view.outstanding().iter().filter(|(_, copies)| !copies.on(path)).map(|(run, _)| run);
+    others.map(|run| (queue.iter().fold(run.start, behind), run.end)).find(|(start, end)| start < end).map(|(at, _)| at)
 }
 
 /// Carries out an answer; false if it was refused.
@@ -84,7 +92,9 @@ fn obey(round: &mut Round<'_>, on: PathId, [kind, bytes]: [f64; 2]) -> bool {
         2 => {
             let mss = round.path(on).map_or(0, |path| u64::from(path.mss));
             let Some((run, _)) = round.outstanding().at(bytes) else { return false };
-            round.repeat(on, Range::new(bytes, run.end.min(bytes + mss)), Repeat::Copy)
+            let queued = round.queue(on).map(|queued| queued.range.start).filter(|start| *start > bytes).min();
+            let end = run.end.min(bytes + mss).min(queued.unwrap_or(u64::MAX));
+            round.repeat(on, Range::new(bytes, end), Repeat::Copy)
         }
         _ => round.send_next(on),
     }
@@ -142,6 +152,29 @@ mod tests {
         });
         assert!(metrics["copied_packets"].as_f64().unwrap() > 100.0, "{metrics}");
         assert!(packets.iter().filter(|[_, kind, _]| *kind == 3.0).count() > 100);
+    }
+
+    /// When, where and from which offset on the last copy was, and how many were requested in vain.
+    static LAST: std::sync::Mutex<([f64; 3], u32)> = std::sync::Mutex::new(([0.0; 3], 0));
+
+    #[test]
+    fn a_round_names_no_offset_of_a_path_twice() {
+        let (metrics, _) = run(|question, command| {
+            let copy = |path: &usize| field(question, *path, 2) == 1.0 && !field(question, *path, 13).is_nan();
+            let Some(path) = (0..question[4] as usize).find(copy) else {
+                return (0..question[4] as usize)
+                    .find(|path| field(question, *path, 2) == 1.0)
+                    .map_or(-1, |path| path as i32);
+            };
+            let missing = field(question, path, 13);
+            let this = [question[0], path as f64, missing];
+            let mut last = LAST.lock().unwrap();
+            *last = (this, last.1 + u32::from(last.0 == this));
+            *command = [2.0, missing];
+            path as i32
+        });
+        assert!(metrics["copied_packets"].as_f64().unwrap() > 100.0);
+        assert_eq!(LAST.lock().unwrap().1, 0);
     }
 
     #[test]

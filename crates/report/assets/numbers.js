@@ -4,7 +4,17 @@ const csvField = (value) => {
   const text = value == null || Number.isNaN(value) ? "" : `${value}`;
   return /[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
-const csv = ({ heads, rows }) => `${[heads, ...rows].map((row) => row.map(csvField).join(",")).join("\n")}\n`;
+// Rows of a file that are made at once.
+const CHUNK = 5000;
+
+// A file, in parts; `numbers`: { heads, count, row(i), shown } with the first row and the one after the last of the times that the chart shows.
+function* csv({ heads, count, row }) {
+  const line = (values) => `${values.map(csvField).join(",")}\n`;
+  yield line(heads);
+  for (let from = 0; from < count; from += CHUNK) {
+    yield Array.from({ length: Math.min(CHUNK, count - from) }, (_, i) => line(row(from + i))).join("");
+  }
+}
 
 // Every curve of all panels, with its band if it has one, over the times of all.
 function seriesNumbers(chart) {
@@ -18,11 +28,13 @@ function seriesNumbers(chart) {
     if (!rows.has(time)) rows.set(time, [time, ...columns.map(() => null)]);
     rows.get(time)[column + 1] = value;
   }));
-  return { heads: ["time, s", ...columns.map(({ head }) => head)], rows: [...rows.values()].sort(([a], [b]) => a - b) };
+  const all = [...rows.values()].sort(([a], [b]) => a - b), times = all.map(([time]) => time);
+  const [from, to] = overTime.window ?? [-Infinity, Infinity];
+  return { heads: ["time, s", ...columns.map(({ head }) => head)], count: all.length, row: (i) => all[i], shown: [d3.bisectLeft(times, from), d3.bisectRight(times, to)] };
 }
 
-// Each packet of a timeline, with what its scheduler saw of the path that it took.
-function packetNumbers({ packets, paths }) {
+// Each packet of a timeline, with what its scheduler saw of the path that it took. A row is made when it is read: there may be a million.
+function packetNumbers({ packets, paths, dataset }) {
   const heads = ["path", "first byte", "bytes", "why", "bound, s", "sent, s", "arrived, s", "in order in its subflow, s", "delivered, s"];
   const seen = ["smoothed RTT, s", "window, packets", "in flight, packets", "queued, packets", "room, packets", "backlog, bytes"];
   const row = (i) => {
@@ -32,29 +44,28 @@ function packetNumbers({ packets, paths }) {
     const decision = packets.decisions?.seen(i), of = decision?.paths[packets.path[i]];
     return packets.decisions ? [...values, of?.srtt, of?.cwnd, of?.inFlight, of?.queued, of?.room, decision?.backlog] : values;
   };
-  return { heads: packets.decisions ? [...heads, ...seen] : heads, rows: Array.from({ length: packets.length }, (_, i) => row(i)), row };
+  const shown = [d3.bisectLeft(packets.sent, Number(dataset.from)), d3.bisectRight(packets.sent, Number(dataset.to))];
+  return { heads: packets.decisions ? [...heads, ...seen] : heads, count: packets.length, row, shown };
 }
 
-// Rows of a table that are shown at most: a browser takes long for more, and a reader too.
-const SHOWN_ROWS = 200;
+// Rows of a table that are shown at most: more are for the file.
+const SHOWN_ROWS = 50;
 
-// Fills the figure's place for numbers with those of the times that its chart shows.
+// Fills the figure's place for numbers with those of the times that its chart shows, once that is drawn.
 function showNumbers(figure) {
-  const chart = chartOf(figure), place = figure.querySelector(".values");
-  const stage = figure.querySelector(".stage");
-  const all = stage ? packetNumbers(stage) : seriesNumbers(chart);
-  const time = stage ? all.heads.indexOf("sent, s") : 0;
-  const [from, to] = stage ? [Number(stage.dataset.from), Number(stage.dataset.to)] : overTime.window ?? [-Infinity, Infinity];
-  const within = all.rows.filter((row) => row[time] >= from && row[time] <= to);
-  const rows = within.slice(0, SHOWN_ROWS);
+  const chart = figure.querySelector(".chart"), place = figure.querySelector(".values"), stage = figure.querySelector(".stage");
+  if (chart.classList.contains("timeline") && !stage) return;
+  const all = stage ? packetNumbers(stage) : seriesNumbers(chartOf(figure));
+  const [from, after] = all.shown;
+  const rows = Array.from({ length: Math.min(SHOWN_ROWS, after - from) }, (_, i) => all.row(from + i));
   const note = document.createElement("p");
   note.className = "note";
-  note.textContent = `${rows.length < within.length ? `The first ${rows.length} of ${within.length} rows` : `${rows.length} rows`} of the times that the chart shows; `
-    + `the file has all ${all.rows.length}.`;
+  note.textContent = `${rows.length < after - from ? `The first ${rows.length} of ${after - from} rows` : `${rows.length} rows`} of the times that the chart shows; `
+    + `the file has all ${all.count}.`;
   const button = document.createElement("button");
   button.type = "button";
   button.textContent = "Save CSV";
-  button.addEventListener("click", () => save(`${figure.dataset.stem}.csv`, csv(all), "text/csv"));
+  button.addEventListener("click", () => save(`${figure.dataset.stem}.csv`, [...csv(all)], "text/csv"));
   place.replaceChildren(note, button, numbersTable(all.heads, rows));
 }
 

@@ -41,12 +41,12 @@ function readPackets(chart) {
 // Views of the scheduler, from columns of differences; `seen(i)` = at the decision that bound packet i, or null.
 function readDecisions(columns) {
   const sums = (list) => { let sum = 0; return list.map((step) => (sum += step)); };
-  const all = (of) => Object.fromEntries(["usable", "room", "srtt", "cwnd", "in_flight", "queued"].map((name) => [name, sums(of[name])]));
+  const all = (of) => Object.fromEntries(["usable", "room", "left", "srtt", "cwnd", "in_flight", "queued"].map((name) => [name, sums(of[name])]));
   const [backlog, window, paths] = [sums(columns.backlog), sums(columns.window), columns.paths.map(all)];
   let last = 0;
   const places = columns.of.map((step) => (step == null ? -1 : (last += step)));
   const own = (lists, at) => lists.map((list) => list[at] ?? NaN);
-  const pathAt = (at) => (one, path) => ({ usable: one.usable[at] === 1, room: one.room[at], srtt: one.srtt[at] < 0 ? NaN : one.srtt[at] / 1e6,
+  const pathAt = (at) => (one, path) => ({ usable: one.usable[at] === 1, room: one.room[at], left: one.left[at], srtt: one.srtt[at] < 0 ? NaN : one.srtt[at] / 1e6,
     cwnd: one.cwnd[at], inFlight: one.in_flight[at], queued: one.queued[at], state: own(columns.paths[path].state, at) });
   const seenAt = (at) => ({ backlog: backlog[at], window: window[at], state: own(columns.state, at), paths: paths.map(pathAt(at)) });
   return { state: columns.state_names, pathState: columns.path_state_names, seen: (i) => (places[i] < 0 ? null : seenAt(places[i])) };

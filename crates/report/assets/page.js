@@ -15,9 +15,14 @@ function unpacked(figure, { deflated }) {
 async function drawTimeline(figure, chart, parts) {
   const mine = { width: parts.chart.clientWidth };
   drawn.set(figure, mine);
-  const whole = await unpacked(figure, chart);
-  // Unless it is drawn anew by now.
-  if (drawn.get(figure) === mine) timeline(whole, parts);
+  try {
+    const whole = await unpacked(figure, chart);
+    // Unless it is drawn anew by now.
+    if (drawn.get(figure) === mine) timeline(whole, parts);
+  } catch (error) {
+    packed.delete(figure);
+    parts.remarks.textContent = `The packets cannot be unpacked and drawn (${error.message}). A browser since 2023 can, if the file is whole.`;
+  }
 }
 
 const chartOf = (figure) => JSON.parse(figure.querySelector("script").textContent);
@@ -46,7 +51,7 @@ function draw(figure) {
   views.filter((view) => view.tagName === "svg").forEach(name);
   place.replaceChildren(...views);
   drawn.set(figure, { width: place.clientWidth, version: chart.kind === "time_series" ? overTime.version : null });
-  if (figure.querySelector(".numbers[open]")) showNumbers(figure);
+  showOpenNumbers(figure);
 
   // A picture has one name. Those that Plot gives its parts say nothing without a role.
   function name(svg) {
@@ -57,6 +62,10 @@ function draw(figure) {
     svg.setAttribute("role", "img");
     svg.setAttribute("aria-label", place.dataset.words);
   }
+}
+
+function showOpenNumbers(figure) {
+  if (figure.querySelector(".numbers[open]")) showNumbers(figure);
 }
 
 const visible = (figure) => !figure.closest("details:not([open])");
@@ -118,6 +127,8 @@ document.addEventListener("toggle", ({ target }) => {
   if (target.matches(".numbers[open]")) showNumbers(target.closest("figure"));
   tellWidth();
 }, true);
+// A timeline shows other times: at its first drawing, too.
+document.addEventListener("windowchange", ({ target }) => showOpenNumbers(target.closest("figure")));
 // What is drawn on canvas does not follow the style sheet's variables.
 const repaint = () => document.querySelectorAll(".stage").forEach((stage) => stage.paint());
 document.addEventListener("themechange", repaint);

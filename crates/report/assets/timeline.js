@@ -146,7 +146,7 @@ function timeline(chart, place) {
       requestAnimationFrame(paint);
       overview.follow(x.domain());
       stage.attr("data-from", x.domain()[0]).attr("data-to", x.domain()[1]).attr("data-seen", seen.length);
-    });
+    }).on("end", () => place.chart.dispatchEvent(new Event("windowchange", { bubbles: true })));
 
   const pad = svg.append("rect").attr("x", margin.left).attr("y", margin.top).attr("width", inner.width).attr("height", inner.height)
     .attr("fill", "transparent").style("cursor", "grab");
@@ -172,7 +172,8 @@ function timeline(chart, place) {
     pad.call(zoom.transform, d3.zoomIdentity.scale(k).translate(-whole(from), 0));
   }
   const overview = timelineOverview(box, { width, margin, inner, whole, packets }, show);
-  const why = box.append("div").attr("class", "why").attr("aria-live", "polite");
+  // Read on request: a screen reader says the sentence about each packet already.
+  const why = box.append("div").attr("class", "why").attr("role", "region").attr("aria-label", "Why this path?");
 
   // To the first of `places` after the chosen packet, with what happens around it.
   function jump(places) {

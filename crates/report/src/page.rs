@@ -235,7 +235,9 @@ fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize, fi
 struct FigureView<'a> {
     id: String,
     title: &'a str,
-    caption: String,
+    caption: &'a str,
+    /// What the chart leaves out.
+    note: String,
     /// Heading before this figure, where a group begins.
     group: Option<&'a str>,
     folded: bool,
@@ -261,14 +263,12 @@ impl<'a> FigureView<'a> {
         packets: usize,
         files: &mut Names,
     ) -> Self {
-        let mut caption = figure.caption.clone();
+        let (caption, mut note) = (figure.caption.as_str(), String::new());
         let cut;
         let chart = match &figure.chart {
             Chart::Timeline(timeline) if timeline.packets.len() > packets => {
                 let all = timeline.packets.len();
-                caption = format!("{caption} The first {packets} of {all} packets; `--packets {all}` shows all.")
-                    .trim()
-                    .to_owned();
+                note = format!("The first {packets} of {all} packets that were recorded.");
                 cut = Chart::Timeline(timeline.first(packets));
                 &cut
             }
@@ -280,11 +280,12 @@ impl<'a> FigureView<'a> {
         Self {
             title: &figure.title,
             panels: stems.join(" "),
-            latex: tex(latex::figure(&stem, &figure.title, &caption)),
-            latex_panels: tex(latex::figure_of(&drawings, &stem, &figure.title, &caption)),
+            latex: tex(latex::figure(&stem, &figure.title, caption)),
+            latex_panels: tex(latex::figure_of(&drawings, &stem, &figure.title, caption)),
             group: Some(figure.group.as_str())
                 .filter(|group| !group.is_empty() && before.is_none_or(|before| before.group != *group)),
             caption,
+            note,
             folded: figure.folded,
             words: in_words(chart),
             chart: Value::from_safe_string(encode::chart(chart)),

@@ -169,14 +169,15 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
     let cells =
         "[...document.querySelectorAll('.why tr')].map((row) => [...row.children].map((cell) => cell.textContent))";
     let expected = serde_json::json!([
-        ["path", "smoothed RTT", "window", "in flight", "queued", "room", "planned"],
-        ["wlan ✓", "50 ms", "30", "29", "0", "1", "3"],
-        ["3g", "197 ms", "30", "30", "0", "none", ""],
+        ["path", "smoothed RTT", "window", "in flight", "queued", "room", "room afterwards", "planned, afterwards"],
+        ["wlan ✓", "50 ms", "30", "29", "0", "1", "none", "3"],
+        ["3g", "197 ms", "30", "30", "0", "none", "none", ""],
     ]);
     assert_eq!(page.value(cells), expected);
     let said = page.text(why);
     assert!(
-        said.contains("When the scheduler chose, 100 kB waited to be sent") && said.contains("lambda was 1.25"),
+        said.contains("Before the round in which the scheduler chose, 100 kB waited to be sent")
+            && said.contains("After it, the scheduler's lambda was 1.25."),
         "{said}"
     );
     assert!(said.ends_with("wlan has the lowest RTT of the paths that are usable."), "{said}");
@@ -223,6 +224,68 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
     let taken = page.number(time);
     assert!(taken < 10_000.0, "twenty drawings of 20 000 packets take {taken} ms");
     eprintln!("twenty drawings of 20 000 packets: {taken:.0} ms");
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+/// The sentences about a packet on the second path, by what the faster first one could take before and after the round.
+#[test]
+fn a_path_is_passed_over_only_if_it_had_room_throughout_the_round() {
+    let Some((_folder, mut page)) = opened() else { return };
+    let said = |page: &mut Browser, seen: &str| {
+        let names = "{ paths: ['wlan', 'lte'], state: [], pathState: [] }";
+        let why = format!("whyThisPath({{ seen: {seen}, first: true, path: 1, scheduler: 'minrtt', names: {names} }})");
+        page.text(&format!("{why}.at(-1).textContent"))
+    };
+    let seen = |room: u32, left: u32, srtt: f64| {
+        let path = |room, left, srtt| {
+            format!(
+                "{{ usable: true, room: {room}, left: {left}, srtt: {srtt}, cwnd: 30, inFlight: 2, queued: 0, state: [] }}"
+            )
+        };
+        let paths = [path(room, left, srtt), path(9, 3, 0.05)].join(",");
+        format!("{{ backlog: 9000, window: 90000, state: [], paths: [{paths}] }}")
+    };
+    let mut of = |room, left, srtt| said(&mut page, &seen(room, left, srtt));
+    assert!(of(28, 4, 0.02).ends_with("the scheduler passed it over."));
+    let filled =
+        "wlan has the lower RTT. It had room for 28 when the round began, and for none when the round was over.";
+    assert_eq!(of(28, 0, 0.02), filled);
+    assert_eq!(of(0, 0, 0.02), "wlan has the lower RTT, but no room for a packet.");
+    assert_eq!(of(28, 4, 0.05), "lte has the lowest RTT of the paths that are usable.");
+    assert!(said(&mut page, "null").starts_with("No view was recorded: only one path could carry data, or"));
+}
+
+#[test]
+fn numbers_of_a_timeline_follow_its_window_and_wait_until_it_is_drawn() {
+    let Some((_folder, mut page)) = opened() else { return };
+    let sent = "[...document.querySelectorAll('#timelines-figure-1 .values tbody tr')].map((row) => +row.children[5].textContent)";
+    let times = |page: &mut Browser| serde_json::from_value::<Vec<f64>>(page.value(sent)).unwrap();
+    page.value("document.querySelector('#timelines-figure-1 .numbers summary').click()");
+    page.wait_for("document.querySelector('#timelines-figure-1 .values table') !== null");
+    let whole = times(&mut page);
+    assert!(whole.len() == 50 && whole[0] == 0.0, "{whole:?}");
+    page.value("document.querySelector('.stage').focus()");
+    (0..12).for_each(|_| page.press("+"));
+    let end = |page: &mut Browser, which: &str| {
+        page.text(&format!("document.querySelector('.stage').dataset.{which}")).parse::<f64>().unwrap()
+    };
+    let (from, to) = (end(&mut page, "from"), end(&mut page, "to"));
+    let near = times(&mut page);
+    assert!(
+        from > 1.0 && !near.is_empty() && near.iter().all(|at| (from - 0.01..to + 0.01).contains(at)),
+        "{from} {to} {near:?}"
+    );
+
+    // Numbers that are open before the packets are unpacked, or if they cannot be.
+    page.value("window.real = unpacked; unpacked = () => new Promise((done) => { window.release = done; }); 0");
+    let figure = "document.querySelector('#timelines-figure-1')";
+    page.value(&format!("{figure}.querySelector('.stage').remove(); {figure}.querySelector('.values').replaceChildren(); draw({figure}); 0"));
+    page.value(&format!("showOpenNumbers({figure})"));
+    page.value(&format!("real({figure}, chartOf({figure})).then(release)"));
+    page.wait_for("document.querySelector('#timelines-figure-1 .values table') !== null");
+    page.value(&format!("unpacked = () => Promise.reject(new Error('no deflate-raw')); draw({figure})"));
+    let remarks = page.text(&format!("{figure}.querySelector('.remarks').textContent"));
+    assert!(remarks.starts_with("The packets cannot be unpacked and drawn (no deflate-raw)."), "{remarks}");
     assert_eq!(page.complaints, Vec::<String>::new());
 }
 

@@ -38,7 +38,7 @@ impl Witness {
 
     /// Whether more decisions are wanted.
     fn looks(&self) -> bool {
-        self.kept.iter().any(|kept| *kept < self.log.limit)
+        self.kept[1] < self.log.limit || (self.log.waits && self.kept[0] < self.log.limit)
     }
 
     /// The view before a round.
@@ -65,10 +65,13 @@ impl Witness {
             (false, false) => return,
         };
         let kept = &mut self.kept[usize::from(bound)];
-        if *kept >= self.log.limit {
+        if *kept >= self.log.limit || !(bound || self.log.waits) {
             return;
         }
         *kept += usize::from(view.now() >= self.log.from);
+        for path in view.paths() {
+            before.paths.get_mut(path.id.index()).into_iter().for_each(|seen| seen.left = room(path));
+        }
         self.put_state(&mut before);
         self.log.put(view.now(), before);
     }
@@ -97,10 +100,16 @@ impl Witness {
     }
 }
 
+/// Packets that a path may take.
+fn room(path: &PathView) -> u32 {
+    if path.eligible() { path.room() } else { 0 }
+}
+
 fn seen_path(path: &PathView) -> SeenPath {
     SeenPath {
         usable: path.usable,
-        room: path.room(),
+        room: room(path),
+        left: 0,
         srtt_s: path.srtt.map(Duration::as_secs_f64),
         cwnd: path.cwnd,
         in_flight: path.in_flight,
@@ -121,7 +130,17 @@ impl Scheduler for Witness {
         }
     }
     fn rescue(&mut self, round: &mut Round<'_>) {
+        let before = self.looks().then(|| self.look(round));
         self.inner.rescue(round);
+        // A rescue may bind new data; it is no decision to wait.
+        if let Some(before) = before.filter(|before| round.backlog().bytes() < before.backlog_bytes) {
+            self.keep(before, round);
+        }
+    }
+    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
+        let inner = self.inner.give_way_to(next);
+        let names = core::mem::take(&mut self.names);
+        Box::new(Self { inner, log: self.log.clone(), paths: self.paths, names, kept: self.kept })
     }
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         self.inner.on_event(event, view);

@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct SeenPath {
     /// New data may be bound to it.
     pub usable: bool,
-    /// Packets for which its window has room.
+    /// Packets that it may take: those for which its window has room; none while it recovers from a timeout.
     pub room: u32,
+    /// The same after the round.
+    pub left: u32,
     /// Smoothed RTT in seconds; `None` before the first sample.
     pub srtt_s: Option<f64>,
     /// Congestion window in packets.
@@ -25,13 +27,14 @@ pub struct SeenPath {
     pub state: Vec<f64>,
 }
 
-type PathRow = (u8, u32, Option<f64>, u32, u32, u32, Vec<Option<f64>>);
+type PathRow = (u8, u32, u32, Option<f64>, u32, u32, u32, Vec<Option<f64>>);
 
 impl From<PathRow> for SeenPath {
-    fn from((usable, room, srtt_s, cwnd, in_flight, queued, state): PathRow) -> Self {
+    fn from((usable, room, left, srtt_s, cwnd, in_flight, queued, state): PathRow) -> Self {
         Self {
             usable: usable != 0,
             room,
+            left,
             srtt_s,
             cwnd,
             in_flight,
@@ -44,7 +47,7 @@ impl From<PathRow> for SeenPath {
 impl From<SeenPath> for PathRow {
     fn from(path: SeenPath) -> Self {
         let state = path.state.into_iter().map(finite).collect();
-        (path.usable.into(), path.room, path.srtt_s, path.cwnd, path.in_flight, path.queued, state)
+        (path.usable.into(), path.room, path.left, path.srtt_s, path.cwnd, path.in_flight, path.queued, state)
     }
 }
 
@@ -69,7 +72,7 @@ pub enum Outcome {
     BoundThenWaited,
 }
 
-/// A round of a scheduler: the view before it, its own values after it. In files an array of its fields, in this order; the
+/// A round of a scheduler: the view before it, its own values and the room that is left after it. In files an array of its fields, in this order; the
 /// outcome is a number, from 0.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Row", into = "Row")]
@@ -132,7 +135,18 @@ impl Decisions {
 
     /// Leaves only the rows in `used`, which ascend.
     pub fn keep(&mut self, used: &[usize]) {
-        self.rows = used.iter().filter_map(|place| self.rows.get(*place).cloned()).collect();
+        let mut used = used.iter().peekable();
+        let mut places = 0..;
+        self.rows.retain(|_| {
+            let place = places.next();
+            used.next_if(|wanted| Some(**wanted) == place).is_some()
+        });
+    }
+
+    /// A copy of those in `used`.
+    pub fn only(&self, used: &[usize]) -> Self {
+        let rows = used.iter().filter_map(|place| self.rows.get(*place).cloned()).collect();
+        Self { state: self.state.clone(), path_state: self.path_state.clone(), rows }
     }
 }
 
@@ -143,8 +157,10 @@ pub struct DecisionLog {
     pub connection: ConnId,
     /// From when on all decisions are kept, up to [`Self::limit`]; of those before, the newest.
     pub from: Instant,
-    /// So many that bound data are kept, and as many that only waited.
+    /// So many that bound data are kept, and as many that only waited, if those are wanted.
     pub limit: usize,
+    /// Decisions that only waited are kept, too.
+    pub waits: bool,
     kept: Arc<Mutex<Kept>>,
 }
 
@@ -158,9 +174,14 @@ struct Kept {
 const BEFORE: usize = 4096;
 
 impl DecisionLog {
-    /// An empty one.
+    /// An empty one, for decisions that bind data.
     pub fn new(connection: ConnId, from: Instant, limit: usize) -> Self {
-        Self { connection, from, limit, kept: Arc::default() }
+        Self { connection, from, limit, waits: false, kept: Arc::default() }
+    }
+
+    /// The same, also for decisions that only wait.
+    pub fn with_waits(self) -> Self {
+        Self { waits: true, ..self }
     }
 
     /// The names of the scheduler's own values, of the connection and of each path.
@@ -200,8 +221,16 @@ mod tests {
 
     #[test]
     fn a_decision_is_an_array_of_numbers() {
-        let seen =
-            SeenPath { usable: true, room: 3, srtt_s: Some(0.05), cwnd: 10, in_flight: 7, queued: 1, state: vec![] };
+        let seen = SeenPath {
+            usable: true,
+            room: 3,
+            left: 2,
+            srtt_s: Some(0.05),
+            cwnd: 10,
+            in_flight: 7,
+            queued: 1,
+            state: vec![],
+        };
         let unknown = SeenPath { state: vec![f64::NAN], ..SeenPath::default() };
         let decision = Decision {
             backlog_bytes: 2800,
@@ -211,7 +240,7 @@ mod tests {
             ..row(0.5, Outcome::BoundThenWaited)
         };
         let text = serde_json::to_string(&decision).unwrap();
-        assert_eq!(text, "[0.5,2,2800,65535,[[1,3,0.05,10,7,1,[]],[0,0,null,0,0,0,[null]]],[1.25]]");
+        assert_eq!(text, "[0.5,2,2800,65535,[[1,3,2,0.05,10,7,1,[]],[0,0,0,null,0,0,0,[null]]],[1.25]]");
         let read: Decision = serde_json::from_str(&text).unwrap();
         assert_eq!((&read.paths[0], &read.state), (&decision.paths[0], &decision.state));
         assert!(read.paths[1].state[0].is_nan());
@@ -224,6 +253,7 @@ mod tests {
             vec![row(1.0, Bound), row(2.0, Bound), row(2.0, BoundThenWaited), row(2.0, Waited), row(3.0, Waited)];
         let mut decisions = Decisions { rows, ..Decisions::default() };
         assert_eq!([0.5, 1.0, 1.5, 2.0, 3.0].map(|at| decisions.at(at)), [None, Some(0), None, Some(2), None]);
+        assert_eq!(decisions.only(&[0, 2]).rows, [row(1.0, Bound), row(2.0, BoundThenWaited)]);
         decisions.keep(&[0, 2]);
         assert_eq!(decisions.rows, [row(1.0, Bound), row(2.0, BoundThenWaited)]);
     }

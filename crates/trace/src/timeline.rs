@@ -95,9 +95,8 @@ impl Timeline {
         }
         let packets = self.packets[..limit].to_vec();
         let duration_s = packets.iter().map(|packet| packet.until(self.duration_s)).fold(0.0, f64::max);
-        let mut cut = Self { paths: self.paths.clone(), duration_s, packets, decisions: self.decisions.clone() };
-        cut.forget_other_decisions();
-        cut
+        let decisions = self.decisions.as_ref().map(|decisions| decisions.only(&self.used_by(&packets)));
+        Self { paths: self.paths.clone(), duration_s, packets, decisions }
     }
 
     /// The place of the decision that bound a packet; none for data that was sent before, or if only one path could carry data.
@@ -107,10 +106,16 @@ impl Timeline {
 
     /// Leaves only the decisions that bound one of the packets.
     pub fn forget_other_decisions(&mut self) {
-        let mut used: Vec<usize> = self.packets.iter().filter_map(|packet| self.decision_of(packet)).collect();
+        let used = self.used_by(&self.packets);
+        self.decisions.iter_mut().for_each(|decisions| decisions.keep(&used));
+    }
+
+    /// The places of the decisions that bound one of `packets`, which ascend.
+    fn used_by(&self, packets: &[TimelinePacket]) -> Vec<usize> {
+        let mut used: Vec<usize> = packets.iter().filter_map(|packet| self.decision_of(packet)).collect();
         used.sort_unstable();
         used.dedup();
-        self.decisions.iter_mut().for_each(|decisions| decisions.keep(&used));
+        used
     }
 
     /// The number of packets with this fate.

@@ -106,7 +106,7 @@ pub struct Output {
     #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
     pub timeline: Option<usize>,
     /// How many packets of each timeline report.html shows, which grows with them; 30000 over all timelines unless given. timeline/
-    /// follows as many, unless --timeline says otherwise
+    /// follows at least as many, unless --timeline says otherwise
     #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
     pub packets: Option<usize>,
     /// Which of several connections series/ and timeline/ follow, as they are opened; 1 is the first

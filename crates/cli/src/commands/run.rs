@@ -158,7 +158,7 @@ pub fn execute(
     let out = output.out.as_deref().map(OutFolder::claim).transpose()?;
     let plan = Plan::new(&loaded.variants(), options);
     // Those of each cell would be most of what a sweep writes.
-    let unless_given = (!plan.is_sweep()).then_some(PACKETS).max(output.packets);
+    let unless_given = (!plan.is_sweep()).then_some(PACKETS).max(output.packets.filter(|packets| *packets > 0));
     let timeline = output.timeline.or(unless_given);
     wanted.series = out.as_ref().filter(|_| timeline.is_some()).map(OutFolder::series);
     wanted.timeline = out.as_ref().zip(timeline.filter(|packets| *packets > 0)).map(|(out, n)| (out.timeline(), n));

@@ -68,6 +68,9 @@ impl Scheduler for Box<dyn Scheduler> {
     fn next_wakeup(&self) -> Option<Instant> {
         (**self).next_wakeup()
     }
+    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
+        (**self).give_way_to(next)
+    }
     fn values(&self) -> Option<(&'static str, f64)> {
         (**self).values()
     }

@@ -113,6 +113,11 @@ pub trait Scheduler: Debug + Send {
         None
     }
 
+    /// `next` takes its place on the connection: what is put there. A wrapper that only watches puts itself around it.
+    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
+        next
+    }
+
     /// A value worth a trace after this round, with its name: λ of BLEST, for instance. `None` always or never.
     fn values(&self) -> Option<(&'static str, f64)> {
         None

@@ -21,6 +21,7 @@ pub struct Columns<'a> {
 struct PathColumns {
     usable: Vec<i64>,
     room: Vec<i64>,
+    left: Vec<i64>,
     /// In microseconds; before the first sample −1.
     srtt: Vec<i64>,
     cwnd: Vec<i64>,
@@ -71,6 +72,7 @@ fn of_path(rows: &[Decision], path: usize, names: &[String]) -> PathColumns {
     PathColumns {
         usable: column(|path| path.usable.into()),
         room: column(|path| path.room.into()),
+        left: column(|path| path.left.into()),
         srtt: column(|path| path.srtt_s.map_or(-1, |seconds| (seconds * 1e6).round() as i64)),
         cwnd: column(|path| path.cwnd.into()),
         in_flight: column(|path| path.in_flight.into()),
@@ -100,7 +102,16 @@ mod tests {
             fate: Fate::Lost,
         };
         let kinds = [(1.0, SendKind::First), (2.0, SendKind::First), (2.0, SendKind::Copy), (2.0, SendKind::First)];
-        let path = |srtt_s, state| SeenPath { usable: true, room: 4, srtt_s, cwnd: 10, in_flight: 6, queued: 0, state };
+        let path = |srtt_s, state| SeenPath {
+            usable: true,
+            room: 4,
+            left: 3,
+            srtt_s,
+            cwnd: 10,
+            in_flight: 6,
+            queued: 0,
+            state,
+        };
         let row = |at_s, backlog_bytes, srtt_s, state: Vec<f64>| Decision {
             at_s,
             outcome: Outcome::Bound,
@@ -116,7 +127,7 @@ mod tests {
         let expected = json!({
             "state_names": ["lambda"], "path_state_names": ["planned"], "of": [0, 1, null, 0],
             "backlog": [2800, -1400], "window": [9000, 0], "state": [[null, 1.25]],
-            "paths": [{ "usable": [1, 0], "room": [4, 0], "srtt": [-1, 50_001], "cwnd": [10, 0], "in_flight": [6, 0],
+            "paths": [{ "usable": [1, 0], "room": [4, 0], "left": [3, 0], "srtt": [-1, 50_001], "cwnd": [10, 0], "in_flight": [6, 0],
                 "queued": [0, 0], "state": [[3.0, 3.0]] }],
         });
         assert_eq!(serde_json::to_value(Columns::of(&timeline)).unwrap(), expected);

@@ -205,6 +205,7 @@ fn decisions(packets: &[TimelinePacket]) -> Decisions {
     let path = |room, srtt_s, planned: Option<f64>| SeenPath {
         usable: true,
         room,
+        left: 0,
         srtt_s: Some(srtt_s),
         cwnd: 30,
         in_flight: 30 - room,

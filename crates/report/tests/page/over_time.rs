@@ -112,7 +112,7 @@ fn a_name_is_hidden_in_all_charts() {
 #[test]
 fn the_numbers_of_the_shown_times_are_a_table_and_all_of_them_a_file() {
     let Some((_folder, mut page)) = shown() else { return };
-    page.value("save = (name, text) => { window.saved = [name, text]; }; 0");
+    page.value("save = (name, text) => { window.saved = [name, text.join('')]; }; 0");
     page.value("overTime.show([19.95, 20.25])");
     // A summary has the focus of the keyboard.
     page.value("document.querySelector('#t-figure-1 .numbers summary').focus()");
