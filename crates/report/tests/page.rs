@@ -184,7 +184,7 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
     page.photograph("timeline-why", Some("#timelines-figure-1"));
 
     // Each packet is a row of the file.
-    page.value("save = (name, text) => { window.saved = [name, text]; }; document.querySelector('#timelines .numbers').open = true");
+    page.value("save = (name, text) => { window.saved = [name, text.join('')]; }; document.querySelector('#timelines .numbers').open = true");
     page.wait_for("document.querySelector('#timelines .values button') !== null");
     page.value("document.querySelector('#timelines .values button').click()");
     let lines = page.value("window.saved[1].split('\\n').length");

