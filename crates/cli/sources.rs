@@ -38,7 +38,8 @@ pub fn module(own: &Path, root: &Path) -> String {
     if !presets.is_dir() {
         return String::new();
     }
-    let mut texts = [entries(&presets), entries(&root.join("scenarios"))].concat();
+    let assets = root.join("crates/report/assets");
+    let mut texts = [entries(&presets), entries(&root.join("scenarios")), entries(&assets)].concat();
     texts.retain(|path| path.is_file());
     format!("{:032x}", digest(own, root, &BESIDE_MODULE, &texts))
 }

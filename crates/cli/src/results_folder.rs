@@ -12,23 +12,35 @@ use anabranch_trace::Timeline;
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// The name of the page.
 pub const PAGE: &str = "report.html";
 
-/// Writes [`PAGE`] and `tables/` into `folder`, from what is there.
-pub fn make_report(folder: &Path) -> Result<(), Failure> {
-    write_report(folder, &read(folder)?)
+/// A page with more bytes is slow to open.
+const LARGE: usize = 10_000_000;
+
+/// Writes [`PAGE`] and `tables/` into `folder`, from what is there; `packets` = how many of each timeline the page shows, if not as usual.
+pub fn make_report(folder: &Path, packets: Option<usize>) -> Result<(), Failure> {
+    let report = read(folder)?;
+    write_report(folder, &Report { packets: packets.or(report.packets), ..report })
 }
 
 /// The same of a run's results, which stand there already.
-pub fn make_run_report(folder: &Path, results: &Results) -> Result<(), Failure> {
-    write_report(folder, &run_report(folder, results, timelines(folder)?)?)
+pub fn make_run_report(folder: &Path, results: &Results, packets: Option<usize>) -> Result<(), Failure> {
+    let report = run_report(folder, results, timelines(folder)?)?;
+    write_report(folder, &Report { packets, ..report })
 }
 
 fn write_report(folder: &Path, report: &Report) -> Result<(), Failure> {
-    write(&folder.join(PAGE), html(report))?;
+    let page = html(report);
+    if page.len() > LARGE {
+        let megabytes = page.len().div_ceil(1_000_000);
+        // Before it is written: the disk may be small.
+        let _ = writeln!(io::stderr(), "{PAGE} has {megabytes} MB");
+    }
+    write(&folder.join(PAGE), page)?;
     let tables = folder.join("tables");
     create(&tables)?;
     for (name, text) in files(report) {
@@ -121,6 +133,7 @@ fn run_folder(manifest: Manifest, series: Vec<OfRow<Series>>, timelines: Vec<OfR
         network: manifest.network,
         series,
         timelines,
+        packets: None,
     }
 }
 

@@ -26,7 +26,7 @@ pub struct File {
     pub bytes: Cow<'static, [u8]>,
 }
 
-/// All files.
+/// All files: the playground's own, and the scripts that it shares with a report.
 ///
 /// # Errors
 /// The command was built without the module, or with one of other sources.
@@ -36,7 +36,10 @@ pub fn files() -> Result<Vec<File>, Failure> {
         let help = "in a clone of the repository: `crates/playground/build.sh`, then `cargo build --release` again";
         return Err(Failure::missing("anabranch::playground", message.to_owned(), Some(help.to_owned())));
     }
-    Ok(SITE.iter().map(|(name, bytes)| file(name, bytes)).collect())
+    let shared = anabranch_report::modules().into_iter();
+    let shared =
+        shared.map(|(name, text)| File { name, media_type: media_type(name), bytes: text.into_bytes().into() });
+    Ok(SITE.iter().map(|(name, bytes)| file(name, bytes)).chain(shared).collect())
 }
 
 /// Why the module cannot be served, if so.
@@ -54,21 +57,24 @@ fn contains(bytes: &[u8], part: &[u8]) -> bool {
     bytes.windows(part.len()).any(|window| window == part)
 }
 
-fn file(name: &'static str, bytes: &'static [u8]) -> File {
-    let media_type = match name.rsplit('.').next() {
+fn media_type(name: &str) -> &'static str {
+    match name.rsplit('.').next() {
         Some("html") => "text/html; charset=utf-8",
         Some("css") => "text/css; charset=utf-8",
         Some("js") => "text/javascript; charset=utf-8",
         Some("wasm") => "application/wasm",
         _ => "application/octet-stream",
-    };
+    }
+}
+
+fn file(name: &'static str, bytes: &'static [u8]) -> File {
     let bytes = match core::str::from_utf8(bytes) {
         Ok(text) if text.contains(SCRIPTS) => {
             Cow::Owned(text.replace(SCRIPTS, &anabranch_report::script_sources().join(" ")).into_bytes())
         }
         _ => Cow::Borrowed(bytes),
     };
-    File { name, media_type, bytes }
+    File { name, media_type: media_type(name), bytes }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::output::create;
 use anabranch_report::of_run::Series;
 use anabranch_run::{CONNECTION, Labelled, Observer};
-use anabranch_trace::{Event, JsonLines, Origin, PcapNg, Recorder, SeriesRecorder, TimelineRecorder};
+use anabranch_trace::{DecisionLog, Event, JsonLines, Origin, PcapNg, Recorder, SeriesRecorder, TimelineRecorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Packet;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -126,7 +126,10 @@ impl Observer for Watch {
                 .then(|| SeriesRecorder::new(self.wanted.connection, paths.len(), SeriesRecorder::STEP)),
             events: events.as_ref().and_then(create).map(JsonLines::new),
             timeline: timeline.as_ref().map(|(_, limit)| {
-                TimelineRecorder::new(self.wanted.connection, Instant::ZERO + job.job.scenario.warmup, *limit)
+                let from = Instant::ZERO + job.job.scenario.warmup;
+                let (connection, limit) = (self.wanted.connection, *limit);
+                let log = DecisionLog::new(connection, from, limit);
+                TimelineRecorder::new(connection, from, limit).with_decisions(log)
             }),
             captures: captures.each_ref().map(|(host, file)| {
                 let sink = create(file.as_ref()?)?;
@@ -183,6 +186,10 @@ impl Recorder for Files {
             recorder.packet(now, host, sent, path, packet);
         }
         self.timeline.packet(now, host, sent, path, packet);
+    }
+
+    fn decisions(&self) -> Option<DecisionLog> {
+        self.timeline.decisions()
     }
 }
 

@@ -194,6 +194,7 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
     wrong(&["--via", "wlan7"], 1, &["through wlan7: No such device", "ip link"]);
     wrong(&["--set", "hosts.sender=linux"], 2, &["Linux as a host on real links"]);
     wrong(&["--timeline", "5", "--out", "x"], 2, &["--timeline"]);
+    wrong(&["--packets", "5", "--out", "x"], 2, &["--packets"]);
     wrong(&["--key", "none.key"], 1, &["reading none.key"]);
     let folder = server.folder.path();
     let measure =

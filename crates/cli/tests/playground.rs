@@ -138,6 +138,25 @@ fn a_packet_says_why_and_a_mistake_says_where() {
     assert!(why.contains("Packet ") && why.contains("smoothed RTT") && why.contains("When minrtt+pr chose"), "{why}");
     page.photograph("playground-why", None);
 
+    // Acknowledgments of both kinds travel back, until they are switched off.
+    let news = "(() => { const seen = new Set(); page.run.history.eachAck(0, 0.5, (part, news) => { if (part >= 0 && part <= 1) seen.add(news); }); \
+                return [...seen].sort().join(); })()";
+    assert_eq!(page.text(news), "1,3");
+    assert!(page.number("page.picture.acks") > 2.0);
+    page.value("document.getElementById('acks').click()");
+    assert_eq!(page.number("page.picture.acks"), 0.0);
+
+    // BLEST's own state is there, too.
+    page.value("page.model.put('connection.scheduler', 'blest')");
+    page.wait_for("document.getElementById('scheduler').value === 'blest'");
+    digest(&mut page);
+    page.value("page.player.seek(0.5); document.getElementById('step').click()");
+    let why = page.text("document.getElementById('why-says').textContent");
+    assert!(why.contains("the scheduler's lambda was "), "{why}");
+    page.value("page.model.put('connection.scheduler', 'minrtt+pr')");
+    page.wait_for("document.getElementById('scheduler').value === 'minrtt+pr'");
+    digest(&mut page);
+
     page.value("document.getElementById('file').open = true");
     page.value("document.getElementById('toml').value = 'duration = \"5s\"\\n[[path]]\\nname = \"a\"\\nrate = \"5mbot\"\\ndelay = \"5ms\"\\n'");
     page.value("document.getElementById('toml-use').click()");
@@ -202,6 +221,10 @@ fn with_less_motion_nothing_plays_and_the_picture_has_packets() {
     digest(&mut page);
     assert_eq!(page.text("document.getElementById('play').textContent"), "Play");
     assert_eq!(page.number("page.player.time"), 0.68);
+    // Acknowledgments are shown after a click.
+    assert_eq!(page.number("page.picture.acks"), 0.0);
+    page.value("document.getElementById('acks').click()");
+    assert!(page.number("page.picture.acks") > 0.0);
     assert_eq!(page.complaints, Vec::<String>::new());
 }
 
@@ -263,4 +286,21 @@ fn the_site_is_written_whole_and_over_nothing() {
     assert!(site.join("engine.wasm").exists());
     let again = write();
     assert!(!again.status.success() && String::from_utf8_lossy(&again.stderr).contains("exists"));
+}
+
+/// Prints how long the main thread works per frame of a run of a hundred thousand packets: docs/report.md.
+#[test]
+#[ignore = "a measurement"]
+fn paint_times_at_a_hundred_thousand_packets() {
+    let Some((_server, mut page)) = served() else { return };
+    let toml = "duration = \"6s\"\n[connection]\nrecv_buffer = \"16MiB\"\n\
+                [[path]]\nname = \"a\"\nrate = \"120mbit\"\ndelay = \"15ms\"\n\
+                [[path]]\nname = \"b\"\nrate = \"80mbit\"\ndelay = \"40ms\"\n[[traffic]]\nkind = \"bulk\"\n";
+    page.value(&format!("page.player.set(false), page.model.useText({})", json!(toml)));
+    page.wait_for("page.described.network.paths[0].name === 'a'");
+    digest(&mut page);
+    let packets = page.number("page.run.history.count");
+    assert!(packets > 90_000.0, "{packets}");
+    let steps: Vec<String> = (0..100).map(|n| format!("page.player.seek({})", 0.3 + 0.055 * f64::from(n))).collect();
+    browser::print_quantiles(&format!("playground, {packets} packets: frames"), page.work_ms(&steps));
 }

@@ -291,3 +291,16 @@ fn a_report_is_shown_where_there_is_a_desktop() {
     let text = errors(report(programs.to_str().unwrap()), page);
     assert!(text.contains("did not open") && text.contains("report.html"), "{text}");
 }
+
+#[test]
+fn the_size_of_a_large_page_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = |length: usize| {
+        std::fs::write(folder.path().join("report.json"), format!("{{\"title\": \"{}\"}}", "x".repeat(length)))
+            .unwrap();
+        anabranch().arg("report").arg(folder.path()).assert().success()
+    };
+    // The page has the title twice.
+    report(6_000_000).stderr("report.html has 13 MB\n");
+    report(60).stderr("");
+}

@@ -7,7 +7,7 @@ use crate::{Clock, LabError, interrupt, readiness};
 use anabranch_engine::FirstPath;
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_run::layout::{Layout, host, outcome};
-use anabranch_run::{CONNECTION, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
+use anabranch_run::{CONNECTION, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome, witness};
 use anabranch_scenario::Host;
 use anabranch_sim::{Checks, PORT, World};
 use anabranch_trace::{Digest, Recorder, Tee};
@@ -25,7 +25,9 @@ impl Driver for RealTime {
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let plan = Layout::of(job)?;
-        let mut world = World::new(plan.world(job, Checks::default())?, plan.flows(job)?);
+        let mut flows = plan.flows(job)?;
+        witness(&mut flows, job.scenario.topology.paths.len(), &*listener);
+        let mut world = World::new(plan.world(job, Checks::default())?, flows);
         world.stop_when(interrupt::flag());
         run(job, &plan, world, listener).map_err(|error| match error {
             // A signal also ends the programs that this process started.

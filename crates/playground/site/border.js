@@ -2,12 +2,18 @@
 
 const text = { encode: new TextEncoder(), decode: new TextDecoder() };
 
-// `page` = what the module calls: { progress(done, planned), choose(numbers) }.
+// `page` = what the module calls: { progress(done, planned), choose(numbers) }; `choose` gives { path, kind, bytes }, as `src/own.rs` says.
 export async function enter(module, page) {
   const instance = await WebAssembly.instantiate(module, {
     page: {
       progress: (done, planned) => page.progress?.(done, planned),
-      choose: (at, count) => page.choose?.(new Float64Array(instance.exports.memory.buffer, at >>> 0, count)) ?? -1,
+      choose: (at, count, command) => {
+        if (!page.choose) return -1;
+        const numbers = (from, length) => new Float64Array(instance.exports.memory.buffer, from >>> 0, length);
+        const { path, kind, bytes } = page.choose(numbers(at, count));
+        numbers(command, 2).set([kind, bytes]);
+        return path;
+      },
     },
   });
   return new Border(instance.exports);

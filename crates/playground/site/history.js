@@ -3,7 +3,7 @@
 const COLUMNS = ["path", "kind", "bound", "sent", "arrived", "ordered", "delivered", "start", "end", "superseded"];
 
 export const NOTE = {
-  window: 1, timeout: 2, recovery: 3, path: 4, blocked: 5, value: 6, dropped: 7, penalised: 8, queued: 9,
+  window: 1, timeout: 2, recovery: 3, path: 4, blocked: 5, value: 6, dropped: 7, penalised: 8, queued: 9, ack: 10,
 };
 
 // Grows as needed.
@@ -47,6 +47,9 @@ export class History {
     // The payload of the largest packet, in bytes.
     this.segment = 1;
     this.windows = Array.from({ length: paths }, () => ({ time: new Column(), rows: [] }));
+    // Acknowledgments by path, as they reached the server; and the longest of their ways.
+    this.acks = Array.from({ length: paths }, () => ({ sent: new Column(), arrived: new Column(), news: new Column() }));
+    this.ackLife = 0;
     this.states = Array.from({ length: paths }, () => []);
     this.blocked = { time: new Column(), rows: [] };
     this.value = { time: new Column(), rows: [] };
@@ -101,10 +104,28 @@ export class History {
     else if (what === NOTE.blocked) put(this.blocked, a);
     else if (what === NOTE.value) put(this.value, a);
     else if (what === NOTE.queued) this.waiting.set(a, b);
+    else if (what === NOTE.ack) this.#ack(this.acks[path], time, a, b);
     else if (what === NOTE.dropped) { if (a >= 0) { this.dropped.set(a, time); this.cause.set(a, b); } }
     else {
       this.events.push({ what, time, path, a });
       if (what === NOTE.path) this.states[path].push({ time, state: a });
+    }
+  }
+
+  #ack({ sent, arrived, news }, time, since, what) {
+    const at = arrived.length;
+    arrived.set(at, time);
+    sent.set(at, since);
+    news.set(at, what);
+    this.ackLife = Math.max(this.ackLife, time - since);
+  }
+
+  // Calls `take(part, news)` for each acknowledgment on its way over a path: the part of the way, and 1 for the subflow's, 2 for the
+  // connection's, 3 for both.
+  eachAck(path, time, take) {
+    const { sent, arrived, news } = this.acks[path];
+    for (let at = arrived.above(time); at < arrived.length && arrived.at(at) <= time + this.ackLife; at++) {
+      if (sent.at(at) <= time) take((time - sent.at(at)) / (arrived.at(at) - sent.at(at)), news.at(at));
     }
   }
 

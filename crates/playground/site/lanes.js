@@ -42,7 +42,7 @@ export class Lanes {
     layout.paths.forEach(({ top, y, queue }, i) => {
       put(this.heads[i], queue.x, top + (layout.narrow ? 2 : 6));
       this.heads[i].style.maxWidth = `${layout.paths[i].end - queue.x}px`;
-      put(this.says[i], queue.x, y + 21);
+      put(this.says[i], queue.x, y + 25);
     });
     put(this.server, layout.server.x, layout.server.y);
     put(this.client, layout.client.x, layout.client.y - (layout.narrow ? 20 : 38));

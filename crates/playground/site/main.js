@@ -70,6 +70,9 @@ class Page {
       this.choose(this.picture.at(event.offsetX, event.offsetY));
     });
     find("step").onclick = () => this.step();
+    // With less motion they are switched on by a click.
+    find("acks").checked = !this.player.calm;
+    find("acks").onchange = () => this.draw();
     find("share").onclick = async () => {
       const words = find("share");
       try { await navigator.clipboard.writeText(location.href); words.textContent = "Copied"; } catch { words.textContent = "The address is the link"; }
@@ -239,7 +242,7 @@ class Page {
     // Packets that are not followed any more cannot be shown.
     const end = history.count < PACKETS ? history.now : history.sent.at(PACKETS - 1);
     if (history.over && this.player.time > end) this.player.seek(end);
-    this.player.reach(history.over ? end : Math.max(0, Math.min(end, history.now - history.life)));
+    this.player.reach(history.over ? end : Math.max(0, Math.min(end, history.now - Math.max(history.life, history.ackLife))));
   }
 
   #ownWorker() {
@@ -295,7 +298,7 @@ class Page {
     const { history, described } = this.run;
     const [shapes, { time, pace }] = [described.network.paths, this.player];
     const state = { history, shapes, time, value: valueOf(this.run) };
-    const seen = this.picture.draw({ ...state, chosen: this.chosen, linger: 0.5 * pace, buffer: described.recv_buffer });
+    const seen = this.picture.draw({ ...state, chosen: this.chosen, linger: 0.5 * pace, buffer: described.recv_buffer, acks: find("acks").checked });
     this.lanes.show({ ...state, ...seen });
     this.soFar.show({ ...state, ...seen });
   }
@@ -305,7 +308,7 @@ class Page {
     const { run } = this;
     if (run && id !== null) {
       const scheduler = this.own ? "your code" : run.described.scheduler;
-      find("why-says").replaceChildren(explain({ history: run.history, shapes: run.described.network.paths, id, scheduler, value: valueOf(run) }));
+      find("why-says").replaceChildren(explain({ history: run.history, shapes: run.described.network.paths, id, scheduler, own: ownNames(run) }));
     }
     this.draw();
   }
@@ -323,6 +326,7 @@ class Page {
 }
 
 const valueOf = (run) => run.summary?.value ?? null;
+const ownNames = (run) => ({ state: run.summary?.state ?? [], pathState: run.summary?.path_state ?? [] });
 
 function save(name, text) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text])), download: name });

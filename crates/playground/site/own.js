@@ -3,9 +3,12 @@
 
 import { Client } from "./client.js";
 
-export const EXAMPLE = `// view: { now, backlog, outstanding, window, paths: [...] }; times in seconds, data in bytes.
-// A path: { id, usable, eligible, srtt, rttvar, minRtt, cwnd, inFlight, queued, mss, loss, rate, mayWait }.
-// srtt is NaN before the first sample; eligible = it may take a segment now.
+export const EXAMPLE = `// view: { now, backlog, outstanding, window, known, paths: [...] }; times in seconds, data in bytes.
+// A path: { id, usable, eligible, srtt, rttvar, minRtt, cwnd, inFlight, queued, mss, loss, rate, mayWait, copy }.
+// srtt is NaN before the first sample; eligible = it may take a segment now; copy = offset of the lowest outstanding data that
+// the path has not carried, NaN if there is none.
+// The answer: a path's id for the next segment; -1 to wait; { path, skip: bytes } for a segment further on;
+// { path, copy: offset } for outstanding data once more.
 function choose(view) {
   const ready = view.paths.filter((path) => path.eligible);
   ready.sort((a, b) => (a.srtt || Infinity) - (b.srtt || Infinity));
@@ -21,13 +24,13 @@ function program(code) {
   const border = new URL("./border.js", import.meta.url);
   const view = new URL("./view.js", import.meta.url);
   return `import { enter, serve } from ${JSON.stringify(border.href)};
-import { viewOf } from ${JSON.stringify(view.href)};
+import { commandOf, viewOf } from ${JSON.stringify(view.href)};
 const choose = (() => { "use strict"; ${code}
 ; return choose; })();
 onmessage = async ({ data: { module } }) => {
   const page = {
     progress: (done, planned) => postMessage({ progress: { done, planned } }),
-    choose: (numbers) => { const path = choose(viewOf(numbers)); return Number.isInteger(path) ? path : -1; },
+    choose: (numbers) => { const view = viewOf(numbers); return commandOf(choose(view), view); },
   };
   serve(globalThis, await enter(module, page));
 };`;

@@ -25,12 +25,14 @@ export class Picture {
     return this.layout;
   }
 
-  // `linger` = how long what is lost stays to be seen, in virtual seconds.
-  draw({ history, shapes, time, chosen, linger, buffer }) {
+  // `linger` = how long what is lost stays to be seen, in virtual seconds; `acks` = acknowledgments are shown.
+  draw({ history, shapes, time, chosen, linger, buffer, acks }) {
     const { pen, layout: place } = this;
     pen.clearRect(0, 0, place.width, place.height);
     this.spots = [];
     shapes.forEach((shape, path) => this.#path(shape, path, history.pathState(path, time)));
+    this.acks = 0;
+    if (acks) shapes.forEach((_, path) => history.eachAck(path, time, (part, news) => this.#ack(path, part, news)));
     this.#receiver();
     const ahead = shapes.map(() => 0);
     const held = [];
@@ -64,6 +66,24 @@ export class Picture {
     box(pen, pipe.x, y - thick / 2, pipe.width, thick, thick / 2);
     pen.lineWidth = 1;
     pen.globalAlpha = 1;
+  }
+
+  // Below the pipe, from right to left: a tick, with a diamond around it if it acknowledges data of the connection.
+  #ack(path, part, news) {
+    const { pen } = this;
+    const { y, thick, pipe } = this.layout.paths[path];
+    const [x, middle] = [pipe.x + pipe.width * (1 - part), y + thick / 2 + 4];
+    pen.strokeStyle = this.#colour(path);
+    pen.globalAlpha = 0.75;
+    if (news & 1) line(pen, x, middle - 2.5, x, middle + 2.5);
+    if (news & 2) {
+      pen.beginPath();
+      for (const [dx, dy] of [[-3, 0], [0, -3], [3, 0], [0, 3]]) pen.lineTo(x + dx, middle + dy);
+      pen.closePath();
+      pen.stroke();
+    }
+    pen.globalAlpha = 1;
+    this.acks += 1;
   }
 
   #colour(path) { return this.colours.paths[path % this.colours.paths.length]; }

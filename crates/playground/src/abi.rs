@@ -28,7 +28,7 @@ mod page {
     #[link(wasm_import_module = "page")]
     unsafe extern "C" {
         pub safe fn progress(done: u32, planned: u32);
-        pub safe fn choose(question: *const f64, count: u32) -> i32;
+        pub safe fn choose(question: *const f64, count: u32, command: *mut f64) -> i32;
     }
 }
 
@@ -36,7 +36,7 @@ fn progress(done: usize, planned: usize) {
     page::progress(done as u32, planned as u32);
 }
 
-const OWN: Ask = |question| page::choose(question.as_ptr(), question.len() as u32);
+const OWN: Ask = |question, command| page::choose(question.as_ptr(), question.len() as u32, command.as_mut_ptr());
 
 /// Leaves a panic's message as the answer: the trap that follows says nothing.
 fn keep(panic: &str) {

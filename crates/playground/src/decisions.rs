@@ -1,128 +1,72 @@
-//! The view of a scheduler when it chose: a witness around it takes down the view of each round that bound data, or that waited
-//! although a path had room. It gives no command, so the run is the same.
+//! Decisions of a scheduler as rows of numbers.
 
-use crate::numbers::{flag, seconds, window_left};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
-use anabranch_sim::{End, FlowSetup, Party};
-use anabranch_units::{Instant, Rng};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use crate::numbers::flag;
+use anabranch_trace::{Decision, Decisions, SeenPath};
 
-/// Numbers of a decision before those of its paths: time in seconds, its outcome (0 = the scheduler waited, 1 = it bound data, 2 =
-/// it bound data and then waited), bytes of backlog, bytes that the peer's window still admits.
-pub const HEAD: usize = 4;
+/// Numbers of a decision before those of its paths: time in seconds, its outcome ([`anabranch_trace::Outcome`]), bytes of backlog,
+/// bytes that the peer's window still admits, own values of each path. The scheduler's own values follow after the paths.
+const HEAD: usize = 5;
 
-/// Numbers of each path: established (1, or 0), room in packets, smoothed RTT in seconds (NaN before the first sample), congestion
-/// window, packets in flight, packets queued.
-pub const OF_PATH: usize = 6;
+/// Numbers of each path before the scheduler's own values: usable (1, or 0), room in packets before and after the round, smoothed RTT in seconds (NaN before the
+/// first sample), congestion window, packets in flight, packets queued.
+const OF_PATH: usize = 7;
 
-/// The decisions of a run that were not taken yet, in their order.
-#[derive(Clone, Debug)]
-pub struct Decisions {
-    rows: Arc<Mutex<Vec<f64>>>,
-    paths: usize,
-    limit: usize,
+/// The rows one after the other, and the numbers per row, for a scenario with this many paths.
+pub fn rows(decisions: &Decisions, paths: usize) -> (Vec<f64>, usize) {
+    let own = (decisions.path_state.len(), decisions.state.len());
+    let width = HEAD + paths * (OF_PATH + own.0) + own.1;
+    let mut rows = Vec::with_capacity(width * decisions.rows.len());
+    for (n, decision) in decisions.rows.iter().enumerate() {
+        put(&mut rows, decision, own);
+        rows.resize(width * (n + 1), f64::NAN);
+    }
+    (rows, width)
 }
 
-impl Decisions {
-    /// Of a scenario with this many paths; at most `limit` that bound data are kept, and as many that waited.
-    pub fn new(paths: usize, limit: usize) -> Self {
-        Self { rows: Arc::default(), paths, limit }
+fn put(rows: &mut Vec<f64>, decision: &Decision, (of_path, of_all): (usize, usize)) {
+    let bytes = [decision.backlog_bytes, decision.window_bytes].map(|bytes| bytes as f64);
+    rows.extend([decision.at_s, f64::from(decision.outcome as u8), bytes[0], bytes[1], of_path as f64]);
+    for path in &decision.paths {
+        rows.extend(numbers(path));
+        padded(rows, &path.state, of_path);
     }
-
-    /// Numbers per decision.
-    pub fn width(&self) -> usize {
-        HEAD + OF_PATH * self.paths
-    }
-
-    /// The rows since the last call.
-    pub fn take(&self) -> Vec<f64> {
-        core::mem::take(&mut *self.rows())
-    }
-
-    fn rows(&self) -> MutexGuard<'_, Vec<f64>> {
-        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Puts a witness around the scheduler of the first connection's server, which sends the data.
-    pub fn witness(&self, flows: &mut [FlowSetup]) {
-        let Some(End::Engine { parties, .. }) = flows.first_mut().map(|flow| &mut flow.server) else { return };
-        let Some(Party { setup, .. }) = parties.first_mut() else { return };
-        let nobody = anabranch_schedulers::build("fifo", &[]);
-        if let Ok(nobody) = nobody {
-            let inner = core::mem::replace(&mut setup.scheduler, nobody);
-            setup.scheduler = Box::new(Witness { inner, decisions: self.clone(), before: Vec::new(), kept: [0; 2] });
-        }
-    }
+    padded(rows, &decision.state, of_all);
 }
 
-#[derive(Debug)]
-struct Witness {
-    inner: Box<dyn Scheduler>,
-    decisions: Decisions,
-    /// The view before a round, as a row.
-    before: Vec<f64>,
-    /// Decisions so far: those that only waited, those that bound data.
-    kept: [usize; 2],
+fn numbers(path: &SeenPath) -> [f64; OF_PATH] {
+    let [room, left, cwnd, in_flight, queued] =
+        [path.room, path.left, path.cwnd, path.in_flight, path.queued].map(f64::from);
+    [flag(path.usable), room, left, path.srtt_s.unwrap_or(f64::NAN), cwnd, in_flight, queued]
 }
 
-impl Witness {
-    /// Takes down the view.
-    fn look(&mut self, view: &View) {
-        self.before.clear();
-        self.before.extend([view.now().as_secs_f64(), 0.0, view.backlog().bytes() as f64, window_left(view) as f64]);
-        self.before.resize(self.decisions.width(), f64::NAN);
-        for path in view.paths() {
-            let at = HEAD + OF_PATH * path.id.index();
-            if let Some(row) = self.before.get_mut(at..at + OF_PATH) {
-                row.copy_from_slice(&of_path(path));
-            }
-        }
-    }
-
-    /// Keeps the view of a round that chose or waited.
-    fn keep(&mut self, view: &View) {
-        let bound = (view.backlog().bytes() as f64) < self.before[2];
-        let could_send = !view.backlog().is_empty() && !view.window_blocked();
-        let waited = could_send && view.candidates().any(PathView::eligible);
-        let kept = &mut self.kept[usize::from(bound)];
-        if (bound || waited) && *kept < self.decisions.limit {
-            *kept += 1;
-            self.before[1] = f64::from(u8::from(bound) * (1 + u8::from(waited)));
-            self.decisions.rows().extend(&self.before);
-        }
-    }
+/// The values, and NaN for those that had no value yet.
+fn padded(rows: &mut Vec<f64>, values: &[f64], count: usize) {
+    rows.extend((0..count).map(|n| values.get(n).copied().unwrap_or(f64::NAN)));
 }
 
-fn of_path(path: &PathView) -> [f64; OF_PATH] {
-    let counts = [path.room(), path.cwnd, path.in_flight, path.queued].map(f64::from);
-    [flag(path.usable), counts[0], seconds(path.srtt), counts[1], counts[2], counts[3]]
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_trace::Outcome;
 
-impl Scheduler for Witness {
-    fn seed(&mut self, rng: Rng) {
-        self.inner.seed(rng);
-    }
-    fn schedule(&mut self, round: &mut Round<'_>) {
-        self.look(round);
-        self.inner.schedule(round);
-        self.keep(round);
-    }
-    fn rescue(&mut self, round: &mut Round<'_>) {
-        self.inner.rescue(round);
-    }
-    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
-        self.inner.on_event(event, view);
-    }
-    fn serves_lone_path(&self) -> bool {
-        self.inner.serves_lone_path()
-    }
-    fn waits_for_timeouts(&self) -> bool {
-        self.inner.waits_for_timeouts()
-    }
-    fn next_wakeup(&self) -> Option<Instant> {
-        self.inner.next_wakeup()
-    }
-    fn values(&self) -> Option<(&'static str, f64)> {
-        self.inner.values()
+    #[test]
+    fn a_value_that_a_path_does_not_have_keeps_its_place() {
+        let path =
+            |state| SeenPath { usable: true, room: 3, left: 2, cwnd: 10, in_flight: 7, state, ..SeenPath::default() };
+        let paths = vec![path(vec![5.0]), path(vec![])];
+        let row = Decision {
+            at_s: 1.5,
+            outcome: Outcome::Bound,
+            backlog_bytes: 9,
+            window_bytes: 8,
+            paths,
+            state: vec![0.25],
+        };
+        let names = |name: &str| vec![name.to_owned()];
+        let decisions = Decisions { state: names("lambda"), path_state: names("planned"), rows: vec![row] };
+        let (rows, width) = rows(&decisions, 2);
+        let text: Vec<String> = rows.iter().map(f64::to_string).collect();
+        assert_eq!(text.join(" "), "1.5 1 9 8 1 1 3 2 NaN 10 7 0 5 1 3 2 NaN 10 7 0 NaN 0.25");
+        assert_eq!(width, 22);
     }
 }

@@ -7,6 +7,7 @@
     reason = "the attribute that keeps a function's name is unsafe, and so is the page's side of the border"
 )]
 mod abi;
+mod acks;
 mod catalogue;
 mod decisions;
 mod live;

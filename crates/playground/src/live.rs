@@ -1,12 +1,12 @@
 //! One run, in slices of virtual time, with all that a picture of it needs.
 
-use crate::decisions::Decisions;
+use crate::decisions;
 use crate::notes::{self, Notes};
 use crate::numbers::flag;
 use crate::own::{Ask, equip, stand_in};
 use crate::request::{Mistake, Request};
 use anabranch_run::{CONNECTION, RunError, Running, VirtualTime};
-use anabranch_trace::{Fate, SendKind, Tee, TimelinePacket, TimelineRecorder};
+use anabranch_trace::{DecisionLog, Fate, SendKind, Tee, TimelinePacket, TimelineRecorder};
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -22,7 +22,10 @@ const MOST_PACKETS: usize = 200_000;
 #[derive(Debug)]
 pub struct Live {
     running: Running<Tee<TimelineRecorder, Notes>>,
-    decisions: Decisions,
+    decisions: DecisionLog,
+    paths: usize,
+    /// Names of the scheduler's own values, of the connection and of each path.
+    names: [Vec<String>; 2],
 }
 
 /// The events since the slice before. Rows of numbers, one after the other.
@@ -53,6 +56,10 @@ pub struct Summary {
     pub metrics: Value,
     /// The name of the scheduler's published value, if it has one.
     pub value: Option<&'static str>,
+    /// Names of the scheduler's own values in decisions.
+    pub state: Vec<String>,
+    /// Likewise of the values that each path has.
+    pub path_state: Vec<String>,
 }
 
 impl From<RunError> for Mistake {
@@ -74,14 +81,11 @@ impl Live {
             job.choice = stand_in();
         }
         let limit = request.packets.min(MOST_PACKETS);
-        let decisions = Decisions::new(paths, limit);
-        let follow = TimelineRecorder::new(CONNECTION, Instant::ZERO, limit);
-        let equip = |flows: &mut [_]| {
-            own.into_iter().for_each(|ask| equip(flows, ask));
-            decisions.witness(flows);
-        };
+        let decisions = DecisionLog::new(CONNECTION, Instant::ZERO, limit).with_waits();
+        let follow = TimelineRecorder::new(CONNECTION, Instant::ZERO, limit).with_decisions(decisions.clone());
+        let equip = |flows: &mut [_]| own.into_iter().for_each(|ask| equip(flows, ask));
         let running = VirtualTime::default().begin(&job, Tee(follow, Notes::new(limit)), equip);
-        Ok(Self { running: running.map_err(|error| vec![error.into()])?, decisions })
+        Ok(Self { running: running.map_err(|error| vec![error.into()])?, decisions, paths, names: Default::default() })
     }
 
     /// Advances to a time of the run, in seconds.
@@ -94,18 +98,24 @@ impl Live {
         let now_s = self.running.now().as_secs_f64();
         let Tee(packets, notes) = self.running.listener();
         let packets = packets.changes().flat_map(|(number, packet)| row(number, packet)).collect();
-        let widths = [OF_PACKET, notes::WIDTH, self.decisions.width()];
-        Ok(Slice { over: !more, now_s, packets, notes: notes.take(), decisions: self.decisions.take(), widths })
+        let notes = notes.take();
+        let seen = self.decisions.take();
+        let (decisions, width) = decisions::rows(&seen, self.paths);
+        self.names = [seen.state, seen.path_state];
+        Ok(Slice { over: !more, now_s, packets, notes, decisions, widths: [OF_PACKET, notes::WIDTH, width] })
     }
 
     /// The outcome, when the run is over.
     pub fn finish(self) -> Summary {
         let (outcome, _, Tee(_, notes)) = self.running.finish();
+        let [state, path_state] = self.names;
         Summary {
             digest: outcome.digest,
             events: outcome.events,
             metrics: json!({ "connection": outcome.metrics, "paths": outcome.paths }),
             value: notes.value,
+            state,
+            path_state,
         }
     }
 }

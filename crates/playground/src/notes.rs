@@ -1,5 +1,6 @@
 //! The events of a connection beside its packets: windows, timers, the scheduler's own value.
 
+use crate::acks::Acks;
 use crate::numbers::flag;
 use anabranch_run::CONNECTION;
 use anabranch_trace::{DropCause, Event, LinkEvent, Origin, PathState, Recorder, RecoveryPhase, value_name};
@@ -32,6 +33,9 @@ pub enum What {
     Penalised = 8,
     /// A packet of payload entered a queue: its number, bytes that wait there.
     Queued = 9,
+    /// An acknowledgment of something new reached the server: when the client sent it, in seconds; 1 if it is the subflow's, 2 if the
+    /// connection's (DATA_ACK), 3 if both.
+    Ack = 10,
 }
 
 /// A packet before the network said what becomes of it.
@@ -54,6 +58,9 @@ pub struct Notes {
     pub value: Option<&'static str>,
     /// Packets of payload that the server sent so far.
     sent: u64,
+    /// As many of them have been seen.
+    seen: u64,
+    acks: Acks,
     /// A packet that the server just gave to the network.
     entering: Option<Entering>,
     /// The recovery of each path, as last noted.
@@ -63,7 +70,9 @@ pub struct Notes {
 impl Notes {
     /// None yet; `limit` = packets of payload after which there are no more.
     pub fn new(limit: usize) -> Self {
-        Self { limit: limit as u64, rows: Vec::new(), value: None, sent: 0, entering: None, recovering: Vec::new() }
+        let limit = limit as u64;
+        let (rows, acks, recovering) = (Vec::new(), Acks::default(), Vec::new());
+        Self { limit, rows, value: None, sent: 0, seen: 0, acks, entering: None, recovering }
     }
 
     /// The rows since the last call.
@@ -85,6 +94,18 @@ impl Notes {
         if let Some(Entering { path, number, managed: Some(now) }) = self.entering.take() {
             self.note(What::Dropped, now, path, [number, 2.0, 0.0]);
         }
+    }
+
+    /// The server sent a packet; the events of its payload came before.
+    fn on_sent(&mut self, path: PathId, packet: &Packet) {
+        self.settle();
+        let is_followed = self.sent > self.seen;
+        self.seen = self.sent;
+        let number = if is_followed { (self.sent - 1) as f64 } else { -1.0 };
+        if is_followed {
+            self.acks.follow(path, packet.segment.dst_port, packet.segment.seq.0);
+        }
+        self.entering = Some(Entering { path, number, managed: None });
     }
 
     fn recovery(&mut self, now: Instant, path: PathId, phase: RecoveryPhase) {
@@ -167,12 +188,16 @@ impl Recorder for Notes {
         }
     }
 
-    fn packet(&mut self, _now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
-        if (host, sent) == (Side::Server, true) {
-            self.settle();
-            let has_payload = !packet.segment.payload.is_empty();
-            let number = if has_payload { self.sent.saturating_sub(1) as f64 } else { -1.0 };
-            self.entering = Some(Entering { path, number, managed: None });
+    fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+        match (host, sent) {
+            (Side::Server, true) => self.on_sent(path, packet),
+            (Side::Server, false) => {
+                if let Some((sent, news)) = self.acks.arrived(path, packet) {
+                    self.note(What::Ack, now, path, [sent.as_secs_f64(), news, 0.0]);
+                }
+            }
+            (Side::Client, true) => self.acks.sent(now, path, packet),
+            (Side::Client, false) => {}
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Values as numbers, as they cross the border.
 
-use anabranch_engine::schedule::View;
 use anabranch_units::Duration;
 
 /// 1 or 0.
@@ -11,9 +10,4 @@ pub fn flag(value: bool) -> f64 {
 /// Seconds; NaN where there is none.
 pub fn seconds(time: Option<Duration>) -> f64 {
     time.map_or(f64::NAN, Duration::as_secs_f64)
-}
-
-/// Bytes that the peer's window admits beyond all data that was bound.
-pub fn window_left(view: &View) -> u64 {
-    view.window_edge().saturating_sub(view.written() - view.backlog().bytes())
 }

@@ -9,7 +9,7 @@ use anabranch_run::{
     VirtualTime,
 };
 use anabranch_scenario::PlugIn;
-use anabranch_trace::{Event, Origin, Recorder, SeriesRecorder, Tee, Timeline, TimelineRecorder};
+use anabranch_trace::{DecisionLog, Event, Origin, Recorder, SeriesRecorder, Tee, Timeline, TimelineRecorder};
 use anabranch_units::Instant;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -55,6 +55,7 @@ fn folder(request: &Request, watch: Watch) -> Result<RunFolder, Vec<Mistake>> {
         network: described.network,
         series,
         timelines,
+        packets: None,
     })
 }
 
@@ -108,7 +109,9 @@ impl Observer for Watch {
         let scenario = &labelled.job.scenario;
         let paths: Vec<String> = scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
         let series = SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP);
-        let follow = TimelineRecorder::new(CONNECTION, Instant::ZERO + scenario.warmup, PACKETS);
+        let from = Instant::ZERO + scenario.warmup;
+        let log = DecisionLog::new(CONNECTION, from, PACKETS);
+        let follow = TimelineRecorder::new(CONNECTION, from, PACKETS).with_decisions(log);
         let mut recorder = Tee(Clock::default(), Tee(series, follow));
         run(&mut recorder);
         let Tee(Clock(now), Tee(series, follow)) = recorder;

@@ -32,9 +32,24 @@ function readPackets(chart) {
   packets.fate = new Array(length);
   for (const fate of ["waiting", "on_the_way", "lost"]) for (const i of chart[fate]) packets.fate[i] = fate;
   for (const i of [...chart.waiting, ...chart.on_the_way]) packets.end[i] = chart.duration_s;
+  packets.decisions = chart.decisions ? readDecisions(chart.decisions) : null;
   // What its subflow never passed on waits there until the end.
   for (let i = 0; i < length; i++) if (Number.isNaN(packets.ordered[i])) packets.ordered[i] = packets.end[i];
   return packets;
+}
+
+// Views of the scheduler, from columns of differences; `seen(i)` = at the decision that bound packet i, or null.
+function readDecisions(columns) {
+  const sums = (list) => { let sum = 0; return list.map((step) => (sum += step)); };
+  const all = (of) => Object.fromEntries(["usable", "room", "left", "srtt", "cwnd", "in_flight", "queued"].map((name) => [name, sums(of[name])]));
+  const [backlog, window, paths] = [sums(columns.backlog), sums(columns.window), columns.paths.map(all)];
+  let last = 0;
+  const places = columns.of.map((step) => (step == null ? -1 : (last += step)));
+  const own = (lists, at) => lists.map((list) => list[at] ?? NaN);
+  const pathAt = (at) => (one, path) => ({ usable: one.usable[at] === 1, room: one.room[at], left: one.left[at], srtt: one.srtt[at] < 0 ? NaN : one.srtt[at] / 1e6,
+    cwnd: one.cwnd[at], inFlight: one.in_flight[at], queued: one.queued[at], state: own(columns.paths[path].state, at) });
+  const seenAt = (at) => ({ backlog: backlog[at], window: window[at], state: own(columns.state, at), paths: paths.map(pathAt(at)) });
+  return { state: columns.state_names, pathState: columns.path_state_names, seen: (i) => (places[i] < 0 ? null : seenAt(places[i])) };
 }
 
 // A packet that has arrived waits behind gaps of its subflow, then in the connection's out-of-order queue (OFO).
@@ -83,7 +98,51 @@ const strokes = {
   },
 };
 
-// The strokes, with how each looks; `row` = pixels that a packet is high. Marks grow with the room that there is for them.
+// For each stroke the packets of each path of which it draws something, so that no other is looked at again.
+function drawnBy(packets, paths) {
+  let marked = false;
+  const probe = { moveTo() { marked = true; }, lineTo() {} };
+  const same = (t) => t;
+  return new Map(Object.values(strokes).map((draw) => {
+    const lists = Array.from({ length: paths }, () => []);
+    for (let i = 0; i < packets.length; i++) {
+      marked = false;
+      draw(probe, packets, i, same, 0, 1);
+      if (marked) lists[packets.path[i]].push(i);
+    }
+    return [draw, lists];
+  }));
+}
+
+// A pen for lines along an axis: those of one row or column of half pixels that touch are one line. Within one stroke that looks the same.
+function joiningPen(pen) {
+  let x0 = 0, y0 = 0, line = null;
+  const flush = () => {
+    if (!line) return;
+    const { flat, at, low, high } = line;
+    pen.moveTo(flat ? low : at, flat ? at : low);
+    pen.lineTo(flat ? high : at, flat ? at : high);
+    line = null;
+  };
+  return {
+    flush,
+    moveTo(x, y) { x0 = x; y0 = y; },
+    lineTo(x, y) {
+      const flat = y === y0;
+      const low = flat ? Math.min(x0, x) : Math.min(y0, y), high = flat ? Math.max(x0, x) : Math.max(y0, y);
+      const at = Math.round((flat ? y : x) * 2) / 2;
+      if (line && line.flat === flat && line.at === at && low <= line.high + 1 && high >= line.low - 1) {
+        if (low < line.low) line.low = low;
+        if (high > line.high) line.high = high;
+        return;
+      }
+      flush();
+      line = { flat, at, low, high };
+    },
+  };
+}
+
+// The strokes, with how each looks; `along` = it is lines along an axis; `row` = pixels that a packet is high. Marks grow with the room that there is for them.
 // Sendings are upright ticks over the packet's bytes, as in a Stevens graph: together the line of the path's sequence.
 function layers(row) {
   // A canvas adds up lines that are thinner than a pixel: those of packets would hide that they are pale.
@@ -91,11 +150,11 @@ function layers(row) {
   const mark = Math.max(1.5, Math.min(4.5, 1 + row));
   return [
     [
-      { draw: strokes.bound, width: row < 1 ? 2 : 1, opacity: row < 1 ? 0.15 : 0.4, dash: [1, 3] },
-      { draw: strokes.flight, width: row < 1 ? 2 : Math.max(0.8, bar / 4), opacity: row < 1 ? 0.2 : 0.55, dash: [] },
-      { draw: strokes.subflow, width: row < 1 ? 2 : Math.max(1, bar * 0.55), opacity: row < 1 ? 0.45 : 0.85, dash: [] },
-      { draw: strokes.queue, width: bar, opacity: 0.9, dash: [] },
-      { draw: strokes.sent, width: 1.4, opacity: 1, dash: [], mark: Math.max(0.8, row / 2) },
+      { draw: strokes.bound, along: true, width: row < 1 ? 2 : 1, opacity: row < 1 ? 0.15 : 0.4, dash: [1, 3] },
+      { draw: strokes.flight, along: true, width: row < 1 ? 2 : Math.max(0.8, bar / 4), opacity: row < 1 ? 0.2 : 0.55, dash: [] },
+      { draw: strokes.subflow, along: true, width: row < 1 ? 2 : Math.max(1, bar * 0.55), opacity: row < 1 ? 0.45 : 0.85, dash: [] },
+      { draw: strokes.queue, along: true, width: bar, opacity: 0.9, dash: [] },
+      { draw: strokes.sent, along: true, width: 1.4, opacity: 1, dash: [], mark: Math.max(0.8, row / 2) },
     ],
     [
       { draw: strokes.again, width: Math.min(1.4, mark / 2), opacity: 1, dash: [], ink: true, mark },
@@ -109,9 +168,12 @@ function eachStroke(row, paths, stroke) {
   for (const list of layers(row)) for (const [path] of paths.entries()) for (const layer of list) stroke(layer, path);
 }
 
+const bytesInWords = (packets, i) => `bytes ${packets.data[i]} to ${packets.data[i] + packets.size[i]}`;
+const sendingInWords = (packets, i) => `${bytesInWords(packets, i)}, bound ${packets.bound[i].toFixed(4)} s`;
+
 function packetInWords(packets, paths, i) {
   const time = (seconds) => `${seconds.toFixed(4)} s`;
-  const parts = [`bytes ${packets.data[i]} to ${packets.data[i] + packets.size[i]}`, paths[packets.path[i]], kinds[packets.why[i]] ?? packets.why[i]];
+  const parts = [bytesInWords(packets, i), paths[packets.path[i]], kinds[packets.why[i]] ?? packets.why[i]];
   if (packets.bound[i] < packets.sent[i]) parts.push(`bound ${time(packets.bound[i])}`);
   parts.push(`sent ${time(packets.sent[i])}`);
   const span = (from, to) => `${number.format((to - from) * 1e3)} ms`;

@@ -1,17 +1,40 @@
 // The page: draws each figure when it can be seen, and again when its place or the theme changes.
 
 const drawn = new Map();
+const packed = new Map();
+
+const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+
+// A timeline is packed; it is unpacked once.
+function unpacked(figure, { deflated }) {
+  const inflate = () => new Response(new Blob([bytesOf(deflated)]).stream().pipeThrough(new DecompressionStream("deflate-raw"))).json();
+  if (!packed.has(figure)) packed.set(figure, inflate());
+  return packed.get(figure);
+}
+
+async function drawTimeline(figure, chart, parts) {
+  const mine = { width: parts.chart.clientWidth };
+  drawn.set(figure, mine);
+  try {
+    const whole = await unpacked(figure, chart);
+    // Unless it is drawn anew by now.
+    if (drawn.get(figure) === mine) timeline(whole, parts);
+  } catch (error) {
+    packed.delete(figure);
+    parts.remarks.textContent = `The packets cannot be unpacked and drawn (${error.message}). A browser since 2023 can, if the file is whole.`;
+  }
+}
+
+const chartOf = (figure) => JSON.parse(figure.querySelector("script").textContent);
 
 function draw(figure) {
-  const chart = JSON.parse(figure.querySelector("script").textContent);
+  const chart = chartOf(figure);
   const place = figure.querySelector(".chart");
   const parts = { chart: place, legend: figure.querySelector(".legend"), remarks: figure.querySelector(".remarks") };
   parts.remarks.textContent = "";
   place.classList.add(chart.kind);
   if (chart.kind === "timeline") {
-    drawn.set(figure, { width: place.clientWidth });
-    timeline(chart, parts);
-    return;
+    return drawTimeline(figure, chart, parts);
   }
   const panels = {
     time_series: () => chart.panels.length,
@@ -28,6 +51,7 @@ function draw(figure) {
   views.filter((view) => view.tagName === "svg").forEach(name);
   place.replaceChildren(...views);
   drawn.set(figure, { width: place.clientWidth, version: chart.kind === "time_series" ? overTime.version : null });
+  showOpenNumbers(figure);
 
   // A picture has one name. Those that Plot gives its parts say nothing without a role.
   function name(svg) {
@@ -40,12 +64,15 @@ function draw(figure) {
   }
 }
 
+function showOpenNumbers(figure) {
+  if (figure.querySelector(".numbers[open]")) showNumbers(figure);
+}
+
 const visible = (figure) => !figure.closest("details:not([open])");
 
 function drawAll(changed) {
-  for (const figure of document.querySelectorAll("figure[id]")) {
-    if (visible(figure) && (!drawn.has(figure) || changed(drawn.get(figure), figure))) draw(figure);
-  }
+  const due = [...document.querySelectorAll("figure[id]")].filter((figure) => visible(figure) && (!drawn.has(figure) || changed(drawn.get(figure), figure)));
+  return Promise.all(due.map(draw));
 }
 
 // Tables that are wider than the page say so.
@@ -57,17 +84,25 @@ function tellWidth() {
 const stale = (was) => was.version != null && was.version !== overTime.version;
 const resized = (was, figure) => was.width !== figure.querySelector(".chart").clientWidth;
 
+const drawingsOf = (figure) => [...figure.querySelectorAll(".chart svg:not([aria-hidden])")];
+
+// Each panel as a file; LaTeX has the same names.
 function saveFigure(figure) {
-  const svgs = figure.querySelectorAll(".chart svg:not([aria-hidden])");
-  if (figure.querySelector(".chart.timeline")) {
-    save(`${figure.id}.svg`, figure.querySelector(".stage").drawing(), "image/svg+xml");
-    return;
-  }
-  svgs.forEach((svg, i) => save(`${figure.id}${svgs.length > 1 ? `-${i + 1}` : ""}.svg`, exported(svg), "image/svg+xml"));
+  const { stem, panels } = figure.dataset;
+  const file = (name, text) => save(`${name}.svg`, text, "image/svg+xml");
+  if (figure.querySelector(".chart.timeline")) return file(stem, figure.querySelector(".stage").drawing());
+  const svgs = drawingsOf(figure), names = svgs.length > 1 ? panels.split(" ") : [stem];
+  return svgs.forEach((svg, i) => file(names[i], exported(svg)));
+}
+
+// The LaTeX of a chart of several panels, if it is drawn as such.
+function latexOf(button) {
+  const figure = button.closest("figure"), { from, panels } = button.dataset;
+  return decodeBase64((figure && panels && drawingsOf(figure).length > 1 ? panels : from).split(",")[1]);
 }
 
 async function copy(button) {
-  const text = decodeBase64(button.dataset.from.split(",")[1]);
+  const text = latexOf(button);
   let done = "Copied";
   try {
     await navigator.clipboard.writeText(text);
@@ -79,7 +114,7 @@ async function copy(button) {
   setTimeout(() => { button.textContent = before; }, 1500);
 }
 
-const decodeBase64 = (text) => new TextDecoder().decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
+const decodeBase64 = (text) => new TextDecoder().decode(bytesOf(text));
 
 theme.apply(theme.chosen());
 document.getElementById("theme").addEventListener("click", theme.next);
@@ -87,7 +122,13 @@ document.addEventListener("click", (event) => {
   if (event.target.matches("button.svg")) saveFigure(event.target.closest("figure"));
   if (event.target.matches("button.copy")) copy(event.target);
 });
-document.addEventListener("toggle", () => { drawAll(stale); tellWidth(); }, true);
+document.addEventListener("toggle", ({ target }) => {
+  drawAll(stale);
+  if (target.matches(".numbers[open]")) showNumbers(target.closest("figure"));
+  tellWidth();
+}, true);
+// A timeline shows other times: at its first drawing, too.
+document.addEventListener("windowchange", ({ target }) => showOpenNumbers(target.closest("figure")));
 // What is drawn on canvas does not follow the style sheet's variables.
 const repaint = () => document.querySelectorAll(".stage").forEach((stage) => stage.paint());
 document.addEventListener("themechange", repaint);
@@ -100,6 +141,7 @@ new ResizeObserver(() => {
   clearTimeout(waiting);
   waiting = setTimeout(() => { drawAll(resized); tellWidth(); }, 120);
 }).observe(document.getElementById("main"));
-drawAll(() => true);
-tellWidth();
-document.documentElement.dataset.ready = "yes";
+drawAll(() => true).then(() => {
+  tellWidth();
+  document.documentElement.dataset.ready = "yes";
+});

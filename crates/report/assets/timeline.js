@@ -10,6 +10,7 @@ function timeline(chart, place) {
   const end = Math.max(begin + 1e-6, Math.min(chart.duration_s, d3.max(packets.end) ?? chart.duration_s));
   const whole = d3.scaleLinear([begin, end], [0, inner.width]);
   const pathName = (i) => paths[i] ?? "?";
+  const drawn = drawnBy(packets, paths.length);
   timelineLegend(place.legend, paths);
 
   const box = d3.select(place.chart);
@@ -34,7 +35,7 @@ function timeline(chart, place) {
     .attr("fill", "currentColor").attr("font-size", 12).text("time, s");
   svg.append("text").attr("x", 2).attr("y", 11).attr("fill", "currentColor").attr("font-size", 12).text("data, MB");
   const told = box.append("p").attr("class", "told").attr("aria-live", "polite")
-    .text("Point at a packet, or go from one to the next with the arrow keys.");
+    .text(`Point at a packet, or go from one to the next with the arrow keys.${packets.decisions ? " Click it: why this path?" : ""}`);
 
   let x = whole, ys = paths.map(() => d3.scaleLinear()), seen = [], chosen = -1, cause = -1;
 
@@ -53,20 +54,38 @@ function timeline(chart, place) {
     ys = paths.map((_, path) => d3.scaleLinear(domain, [(path + 1) * panel - 6, path * panel + gap]));
   }
 
-  const heightOf = (i) => ys[packets.path[i]]((packets.data[i] + packets.size[i] / 2) / 1e6);
+  // Of a hundred thousand packets, a scale's own arithmetic is seen.
+  const straight = (scale) => {
+    const [a, b] = scale.domain(), [low, high] = scale.range(), slope = (high - low) / (b - a);
+    return (value) => low + (value - a) * slope;
+  };
+  const heights = () => {
+    const up = ys.map(straight);
+    return (i) => up[packets.path[i]]((packets.data[i] + packets.size[i] / 2) / 1e6);
+  };
+  const heightOf = (i) => heights()(i);
   const rowHeight = () => (seen.length ? Math.abs(ys[0](packets.size[seen[0]] / 1e6) - ys[0](0)) : 1);
 
-  // One layer of one path: lines into `pen`.
+  // One layer of one path: lines into `pen`. Where many packets share a pixel, their lines are joined first.
   function trace(pen, layer, path) {
-    for (const i of seen) if (packets.path[i] === path) layer.draw(pen, packets, i, x, heightOf(i), layer.mark);
+    const across = straight(x), height = heights(), [from, to] = x.domain();
+    const joined = layer.along && rowHeight() < 1 ? joiningPen(pen) : pen;
+    for (const i of drawn.get(layer.draw)[path]) {
+      if (packets.sent[i] > to) break;
+      if (packets.end[i] >= from) layer.draw(joined, packets, i, across, height(i), layer.mark);
+    }
+    joined.flush?.();
   }
 
   function paint() {
-    const scale = devicePixelRatio || 1;
-    canvas.attr("width", inner.width * scale).attr("height", inner.height * scale)
-      .style("width", `${inner.width}px`).style("height", `${inner.height}px`);
+    const scale = devicePixelRatio || 1, [wide, high] = [inner.width, inner.height].map((side) => Math.round(side * scale));
+    // A canvas that gets a size gets new memory.
+    if (canvas.property("width") !== wide || canvas.property("height") !== high) {
+      canvas.attr("width", wide).attr("height", high).style("width", `${inner.width}px`).style("height", `${inner.height}px`);
+    }
     const pen = canvas.node().getContext("2d");
-    pen.scale(scale, scale);
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, inner.width, inner.height);
     eachStroke(rowHeight(), paths, (layer, path) => {
       pen.beginPath();
       trace(pen, layer, path);
@@ -109,6 +128,16 @@ function timeline(chart, place) {
     mark();
   }
 
+  // The packet, what it waited for, and why it took this path.
+  function choose(i) {
+    tell(i, true);
+    if (i < 0 || !packets.decisions) return;
+    const { seen, ...own } = packets.decisions;
+    const title = Object.assign(document.createElement("p"), { className: "group", textContent: `Why ${pathName(packets.path[i])}? (${sendingInWords(packets, i)})` });
+    why.node().replaceChildren(title, ...whyThisPath({ seen: seen(i), first: packets.why[i] === "first", path: packets.path[i],
+      scheduler: "the scheduler", names: { paths, ...own } }));
+  }
+
   const zoom = d3.zoom().scaleExtent([1, 20000]).extent([[0, 0], [inner.width, inner.height]])
     .translateExtent([[0, 0], [inner.width, inner.height]]).on("zoom", (event) => {
       x = event.transform.rescaleX(whole);
@@ -117,20 +146,22 @@ function timeline(chart, place) {
       requestAnimationFrame(paint);
       overview.follow(x.domain());
       stage.attr("data-from", x.domain()[0]).attr("data-to", x.domain()[1]).attr("data-seen", seen.length);
-    });
+    }).on("end", () => place.chart.dispatchEvent(new Event("windowchange", { bubbles: true })));
 
   const pad = svg.append("rect").attr("x", margin.left).attr("y", margin.top).attr("width", inner.width).attr("height", inner.height)
     .attr("fill", "transparent").style("cursor", "grab");
   pad.call(zoom).on("dblclick.zoom", null).on("dblclick", () => pad.call(zoom.transform, d3.zoomIdentity));
   pad.on("pointermove", (event) => tell(nearest(d3.pointer(event, pad.node()))));
+  pad.on("click", (event) => choose(nearest(d3.pointer(event, pad.node()))));
 
   // The packet whose line is nearest to the pointer, within 12 pixels.
   function nearest([px, py]) {
     const [at, up] = [px - margin.left, py - margin.top];
     let best = -1, least = 12;
+    const across = straight(x), height = heights();
     for (const i of seen) {
-      const left = x(packets.sent[i]), right = x(packets.end[i]);
-      const distance = Math.hypot(Math.max(0, left - at, at - right), heightOf(i) - up);
+      const left = across(packets.sent[i]), right = across(packets.end[i]);
+      const distance = Math.hypot(Math.max(0, left - at, at - right), height(i) - up);
       if (distance < least) { least = distance; best = i; }
     }
     return best;
@@ -141,19 +172,21 @@ function timeline(chart, place) {
     pad.call(zoom.transform, d3.zoomIdentity.scale(k).translate(-whole(from), 0));
   }
   const overview = timelineOverview(box, { width, margin, inner, whole, packets }, show);
+  // Read on request: a screen reader says the sentence about each packet already.
+  const why = box.append("div").attr("class", "why").attr("role", "region").attr("aria-label", "Why this path?");
 
   // To the first of `places` after the chosen packet, with what happens around it.
   function jump(places) {
     const next = places.find((i) => i > chosen) ?? places[0];
     const near = Math.max(0.02, packets.end[next] - packets.sent[next]);
     show([Math.max(begin, packets.sent[next] - 0.4 * near), Math.min(end, packets.end[next] + 0.4 * near)]);
-    tell(next, true);
+    choose(next);
   }
 
   function step(direction) {
     if (!seen.length) return;
     const at = seen.indexOf(chosen);
-    tell(seen[at < 0 ? 0 : Math.max(0, Math.min(seen.length - 1, at + direction))], true);
+    choose(seen[at < 0 ? 0 : Math.max(0, Math.min(seen.length - 1, at + direction))]);
   }
 
   const moves = {
@@ -189,7 +222,7 @@ function timeline(chart, place) {
     });
     return exported(copy);
   }
-  Object.assign(stage.node(), { paint, drawing });
+  Object.assign(stage.node(), { paint, drawing, packets, paths });
   pad.call(zoom.transform, d3.zoomIdentity);
 }
 

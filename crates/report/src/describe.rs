@@ -264,7 +264,12 @@ mod tests {
             packet(None, SendKind::Rescue),
             packet(Some(0.5), SendKind::First),
         ];
-        let words = in_words(&Chart::Timeline(Timeline { paths: vec!["wlan".into()], duration_s: 1.0, packets }));
+        let words = in_words(&Chart::Timeline(Timeline {
+            paths: vec!["wlan".into()],
+            duration_s: 1.0,
+            packets,
+            decisions: None,
+        }));
         assert!(
             words.starts_with("3 packets over wlan within 1 s: 2 sent for the first time, 1 repeated on another"),
             "{words}"

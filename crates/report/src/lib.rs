@@ -8,6 +8,7 @@ pub mod chart;
 mod describe;
 mod encode;
 pub mod heat;
+mod latex;
 pub mod of_frontier;
 pub mod of_reproduction;
 pub mod of_run;
@@ -20,6 +21,6 @@ pub mod text;
 mod value;
 
 pub use describe::{figure, in_words};
-pub use page::{files, html, script_sources};
+pub use page::{files, html, modules, script_sources};
 pub use table::{Column, Table, csv_lines};
 pub use value::{Figure, MadeBy, Report, Section, Verdict};

@@ -2,9 +2,10 @@
 
 use crate::chart::Chart;
 use crate::describe::{in_words, values};
-use crate::encode::{self, PACKETS, PACKETS_OF_ONE};
+use crate::encode;
+use crate::latex::{self, Names};
 use crate::style::{BACKGROUND, PALETTE, styles};
-use crate::table::{Column, Table, escape};
+use crate::table::{Column, Table};
 use crate::value::{Figure, MadeBy, Report, Section, Verdict};
 use anabranch_reproduce::Class;
 use minijinja::value::Serde;
@@ -20,11 +21,14 @@ const PLOT: &str = include_str!("../assets/plot.min.js");
 const SCRIPT: &str = concat!(
     "\"use strict\";\n",
     include_str!("../assets/theme.js"),
+    include_str!("../assets/units.js"),
+    include_str!("../assets/decision.js"),
     include_str!("../assets/legend.js"),
     include_str!("../assets/overtime.js"),
     include_str!("../assets/charts.js"),
     include_str!("../assets/packets.js"),
     include_str!("../assets/timeline.js"),
+    include_str!("../assets/numbers.js"),
     include_str!("../assets/page.js"),
 );
 const LICENCES: [(&str, &str); 2] = [
@@ -46,6 +50,20 @@ pub fn html(report: &Report) -> String {
 /// in a frame, for it hands its own policy down.
 pub fn script_sources() -> [String; 3] {
     [D3, PLOT, SCRIPT].map(encode::script_hash)
+}
+
+/// `(name, text)` of scripts that the playground shares with a report, as modules.
+pub fn modules() -> [(&'static str, String); 2] {
+    let module = |text: &str, exports: &str| format!("{text}\n{exports}\n");
+    let units = include_str!("../assets/units.js");
+    let decision = include_str!("../assets/decision.js");
+    [
+        ("units.js", module(units, "export const { number, rate, time, share, bytes, ladder } = units;")),
+        (
+            "decision.js",
+            format!("import * as units from \"./units.js\";\n{}", module(decision, "export { whyThisPath };")),
+        ),
+    ]
 }
 
 /// `(name, text)` of each table's files: `tables/SECTION-TABLE.tex` and `.csv`.
@@ -97,7 +115,7 @@ fn page(report: &Report) -> Value {
     );
     let Report { title, subtitle, answer, made_by, settings, scenario_texts, verdicts, .. } = report;
     let shown: Vec<&String> = report.sections.iter().flat_map(|section| &section.verdicts).collect();
-    let share = packets_each(report);
+    let (share, mut files) = (packets_each(report), Names::default());
     let names = report.sections.iter().flat_map(|section| &section.figures).flat_map(|figure| figure.chart.names());
     let data = json!({
         "styles": styles(&report.schedulers, names),
@@ -114,7 +132,7 @@ fn page(report: &Report) -> Value {
         counts: counts(verdicts),
         verdicts: verdicts.iter().filter(|verdict| !shown.contains(&&verdict.item)).map(VerdictView::of).collect(),
         verdict_table: verdict_table(verdicts).map(|table| TableView::of(&table, "verdicts")),
-        sections: report.sections.iter().map(|section| section_view(report, section, share)).collect(),
+        sections: report.sections.iter().map(|section| section_view(report, section, share, &mut files)).collect(),
         data: Value::from_safe_string(encode::json(&data)),
     }))
 }
@@ -126,11 +144,17 @@ fn counts<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Vec<(Mark, usi
     Class::ALL.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// How many packets of each timeline there is room for.
+/// Packets in a page unless the report says otherwise: what a browser draws fluently.
+const PACKETS: usize = 30_000;
+
+/// Likewise of one timeline.
+const PACKETS_OF_ONE: usize = 20_000;
+
+/// How many packets of each timeline are shown.
 fn packets_each(report: &Report) -> usize {
     let figures = report.sections.iter().flat_map(|section| &section.figures);
     let timelines = figures.filter(|figure| matches!(figure.chart, Chart::Timeline(_))).count();
-    (PACKETS / timelines.max(1)).min(PACKETS_OF_ONE)
+    report.packets.unwrap_or_else(|| (PACKETS / timelines.max(1)).min(PACKETS_OF_ONE))
 }
 
 /// Variables of the style sheet, by theme.
@@ -185,14 +209,15 @@ struct SectionView<'a> {
     counts: Vec<(Mark, usize)>,
 }
 
-fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize) -> SectionView<'a> {
+fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize, files: &mut Names) -> SectionView<'a> {
     let id = slug(&section.id);
     let figures = section.figures.iter().enumerate();
     let find = |item: &String| report.verdicts.iter().find(|verdict| verdict.item == *item);
     let verdicts = || section.verdicts.iter().filter_map(find);
-    let figure_view = |i: usize, figure: &'a Figure| {
+    let mut figure_view = |i: usize, figure: &'a Figure| {
         let before = i.checked_sub(1).map(|i| &section.figures[i]);
-        FigureView::of(figure, before, format!("{id}-figure-{}", i + 1), packets)
+        let place = (format!("{id}-figure-{}", i + 1), files.give(&[&section.id, &figure.title]));
+        FigureView::of(figure, before, place, packets, files)
     };
     SectionView {
         title: &section.title,
@@ -210,12 +235,20 @@ fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize) ->
 struct FigureView<'a> {
     id: String,
     title: &'a str,
-    caption: String,
+    caption: &'a str,
+    /// What the chart leaves out.
+    note: String,
     /// Heading before this figure, where a group begins.
     group: Option<&'a str>,
     folded: bool,
+    /// The name of its files, without ending.
+    stem: String,
+    /// Those of its panels; empty for a chart that is one drawing.
+    panels: String,
     /// A `figure` environment around the saved drawing.
     latex: String,
+    /// Likewise around those of all panels.
+    latex_panels: String,
     /// The chart in words.
     words: String,
     chart: Value,
@@ -223,40 +256,44 @@ struct FigureView<'a> {
 }
 
 impl<'a> FigureView<'a> {
-    fn of(figure: &'a Figure, before: Option<&Figure>, id: String, packets: usize) -> Self {
-        let mut caption = figure.caption.clone();
+    fn of(
+        figure: &'a Figure,
+        before: Option<&Figure>,
+        (id, stem): (String, String),
+        packets: usize,
+        files: &mut Names,
+    ) -> Self {
+        let (caption, mut note) = (figure.caption.as_str(), String::new());
         let cut;
         let chart = match &figure.chart {
             Chart::Timeline(timeline) if timeline.packets.len() > packets => {
-                caption =
-                    format!("{caption} The first {packets} of {} packets.", timeline.packets.len()).trim().to_owned();
+                let all = timeline.packets.len();
+                note = format!("The first {packets} of {all} packets that were recorded.");
                 cut = Chart::Timeline(timeline.first(packets));
                 &cut
             }
             chart => chart,
         };
+        let drawings = latex::drawings(chart, &stem, files);
+        let stems: Vec<&str> = drawings.iter().map(|drawing| &*drawing.stem).collect();
+        let tex = |text: String| encode::data_link("application/x-tex", &text);
         Self {
             title: &figure.title,
+            panels: stems.join(" "),
+            latex: tex(latex::figure(&stem, &figure.title, caption)),
+            latex_panels: tex(latex::figure_of(&drawings, &stem, &figure.title, caption)),
             group: Some(figure.group.as_str())
                 .filter(|group| !group.is_empty() && before.is_none_or(|before| before.group != *group)),
-            latex: encode::data_link("application/x-tex", &latex_figure(&id, &figure.title, &caption)),
             caption,
+            note,
             folded: figure.folded,
             words: in_words(chart),
             chart: Value::from_safe_string(encode::chart(chart)),
-            values: values(chart).map(|table| TableView::of(&table, &id)),
+            values: values(chart).map(|table| TableView::of(&table, &stem)),
+            stem,
             id,
         }
     }
-}
-
-/// A LaTeX figure of the file that the page saves as `ID.svg`; the document needs `\\usepackage{svg}`.
-fn latex_figure(id: &str, title: &str, caption: &str) -> String {
-    let (title, caption) = (escape(title), escape(caption));
-    format!(
-        "\\begin{{figure}}\n  \\centering\n  \\includesvg[width=\\linewidth]{{{id}}}\n  \\caption[{title}]{{{title}. {caption}}}\n  \
-         \\label{{fig:{id}}}\n\\end{{figure}}\n"
-    )
 }
 
 #[derive(Serialize)]

@@ -29,6 +29,9 @@ pub struct Report {
     pub verdicts: Vec<Verdict>,
     /// The body.
     pub sections: Vec<Section>,
+    /// Packets of each timeline that the page shows; unless given, as many as a browser draws fluently.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packets: Option<usize>,
 }
 
 /// Which program made the figures.

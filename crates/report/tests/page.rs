@@ -162,6 +162,36 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
     page.wait_for(PAINTED);
     page.photograph("timeline-jump", Some("#timelines-figure-1"));
 
+    // The view of the scheduler when it chose, for the packet that was jumped to; a repetition is no choice.
+    let why = "document.querySelector('.why').textContent";
+    assert!(page.text(why).contains("The packet repeats data"), "{}", page.text(why));
+    page.value("[...document.querySelectorAll('.jump')].find((b) => b.textContent.startsWith('Longest')).click()");
+    let cells =
+        "[...document.querySelectorAll('.why tr')].map((row) => [...row.children].map((cell) => cell.textContent))";
+    let expected = serde_json::json!([
+        ["path", "smoothed RTT", "window", "in flight", "queued", "room", "room afterwards", "planned, afterwards"],
+        ["wlan ✓", "50 ms", "30", "29", "0", "1", "none", "3"],
+        ["3g", "197 ms", "30", "30", "0", "none", "none", ""],
+    ]);
+    assert_eq!(page.value(cells), expected);
+    let said = page.text(why);
+    assert!(
+        said.contains("Before the round in which the scheduler chose, 100 kB waited to be sent")
+            && said.contains("After it, the scheduler's lambda was 1.25."),
+        "{said}"
+    );
+    assert!(said.ends_with("wlan has the lowest RTT of the paths that are usable."), "{said}");
+    page.photograph("timeline-why", Some("#timelines-figure-1"));
+
+    // Each packet is a row of the file.
+    page.value("save = (name, text) => { window.saved = [name, text.join('')]; }; document.querySelector('#timelines .numbers').open = true");
+    page.wait_for("document.querySelector('#timelines .values button') !== null");
+    page.value("document.querySelector('#timelines .values button').click()");
+    let lines = page.value("window.saved[1].split('\\n').length");
+    assert_eq!((page.text("window.saved[0]").as_str(), lines), ("timelines-minrtt.csv", serde_json::json!(20_002)));
+    let second = "3g,7000,1400,first,0.001,0.005,0.095,0.095,0.095,0.180005,30,29,0,1,100000";
+    assert_eq!(page.text("window.saved[1].split('\\n').find((line) => line.startsWith('3g'))"), second);
+
     // The saved drawing holds the same strokes and no variables.
     let svg = page.text(&stage("drawing()"));
     assert!(svg.starts_with("<svg") && svg.contains("<path") && !svg.contains("var("), "{}", &svg[..300]);
@@ -194,6 +224,68 @@ fn the_timeline_zooms_by_wheel_keys_buttons_and_brush_and_tells_packets() {
     let taken = page.number(time);
     assert!(taken < 10_000.0, "twenty drawings of 20 000 packets take {taken} ms");
     eprintln!("twenty drawings of 20 000 packets: {taken:.0} ms");
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+/// The sentences about a packet on the second path, by what the faster first one could take before and after the round.
+#[test]
+fn a_path_is_passed_over_only_if_it_had_room_throughout_the_round() {
+    let Some((_folder, mut page)) = opened() else { return };
+    let said = |page: &mut Browser, seen: &str| {
+        let names = "{ paths: ['wlan', 'lte'], state: [], pathState: [] }";
+        let why = format!("whyThisPath({{ seen: {seen}, first: true, path: 1, scheduler: 'minrtt', names: {names} }})");
+        page.text(&format!("{why}.at(-1).textContent"))
+    };
+    let seen = |room: u32, left: u32, srtt: f64| {
+        let path = |room, left, srtt| {
+            format!(
+                "{{ usable: true, room: {room}, left: {left}, srtt: {srtt}, cwnd: 30, inFlight: 2, queued: 0, state: [] }}"
+            )
+        };
+        let paths = [path(room, left, srtt), path(9, 3, 0.05)].join(",");
+        format!("{{ backlog: 9000, window: 90000, state: [], paths: [{paths}] }}")
+    };
+    let mut of = |room, left, srtt| said(&mut page, &seen(room, left, srtt));
+    assert!(of(28, 4, 0.02).ends_with("the scheduler passed it over."));
+    let filled =
+        "wlan has the lower RTT. It had room for 28 when the round began, and for none when the round was over.";
+    assert_eq!(of(28, 0, 0.02), filled);
+    assert_eq!(of(0, 0, 0.02), "wlan has the lower RTT, but no room for a packet.");
+    assert_eq!(of(28, 4, 0.05), "lte has the lowest RTT of the paths that are usable.");
+    assert!(said(&mut page, "null").starts_with("No view was recorded: only one path could carry data, or"));
+}
+
+#[test]
+fn numbers_of_a_timeline_follow_its_window_and_wait_until_it_is_drawn() {
+    let Some((_folder, mut page)) = opened() else { return };
+    let sent = "[...document.querySelectorAll('#timelines-figure-1 .values tbody tr')].map((row) => +row.children[5].textContent)";
+    let times = |page: &mut Browser| serde_json::from_value::<Vec<f64>>(page.value(sent)).unwrap();
+    page.value("document.querySelector('#timelines-figure-1 .numbers summary').click()");
+    page.wait_for("document.querySelector('#timelines-figure-1 .values table') !== null");
+    let whole = times(&mut page);
+    assert!(whole.len() == 50 && whole[0] == 0.0, "{whole:?}");
+    page.value("document.querySelector('.stage').focus()");
+    (0..12).for_each(|_| page.press("+"));
+    let end = |page: &mut Browser, which: &str| {
+        page.text(&format!("document.querySelector('.stage').dataset.{which}")).parse::<f64>().unwrap()
+    };
+    let (from, to) = (end(&mut page, "from"), end(&mut page, "to"));
+    let near = times(&mut page);
+    assert!(
+        from > 1.0 && !near.is_empty() && near.iter().all(|at| (from - 0.01..to + 0.01).contains(at)),
+        "{from} {to} {near:?}"
+    );
+
+    // Numbers that are open before the packets are unpacked, or if they cannot be.
+    page.value("window.real = unpacked; unpacked = () => new Promise((done) => { window.release = done; }); 0");
+    let figure = "document.querySelector('#timelines-figure-1')";
+    page.value(&format!("{figure}.querySelector('.stage').remove(); {figure}.querySelector('.values').replaceChildren(); draw({figure}); 0"));
+    page.value(&format!("showOpenNumbers({figure})"));
+    page.value(&format!("real({figure}, chartOf({figure})).then(release)"));
+    page.wait_for("document.querySelector('#timelines-figure-1 .values table') !== null");
+    page.value(&format!("unpacked = () => Promise.reject(new Error('no deflate-raw')); draw({figure})"));
+    let remarks = page.text(&format!("{figure}.querySelector('.remarks').textContent"));
+    assert!(remarks.starts_with("The packets cannot be unpacked and drawn (no deflate-raw)."), "{remarks}");
     assert_eq!(page.complaints, Vec::<String>::new());
 }
 
@@ -248,10 +340,65 @@ fn figures_are_saved_as_svg_and_tables_as_files() {
     let figure = "decodeBase64(document.querySelector('#charts-figure-1 .tools .copy').dataset.from.split(',')[1])";
     let latex = page.text(figure);
     assert!(
-        latex.contains("\\includesvg[width=\\linewidth]{charts-figure-1}") && latex.contains("\\caption[Goodput]"),
+        latex.contains("\\includesvg[width=\\linewidth]{charts-goodput}") && latex.contains("\\caption[Goodput]"),
         "{latex}"
     );
     let read = read.replace(".csv", ".tex");
     assert!(page.text(&read).contains("\\toprule"));
     assert_eq!(page.complaints, Vec::<String>::new());
+}
+
+#[test]
+fn files_of_figures_have_the_names_that_latex_includes() {
+    let Some((_folder, mut page)) = opened() else { return };
+    page.value("document.querySelectorAll('details.folded').forEach((one) => { one.open = true; })");
+    page.wait_for("document.querySelectorAll('.chart:empty').length === 0");
+    page.value("window.saved = []; save = (name) => { saved.push(name); }; 0");
+    page.value("document.querySelectorAll('button.svg').forEach((one) => one.click())");
+    let saved: Vec<String> = serde_json::from_value(page.value("saved")).unwrap();
+    let latex = "[...document.querySelectorAll('figure button.copy[data-panels], figure button.svg + button.copy')].map(latexOf)";
+    let latex: Vec<String> = serde_json::from_value(page.value(latex)).unwrap();
+    let parts = latex.iter().flat_map(|text| text.split("\\includesvg[width=\\linewidth]{").skip(1));
+    let included: Vec<String> = parts.map(|rest| format!("{}.svg", rest.split('}').next().unwrap())).collect();
+    assert_eq!(saved, included);
+    let mut each = saved.clone();
+    each.sort();
+    each.dedup();
+    assert_eq!(each.len(), saved.len(), "{saved:?}");
+    assert!(saved.len() > latex.len() && latex.iter().any(|text| text.contains("subfigure")), "{saved:?}");
+    let plain = |name: &String| name.trim_end_matches(".svg").chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    assert!(saved.iter().all(plain), "{saved:?}");
+}
+
+/// Prints how long the main thread works per step while a hundred thousand packets are zoomed and moved: docs/report.md.
+#[test]
+#[ignore = "a measurement"]
+fn paint_times_at_a_hundred_thousand_packets() {
+    let report = sample::report();
+    let mut sections = report.sections.clone();
+    sections[1].figures[0].chart = anabranch_report::chart::Chart::Timeline(sample::timeline(100_000));
+    let report = Report { sections, packets: Some(100_000), ..report };
+    let Some((_folder, mut page)) = page_of(&report) else { return };
+    page.screen(1400, 900, false);
+    page.value("document.querySelector('.stage').scrollIntoView({ block: 'center' })");
+    assert_eq!(page.text("document.querySelector('.stage').dataset.seen"), "100000");
+    let key = |key: &str| {
+        format!(
+            "document.querySelector('.stage').dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', bubbles: true }}))"
+        )
+    };
+    // Zoomed in by small steps and out again, moved, and all shown: from a hundred thousand packets to a few.
+    let keys = ["Home", "+", "ArrowRight", "ArrowLeft", "+", "ArrowRight", "-", "ArrowLeft", "-", "Home"];
+    let steps: Vec<String> = (0..10).flat_map(|_| keys).map(key).collect();
+    browser::print_quantiles("report, 100,000 packets: zoom and move", page.work_ms(&steps));
+    let point = |n: usize| {
+        let at = format!("clientX: 200 + {n} * 9, clientY: 450, bubbles: true");
+        format!(
+            "document.querySelector('.stage svg > rect').dispatchEvent(new PointerEvent('pointermove', {{ {at} }}))"
+        )
+    };
+    browser::print_quantiles(
+        "report, 100,000 packets: pointer",
+        page.work_ms(&(0..100).map(point).collect::<Vec<_>>()),
+    );
 }

@@ -33,6 +33,7 @@ mod twins;
 mod values;
 mod view;
 mod virtual_time;
+mod witness;
 
 pub use ask::{Ask, AskError};
 pub use bound::{Bound, bounds};
@@ -54,3 +55,4 @@ pub use swept::SweptKey;
 pub use values::Values;
 pub use view::ResultRow;
 pub use virtual_time::VirtualTime;
+pub use witness::witness;

@@ -4,6 +4,7 @@ use crate::driver::Driver;
 use crate::job::{Job, RunError, RunOutcome};
 use crate::layout::{Layout, unsupported};
 use crate::running::Running;
+use crate::witness::witness;
 use anabranch_metrics::RunMetrics;
 use anabranch_scenario::Host;
 use anabranch_sim::{Checks, FlowSetup, World};
@@ -83,6 +84,7 @@ impl VirtualTime {
         let mut flows = plan.flows(job)?;
         flows.iter_mut().for_each(|flow| flow.captured &= captured);
         equip(&mut flows);
+        witness(&mut flows, job.scenario.topology.paths.len(), &listener);
         let mut world = World::new(plan.world(job, self.checks)?, flows);
         if let Some(stop) = self.stop {
             world.stop_when(stop);

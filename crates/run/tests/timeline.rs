@@ -2,7 +2,9 @@
 
 use anabranch_run::{CONNECTION, Choice, Driver, Job, RunOutcome, VirtualTime};
 use anabranch_scenario::{Cell, Document, PlugIn};
-use anabranch_trace::{Event, Fate, Origin, Recorder, SendKind, Timeline, TimelinePacket, TimelineRecorder};
+use anabranch_trace::{
+    DecisionLog, Event, Fate, Origin, Outcome, Recorder, SendKind, Timeline, TimelinePacket, TimelineRecorder,
+};
 use anabranch_units::{Instant, PathId, Range, RangeSet, Side};
 use anabranch_wire::Packet;
 use std::sync::Arc;
@@ -54,11 +56,124 @@ fn timeline(scheduler: &str, limit: usize) -> Timeline {
 }
 
 fn run(scheduler: &str, recorder: &mut dyn Recorder) -> RunOutcome {
-    let scenario = Document::parse("two.toml", SCENARIO).unwrap().cells.remove(0).1;
+    run_of(SCENARIO, scheduler, recorder)
+}
+
+fn run_of(scenario: &str, scheduler: &str, recorder: &mut dyn Recorder) -> RunOutcome {
+    let scenario = Document::parse("two.toml", scenario).unwrap().cells.remove(0).1;
     let choice = Choice::Multipath(PlugIn { name: scheduler.into(), parameters: Vec::new() });
     let congestion = scenario.congestion.clone();
     let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
     VirtualTime::default().run(&job, recorder).unwrap()
+}
+
+#[test]
+fn each_packet_has_the_view_of_the_scheduler_that_bound_it() {
+    for (scheduler, state, path_state) in [
+        ("minrtt+pr", None, None),
+        ("blest", Some("lambda"), None),
+        ("ecf", Some("waiting"), None),
+        ("daps", None, Some("planned")),
+    ] {
+        let log = DecisionLog::new(CONNECTION, Instant::ZERO, 5000);
+        let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, 5000).with_decisions(log);
+        let outcome = run(scheduler, &mut recorder);
+        assert_eq!(outcome.digest, run(scheduler, &mut ()).digest, "{scheduler}: a witness changes nothing");
+        let timeline = recorder.finish(Instant::from_millis(60_000), vec!["near".into(), "far".into()]);
+        let decisions = timeline.decisions.as_ref().unwrap();
+        let names = |name: Option<&str>| Vec::from_iter(name.map(str::to_owned));
+        assert_eq!((&decisions.state, &decisions.path_state), (&names(state), &names(path_state)), "{scheduler}");
+        let new = timeline.packets.iter().filter(|packet| packet.kind == SendKind::First);
+        let (seen, unseen): (Vec<&TimelinePacket>, Vec<_>) =
+            new.partition(|packet| timeline.decision_of(packet).is_some());
+        // The first went out before the second path was there.
+        let last = unseen.last().unwrap();
+        assert!(seen.len() > 1200 && last.bound_s < 0.3, "{scheduler}: {} {last:?}", unseen.len());
+        for packet in seen {
+            let decision = &decisions.rows[timeline.decision_of(packet).unwrap()];
+            let path = &decision.paths[packet.path];
+            assert_eq!(decision.at_s, packet.bound_s);
+            assert!(path.usable && decision.backlog_bytes >= packet.data_end - packet.data_start, "{decision:?}");
+            assert!(
+                path.room > 0 || scheduler == "daps" || packet.bound_s < packet.sent_s,
+                "{scheduler}: {decision:?}"
+            );
+            assert_eq!(decision.state.len(), decisions.state.len());
+        }
+        let planned =
+            decisions.rows.iter().flat_map(|row| &row.paths).filter(|path| path.state.iter().any(|n| *n > 0.0));
+        assert_eq!(planned.count() > 0, scheduler == "daps");
+    }
+}
+
+/// A timeline with views of a run of `scenario`.
+fn with_views(scheduler: &str, scenario: &str) -> Timeline {
+    let log = DecisionLog::new(CONNECTION, Instant::ZERO, 5000);
+    let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, 5000).with_decisions(log);
+    let seen = run_of(scenario, scheduler, &mut recorder);
+    assert_eq!(seen.digest, run_of(scenario, scheduler, &mut ()).digest, "{scheduler}: a witness changes nothing");
+    recorder.finish(Instant::from_millis(60_000), vec!["near".into(), "far".into()])
+}
+
+/// Packets that went elsewhere although a usable path with a lower RTT had room until the end of their round.
+fn passed_over(timeline: &Timeline) -> usize {
+    let over = |packet: &&TimelinePacket| {
+        let Some(place) = timeline.decision_of(packet) else { return false };
+        let paths = &timeline.decisions.as_ref().unwrap().rows[place].paths;
+        let rtt = paths[packet.path].srtt_s.unwrap_or(f64::MAX);
+        paths.iter().any(|path| path.usable && path.left > 0 && path.srtt_s.is_some_and(|srtt| srtt < rtt))
+    };
+    timeline.packets.iter().filter(over).count()
+}
+
+#[test]
+fn minrtt_passes_over_no_faster_path_with_room_and_roundrobin_does() {
+    // Small requests leave room; each round binds many packets.
+    let requests =
+        SCENARIO.replace("kind = \"bulk\"\nsize = \"2MB\"", "kind = \"request\"\nsize = \"100kB\"\ncount = 12");
+    for scenario in [SCENARIO, &requests] {
+        let minrtt = with_views("minrtt", scenario);
+        assert!(minrtt.decisions.as_ref().unwrap().rows.len() > 50);
+        assert_eq!(passed_over(&minrtt), 0);
+    }
+    let short = requests.replace("100kB", "14kB");
+    assert!(passed_over(&with_views("roundrobin", &short)) > 20);
+}
+
+#[test]
+fn a_scheduler_that_takes_over_is_seen_too() {
+    let scenario =
+        format!("{SCENARIO}\n[[timeline]]\nat = \"1s\"\nset = \"connection.scheduler\"\nvalue = \"blest\"\n");
+    let timeline = with_views("minrtt", &scenario);
+    let later: Vec<_> =
+        timeline.packets.iter().filter(|packet| packet.kind == SendKind::First && packet.bound_s > 1.0).collect();
+    let seen = later.iter().filter(|packet| timeline.decision_of(packet).is_some()).count();
+    assert!(later.len() > 100 && seen > later.len() * 9 / 10, "{seen} of {}", later.len());
+    assert_eq!(timeline.decisions.unwrap().state, ["lambda"]);
+}
+
+#[test]
+fn rounds_that_only_wait_are_kept_if_they_are_wanted() {
+    let rows = |log: DecisionLog| {
+        let recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, 5000);
+        run("ecf", &mut recorder.with_decisions(log.clone()));
+        let rows = log.take().rows;
+        (rows.len(), rows.iter().filter(|row| row.outcome == Outcome::Waited).count())
+    };
+    let log = || DecisionLog::new(CONNECTION, Instant::ZERO, 5000);
+    let ((bound, none), (all, waits)) = (rows(log()), rows(log().with_waits()));
+    assert!(none == 0 && waits > 0 && all == bound + waits, "{bound} {none} {all} {waits}");
+}
+
+#[test]
+fn of_one_path_there_are_no_decisions() {
+    let scenario = Document::parse("two.toml", SCENARIO).unwrap().cells.remove(0).1;
+    let (choice, congestion) = (Choice::Single(0), scenario.congestion.clone());
+    let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+    let log = DecisionLog::new(CONNECTION, Instant::ZERO, 5000);
+    let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, 5000).with_decisions(log);
+    VirtualTime::default().run(&job, &mut recorder).unwrap();
+    assert_eq!(recorder.finish(Instant::from_millis(60_000), Vec::new()).decisions, None);
 }
 
 #[test]

@@ -273,6 +273,10 @@ impl Scheduler for Daps {
             _ => {}
         }
     }
+
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        self.plan.left(put);
+    }
 }
 
 #[cfg(test)]

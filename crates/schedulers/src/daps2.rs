@@ -4,7 +4,7 @@ use crate::pick::{by_rtt, live, no_choice};
 use crate::plan::Plan;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
-use anabranch_units::Duration;
+use anabranch_units::{Duration, PathId};
 
 page!(
     "\
@@ -129,6 +129,10 @@ impl Scheduler for Daps2 {
         let mut plan = core::mem::take(&mut self.plan);
         plan.follow(round, |view, plan| self.make_plan(view, plan));
         self.plan = plan;
+    }
+
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        self.plan.left(put);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::pick::{by_rtt_unless, fastest_live, fill, no_choice};
 use anabranch_engine::plugin::{Entry, Handle, Parameter, Parameters, milliseconds, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
-use anabranch_units::Duration;
+use anabranch_units::{Duration, PathId};
 
 page!(
     "\
@@ -151,6 +151,10 @@ impl Scheduler for Ecf {
             return;
         }
         by_rtt_unless(round, &fast, |view, slow| self.waits(view.backlog().bytes(), &fast, slow));
+    }
+
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        put("waiting", None, f64::from(u8::from(self.waiting)));
     }
 }
 

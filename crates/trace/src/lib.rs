@@ -2,6 +2,7 @@
 //!
 //! Every metric, capture and chart is a fold over these events, in virtual and in real time alike.
 
+mod decision;
 mod digest;
 mod event;
 mod held;
@@ -13,6 +14,7 @@ mod series;
 mod timeline;
 mod timeline_recorder;
 
+pub use decision::{Decision, DecisionLog, Decisions, Outcome, SeenPath};
 pub use digest::Digest;
 pub use event::{
     CloseReason, DropCause, Event, LinkEvent, PathState, RecoveryPhase, SchedulerName, SendKind, Violation,

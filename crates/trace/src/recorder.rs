@@ -1,6 +1,6 @@
 //! The receivers of events.
 
-use crate::{Event, LinkEvent};
+use crate::{DecisionLog, Event, LinkEvent};
 use anabranch_units::{ConnId, Direction, Instant, PathId, Side};
 use anabranch_wire::Packet;
 
@@ -42,6 +42,12 @@ pub trait Recorder {
     fn is_listening(&self) -> bool {
         true
     }
+
+    /// Where the views of a connection's scheduler are to go, if they are wanted: the driver puts a witness around that scheduler
+    /// then. It gives no command, so the run is the same.
+    fn decisions(&self) -> Option<DecisionLog> {
+        None
+    }
 }
 
 /// Discards all events.
@@ -67,6 +73,9 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
     fn is_listening(&self) -> bool {
         (**self).is_listening()
     }
+    fn decisions(&self) -> Option<DecisionLog> {
+        (**self).decisions()
+    }
 }
 
 /// A recorder, or none.
@@ -88,6 +97,9 @@ impl<R: Recorder> Recorder for Option<R> {
     }
     fn is_listening(&self) -> bool {
         self.as_ref().is_some_and(Recorder::is_listening)
+    }
+    fn decisions(&self) -> Option<DecisionLog> {
+        self.as_ref().and_then(Recorder::decisions)
     }
 }
 
@@ -112,5 +124,8 @@ impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
     }
     fn is_listening(&self) -> bool {
         self.0.is_listening() || self.1.is_listening()
+    }
+    fn decisions(&self) -> Option<DecisionLog> {
+        self.0.decisions().or_else(|| self.1.decisions())
     }
 }

@@ -1,6 +1,6 @@
 //! The fates of a connection's packets, in the format of `timeline/*.json` in a results directory.
 
-use crate::SendKind;
+use crate::{Decisions, SendKind};
 use serde::{Deserialize, Serialize};
 
 /// The packets of payload that a connection's server sent from a given time on. Times are seconds since the run began.
@@ -12,6 +12,9 @@ pub struct Timeline {
     pub duration_s: f64,
     /// In the order of sending.
     pub packets: Vec<TimelinePacket>,
+    /// The scheduler's views when it bound them, if they were recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decisions: Option<Decisions>,
 }
 
 /// The times and fate of one packet.
@@ -92,7 +95,27 @@ impl Timeline {
         }
         let packets = self.packets[..limit].to_vec();
         let duration_s = packets.iter().map(|packet| packet.until(self.duration_s)).fold(0.0, f64::max);
-        Self { paths: self.paths.clone(), duration_s, packets }
+        let decisions = self.decisions.as_ref().map(|decisions| decisions.only(&self.used_by(&packets)));
+        Self { paths: self.paths.clone(), duration_s, packets, decisions }
+    }
+
+    /// The place of the decision that bound a packet; none for data that was sent before, or if only one path could carry data.
+    pub fn decision_of(&self, packet: &TimelinePacket) -> Option<usize> {
+        self.decisions.as_ref().filter(|_| packet.kind == SendKind::First)?.at(packet.bound_s)
+    }
+
+    /// Leaves only the decisions that bound one of the packets.
+    pub fn forget_other_decisions(&mut self) {
+        let used = self.used_by(&self.packets);
+        self.decisions.iter_mut().for_each(|decisions| decisions.keep(&used));
+    }
+
+    /// The places of the decisions that bound one of `packets`, which ascend.
+    fn used_by(&self, packets: &[TimelinePacket]) -> Vec<usize> {
+        let mut used: Vec<usize> = packets.iter().filter_map(|packet| self.decision_of(packet)).collect();
+        used.sort_unstable();
+        used.dedup();
+        used
     }
 
     /// The number of packets with this fate.
@@ -137,7 +160,10 @@ mod tests {
             fate: Fate::OnTheWay,
             ..packet(0.75, None, None)
         };
-        assert_eq!(timeline, Timeline { paths: vec!["wlan".into()], duration_s: 2.5, packets: vec![expected] });
+        assert_eq!(
+            timeline,
+            Timeline { paths: vec!["wlan".into()], duration_s: 2.5, packets: vec![expected], decisions: None }
+        );
     }
 
     #[test]
@@ -158,7 +184,7 @@ mod tests {
     fn a_cut_ends_when_its_packets_have_been_delivered() {
         let packets =
             vec![packet(0.0, Some(1.0), Some(4.0)), packet(1.0, Some(2.0), Some(3.0)), packet(9.0, None, None)];
-        let timeline = Timeline { paths: vec![], duration_s: 20.0, packets };
+        let timeline = Timeline { paths: vec![], duration_s: 20.0, packets, decisions: None };
         assert_eq!(timeline.first(3), timeline);
         assert_eq!((timeline.first(2).duration_s, timeline.first(2).packets.len()), (4.0, 2));
         // A packet that still waits at the end has waited until the end.

@@ -1,6 +1,6 @@
 //! Follows the packets of a connection.
 
-use crate::{Event, Fate, Origin, Recorder, SendKind, Timeline, TimelinePacket};
+use crate::{DecisionLog, Event, Fate, Origin, Recorder, SendKind, Timeline, TimelinePacket};
 use anabranch_units::{ConnId, Instant, PathId, Range, RangeSet, Side};
 use anabranch_wire::Packet;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,6 +28,7 @@ pub struct TimelineRecorder {
     waiting: BTreeSet<(u64, usize)>,
     /// Packets that changed since [`Self::changes`] was last called, the newest last; `None` until it is.
     changed: Option<Vec<usize>>,
+    decisions: Option<DecisionLog>,
 }
 
 impl TimelineRecorder {
@@ -44,7 +45,14 @@ impl TimelineRecorder {
             delivered: 0,
             waiting: BTreeSet::new(),
             changed: None,
+            decisions: None,
         }
+    }
+
+    /// The same; the log receives the scheduler's views when it binds the packets.
+    pub fn with_decisions(mut self, log: DecisionLog) -> Self {
+        self.decisions = Some(log);
+        self
     }
 
     /// The packets that changed since the last call, with their numbers, each once and in their order; at the first call, all.
@@ -66,7 +74,10 @@ impl TimelineRecorder {
     pub fn finish(mut self, now: Instant, paths: Vec<String>) -> Timeline {
         let duration_s = now.as_secs_f64();
         mark_lost(&mut self.packets, duration_s);
-        Timeline { paths, duration_s, packets: self.packets }
+        let decisions = self.decisions.map(|log| log.take()).filter(|decisions| !decisions.rows.is_empty());
+        let mut timeline = Timeline { paths, duration_s, packets: self.packets, decisions };
+        timeline.forget_other_decisions();
+        timeline
     }
 
     fn on_sent(&mut self, now: Instant, path: PathId, data: Range, kind: SendKind) {
@@ -205,6 +216,10 @@ impl Recorder for TimelineRecorder {
             (Side::Client, false) => self.on_arrived(now, mark),
             _ => {}
         }
+    }
+
+    fn decisions(&self) -> Option<DecisionLog> {
+        self.decisions.clone()
     }
 }
 

@@ -105,6 +105,10 @@ pub struct Output {
     /// 20000 unless given; a sweep has no series/ and timeline/ without this option
     #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
     pub timeline: Option<usize>,
+    /// How many packets of each timeline report.html shows, which grows with them; 30000 over all timelines unless given. timeline/
+    /// follows at least as many, unless --timeline says otherwise
+    #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
+    pub packets: Option<usize>,
     /// Which of several connections series/ and timeline/ follow, as they are opened; 1 is the first
     #[arg(long, value_name = "N", default_value = "1", requires = "out", allow_negative_numbers = true, value_parser = number::ordinal::<NonZeroU32>)]
     pub connection: NonZeroU32,
@@ -148,6 +152,10 @@ pub struct ReportArguments {
     /// The directory that `--out` wrote
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
+    /// How many packets of each timeline the page shows, of those in DIR/timeline; 30000 over all timelines unless given. A packet
+    /// takes about 6 bytes in the demo's page
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::packets)]
+    pub packets: Option<usize>,
     /// Show the report when it is written
     #[arg(long)]
     pub open: bool,

@@ -26,9 +26,12 @@ const PATH_KEYS: [&str; 4] = ["backup", "price", "cap", "weight"];
 /// Measures schedulers over the interfaces of this host. What is wrong with the arguments is said before anything is measured.
 pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
     let options = options(&arguments)?;
-    if arguments.output.timeline.is_some_and(|packets| packets > 0) {
-        let help = "leave it out: of the server this host gets events, and no packets";
-        return Err(Failure::unusable("anabranch::cli::usage", "--timeline: real links have none", Some(help.into())));
+    for (option, packets) in [("--timeline", arguments.output.timeline), ("--packets", arguments.output.packets)] {
+        if packets.is_some_and(|packets| packets > 0) {
+            let help = "leave it out: of the server this host gets events, and no packets";
+            let message = format!("{option}: real links have no timeline");
+            return Err(Failure::unusable("anabranch::cli::usage", message, Some(help.into())));
+        }
     }
     // There are series all the same.
     arguments.output.timeline = arguments.output.out.is_some().then_some(0);

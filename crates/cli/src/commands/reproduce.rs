@@ -199,7 +199,7 @@ impl Reproduced {
         let report = of_reproduction::report(&self.reproduction, around);
         // Strings and finite numbers only: this cannot fail.
         write(&out.beside().join("report.json"), serde_json::to_string(&report).unwrap_or_default() + "\n")?;
-        make_report(out.beside())?;
+        make_report(out.beside(), None)?;
         Ok(out.take()?.join(PAGE))
     }
 }

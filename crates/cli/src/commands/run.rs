@@ -158,7 +158,8 @@ pub fn execute(
     let out = output.out.as_deref().map(OutFolder::claim).transpose()?;
     let plan = Plan::new(&loaded.variants(), options);
     // Those of each cell would be most of what a sweep writes.
-    let timeline = output.timeline.or((!plan.is_sweep()).then_some(PACKETS));
+    let unless_given = (!plan.is_sweep()).then_some(PACKETS).max(output.packets.filter(|packets| *packets > 0));
+    let timeline = output.timeline.or(unless_given);
     wanted.series = out.as_ref().filter(|_| timeline.is_some()).map(OutFolder::series);
     wanted.timeline = out.as_ref().zip(timeline.filter(|packets| *packets > 0)).map(|(out, n)| (out.timeline(), n));
     // Runs that follow the clock disturb each other where they share the machine: only if asked.
@@ -177,7 +178,7 @@ pub fn execute(
     let out = out.filter(|out| results.incomplete.is_none() || out.is_free());
     let keep = |out: OutFolder| {
         artifacts::write(out.beside(), loaded, &results, started, clock.elapsed())?;
-        make_run_report(out.beside(), &results)?;
+        make_run_report(out.beside(), &results, output.packets)?;
         let report = out.take()?.join(PAGE);
         opener.map_or(Ok(()), |opener| opener.open(&report))
     };

@@ -66,3 +66,44 @@ fn it_reaches_no_network_and_is_ended_and_a_link_runs_nothing() {
     assert!(page.value("document.getElementById('own').open && page.own === null").as_bool().unwrap());
     assert_eq!(page.complaints, Vec::<String>::new());
 }
+
+const REDUNDANT: &str = "function choose(view) { for (const path of view.paths.filter((path) => path.eligible)) { \
+                         if (!Number.isNaN(path.copy)) return { path: path.id, copy: path.copy }; \
+                         if (view.backlog > 0) return path.id; } return -1; }";
+
+#[test]
+fn it_skips_and_repeats_and_its_mistakes_are_named() {
+    let Some((_server, mut page)) = served() else { return };
+    digest(&mut page);
+    let copied = "page.run.summary.metrics.connection.copied_packets ?? 0";
+    run(&mut page, REDUNDANT);
+    digest(&mut page);
+    assert!(page.number(copied) > 100.0, "{}", page.number(copied));
+    // The second path takes what lies a hundred segments further on.
+    run(
+        &mut page,
+        "function choose(view) { const [first, second] = view.paths; if (first.eligible) return first.id; \
+         return second?.eligible ? { path: second.id, skip: 140000 } : -1; }",
+    );
+    digest(&mut page);
+    assert_eq!(page.number(copied), 0.0);
+    let ahead = "(() => { const h = page.run.history; let end = 0; \
+                 for (let i = 0; i < h.count; i++) { if (h.path.at(i) === 1) return h.start.at(i) - end; \
+                 end = Math.max(end, h.end.at(i)); } return -1; })()";
+    assert!(page.number(ahead) >= 140_000.0, "{}", page.number(ahead));
+
+    let valid = "; it returns a path's id, −1 to wait, { path, skip: bytes } or { path, copy: offset }";
+    for (answer, why) in [
+        ("undefined", "undefined: that is no command"),
+        ("7", "7: there is no path 7"),
+        ("{ path: 0, skp: 1 }", "{ path: 0, skp: 1 }: there is no skp"),
+        ("{ path: 0, skip: -1 }", "{ path: 0, skip: -1 }: skip is -1, no whole number of bytes"),
+        ("{ path: 0, copy: NaN }", "{ path: 0, copy: NaN }: copy is NaN, no whole number of bytes"),
+    ] {
+        run(&mut page, &format!("function choose() {{ return {answer}; }}"));
+        let said = "document.getElementById('own-says').textContent";
+        page.wait_for(&format!("{said}.startsWith('Your code: TypeError')"));
+        assert_eq!(page.text(said), format!("Your code: TypeError: choose returned {why}{valid}"));
+    }
+    assert_eq!(page.complaints, Vec::<String>::new());
+}

@@ -39,6 +39,10 @@ impl<A: Scheduler, B: Scheduler> Scheduler for Then<A, B> {
     fn values(&self) -> Option<(&'static str, f64)> {
         self.0.values().or_else(|| self.1.values())
     }
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        self.0.state(put);
+        self.1.state(put);
+    }
 }
 
 impl Scheduler for Box<dyn Scheduler> {
@@ -64,8 +68,14 @@ impl Scheduler for Box<dyn Scheduler> {
     fn next_wakeup(&self) -> Option<Instant> {
         (**self).next_wakeup()
     }
+    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
+        (**self).give_way_to(next)
+    }
     fn values(&self) -> Option<(&'static str, f64)> {
         (**self).values()
+    }
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        (**self).state(put);
     }
 }
 

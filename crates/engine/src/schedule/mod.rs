@@ -18,6 +18,7 @@ pub use round::{Repeat, Round};
 pub use view::{Queued, View};
 
 use crate::congestion::Acked;
+use anabranch_trace::value_name;
 use anabranch_units::{Instant, PathId, Rng};
 use core::fmt::Debug;
 
@@ -112,8 +113,21 @@ pub trait Scheduler: Debug + Send {
         None
     }
 
+    /// `next` takes its place on the connection: what is put there. A wrapper that only watches puts itself around it.
+    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
+        next
+    }
+
     /// A value worth a trace after this round, with its name: λ of BLEST, for instance. `None` always or never.
     fn values(&self) -> Option<(&'static str, f64)> {
         None
+    }
+
+    /// Its own state after this round, for a reader who asks why it chose: calls `put` with a name, a path if the value is one of a
+    /// path, and the value. The default: [`Self::values`].
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        if let Some((name, value)) = self.values() {
+            put(value_name(name), None, value);
+        }
     }
 }

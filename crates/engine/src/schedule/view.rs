@@ -99,6 +99,10 @@ impl View {
     pub const fn window_edge(&self) -> u64 {
         self.window_edge
     }
+    /// Bytes that the peer's window admits beyond all data that was bound.
+    pub fn window_left(&self) -> u64 {
+        self.window_edge.saturating_sub(self.written - self.backlog.bytes())
+    }
     /// First offset that the peer has not acknowledged at connection level.
     pub const fn data_acked(&self) -> u64 {
         self.acked

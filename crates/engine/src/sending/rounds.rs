@@ -62,7 +62,7 @@ impl Sending {
         }
         self.assignment.take_all_back();
         self.rounds.has_value = scheduler.values().is_some();
-        self.scheduler = scheduler;
+        self.scheduler = self.scheduler.give_way_to(scheduler);
         cx.record(None, Event::Scheduler(name));
         // Whether silent paths are usable depends on the scheduler.
         self.refresh_usability(cx.settings(), subflows);

@@ -60,6 +60,7 @@ pub fn report(reproduction: &Reproduction, around: Around) -> Report {
         scenario_texts: scenario_texts.into_iter().collect(),
         verdicts,
         sections: items().map(|(paper, item)| of_item(paper, item)).collect(),
+        packets: None,
     }
 }
 

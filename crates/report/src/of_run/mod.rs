@@ -48,6 +48,8 @@ pub struct RunFolder {
     pub series: Vec<OfRow<Series>>,
     /// Likewise.
     pub timelines: Vec<OfRow<Timeline>>,
+    /// As [`Report::packets`].
+    pub packets: Option<usize>,
 }
 
 /// A record of one run.
@@ -96,6 +98,7 @@ pub fn report(results: &Results, folder: RunFolder) -> Report {
         schedulers: folder.schedulers,
         verdicts: Vec::new(),
         sections: sections.into_iter().flatten().collect(),
+        packets: folder.packets,
     }
 }
 

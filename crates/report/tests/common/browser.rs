@@ -20,6 +20,8 @@ pub struct Browser {
     pub complaints: Vec<String>,
     /// Where a page that is served begins: what it fetches there is its own.
     home: Option<String>,
+    /// Of Chromium's trace: what was collected, and whether that is all.
+    trace: (Vec<Value>, bool),
     _profile: TempDir,
 }
 
@@ -59,6 +61,7 @@ impl Browser {
             next: 1,
             complaints: Vec::new(),
             home: None,
+            trace: (Vec::new(), true),
             _profile: profile,
         };
         let target = browser.ask("Target.createTarget", json!({ "url": "about:blank" }))["targetId"].clone();
@@ -103,8 +106,32 @@ impl Browser {
                     self.complaints.push(format!("wants {url}"));
                 }
             }
+            "Tracing.dataCollected" => self.trace.0.extend(params["value"].as_array().cloned().unwrap_or_default()),
+            "Tracing.tracingComplete" => self.trace.1 = true,
             _ => {}
         }
+    }
+
+    /// Milliseconds for which the page's main thread works (scripts, style, layout, paint) from each of these expressions until the
+    /// frame after next, by Chromium's trace.
+    #[allow(dead_code, reason = "only measurements need it")]
+    pub fn work_ms(&mut self, steps: &[String]) -> Vec<f64> {
+        self.trace = (Vec::new(), false);
+        let categories = ["toplevel", "disabled-by-default-devtools.timeline", "blink.user_timing"];
+        let config = json!({ "includedCategories": categories, "recordMode": "recordUntilFull" });
+        self.ask("Tracing.start", json!({ "traceConfig": config, "transferMode": "ReportEvents" }));
+        let frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))";
+        for step in steps {
+            self.value(&format!("performance.mark('step'), {step}, {frames}"));
+        }
+        self.value("performance.mark('step'), 0");
+        self.ask("Tracing.end", json!({}));
+        while !self.trace.1 {
+            if let Message::Text(text) = self.socket.read().unwrap() {
+                self.listen(&serde_json::from_str(&text).unwrap());
+            }
+        }
+        work_between_marks(&self.trace.0)
     }
 
     /// Opens a file and waits until the page has drawn itself.
@@ -217,6 +244,31 @@ impl Drop for Browser {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+/// Prints median and 95 % quantile of times in milliseconds.
+#[allow(dead_code, reason = "only measurements need it")]
+pub fn print_quantiles(what: &str, mut times: Vec<f64>) {
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    println!("{what}: median {:.1} ms, p95 {:.1} ms, n = {}", at(0.5), at(0.95), times.len());
+}
+
+/// The sums of the tasks between marks named `step`, on their thread, in milliseconds of the thread's own time: other programs on the
+/// machine do not count.
+fn work_between_marks(trace: &[Value]) -> Vec<f64> {
+    let named = |name: &'static str| trace.iter().filter(move |event| event["name"] == name);
+    let at = |event: &Value| event["ts"].as_f64().unwrap_or_default();
+    let mut marks: Vec<&Value> = named("step").collect();
+    marks.sort_by(|a, b| at(a).total_cmp(&at(b)));
+    let thread = |event: &Value| (event["pid"].clone(), event["tid"].clone());
+    let here: Vec<(f64, f64)> = named("RunTask")
+        .filter(|event| marks.first().is_some_and(|mark| thread(mark) == thread(event)))
+        .map(|event| (at(event), event["tdur"].as_f64().unwrap_or_default()))
+        .collect();
+    let sum =
+        |from: f64, to: f64| here.iter().filter(|(at, _)| (from..to).contains(at)).map(|(_, dur)| dur).sum::<f64>();
+    marks.windows(2).map(|pair| sum(at(pair[0]), at(pair[1])) / 1e3).collect()
 }
 
 fn is_there(program: &str) -> bool {

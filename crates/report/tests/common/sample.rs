@@ -3,7 +3,7 @@
 use anabranch_report::chart::*;
 use anabranch_report::{Column, Figure, MadeBy, Report, Section, Table, Verdict};
 use anabranch_reproduce::Class;
-use anabranch_trace::{Fate, SendKind, Timeline, TimelinePacket};
+use anabranch_trace::{Decision, Decisions, Fate, Outcome, SeenPath, SendKind, Timeline, TimelinePacket};
 
 /// Would be a script, and an image that fetches, if anything let it.
 pub const HOSTILE: &str = "</script><script>document.title='broken'</script>\"'><img src=http://127.0.0.1:9/x onerror=document.title='broken'>{{ 7*7 }}";
@@ -36,6 +36,7 @@ pub fn report() -> Report {
         schedulers: ["fifo", "roundrobin", "minrtt", "daps", "otias", "blest"].map(str::to_owned).to_vec(),
         verdicts: verdicts(),
         sections: vec![charts, timelines],
+        packets: None,
     }
 }
 
@@ -195,5 +196,35 @@ pub fn timeline(count: usize) -> Timeline {
     }
     packets.sort_by(|a, b| a.sent_s.total_cmp(&b.sent_s));
     packets.truncate(count);
-    Timeline { paths: vec!["wlan".into(), "3g".into()], duration_s: 0.001 * count as f64 + 0.2, packets }
+    let decisions = Some(decisions(&packets));
+    Timeline { paths: vec!["wlan".into(), "3g".into()], duration_s: 0.001 * count as f64 + 0.2, packets, decisions }
+}
+
+/// One for each packet that was sent for the first time, with a slow path whose RTT grows.
+fn decisions(packets: &[TimelinePacket]) -> Decisions {
+    let path = |room, srtt_s, planned: Option<f64>| SeenPath {
+        usable: true,
+        room,
+        left: 0,
+        srtt_s: Some(srtt_s),
+        cwnd: 30,
+        in_flight: 30 - room,
+        queued: 0,
+        state: planned.into_iter().collect(),
+    };
+    let first = packets.iter().filter(|packet| packet.kind == SendKind::First);
+    let decision = |packet: &TimelinePacket| Decision {
+        at_s: packet.bound_s,
+        outcome: Outcome::Bound,
+        backlog_bytes: 100_000,
+        window_bytes: 50_000 + packet.data_start % 7000,
+        paths: vec![
+            path(packet.path as u32 ^ 1, 0.05, Some(3.0)),
+            path(packet.path as u32, 0.18 + packet.sent_s / 1e3, None),
+        ],
+        state: vec![1.25],
+    };
+    let mut rows: Vec<Decision> = first.map(decision).collect();
+    rows.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
+    Decisions { state: vec!["lambda".into()], path_state: vec!["planned".into()], rows }
 }

@@ -42,7 +42,9 @@ pub fn findings(page: &mut Browser, within: &str) -> Vec<String> {
 fn axe_finds_nothing_serious_in_either_theme() {
     let Some((_folder, mut page)) = opened() else { return };
     let Some(script) = script() else { return };
+    // A table of numbers over time has at most 50 rows: those of one chart and of one timeline are looked at.
     page.value("document.querySelectorAll('details').forEach((one) => { one.open = true; })");
+    page.wait_for("document.querySelectorAll('.values table').length === document.querySelectorAll('.values').length");
     page.value(&format!("{script};0"));
     for scheme in ["light", "dark"] {
         page.prefer(scheme);

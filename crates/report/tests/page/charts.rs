@@ -165,14 +165,14 @@ fn unfinished() -> Timeline {
         packet(2, Some(0.7), None, Fate::Waiting),
         packet(3, None, None, Fate::OnTheWay),
     ];
-    Timeline { paths: vec!["wlan".into()], duration_s: 1.0, packets }
+    Timeline { paths: vec!["wlan".into()], duration_s: 1.0, packets, decisions: None }
 }
 
 #[test]
 fn what_waits_or_is_on_its_way_at_the_end_is_drawn_until_the_end() {
     let Some((_folder, mut page)) = shown(Chart::Timeline(unfinished())) else { return };
     assert_eq!(page.text("document.querySelector('.stage').dataset.to"), "1");
-    let packets = "readPackets(JSON.parse(document.querySelector('figure script').textContent))";
+    let packets = "document.querySelector('.stage').packets";
     // Until 0.8 s behind a gap of its subflow, then in the connection's queue.
     for (since, from) in [("arrived", 0.7), ("ordered", 0.8)] {
         let steps = page.value(&format!("((p) => waitingBytes(p, p.{since}))({packets})"));
@@ -220,7 +220,7 @@ fn where_there_are_more_packets_than_pixels_all_paths_are_seen() {
         fate: Fate::Delivered,
     };
     let paths = vec!["wlan".into(), "3g".into()];
-    let chart = Timeline { paths, duration_s: 1.0, packets: (0..6000).map(packet).collect() };
+    let chart = Timeline { paths, duration_s: 1.0, packets: (0..6000).map(packet).collect(), decisions: None };
     let Some((_folder, mut page)) = shown(Chart::Timeline(chart)) else { return };
     page.wait_for(PAINTED);
     // Pixels with more blue than red, and with more red than blue.

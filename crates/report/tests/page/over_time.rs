@@ -108,3 +108,34 @@ fn a_name_is_hidden_in_all_charts() {
     page.value(&format!("{button}.click()"));
     assert_eq!(lines(&mut page), [2.0, 2.0]);
 }
+
+#[test]
+fn the_numbers_of_the_shown_times_are_a_table_and_all_of_them_a_file() {
+    let Some((_folder, mut page)) = shown() else { return };
+    page.value("save = (name, text) => { window.saved = [name, text.join('')]; }; 0");
+    page.value("overTime.show([19.95, 20.25])");
+    // A summary has the focus of the keyboard.
+    page.value("document.querySelector('#t-figure-1 .numbers summary').focus()");
+    page.value("document.activeElement.click()");
+    page.wait_for("document.querySelector('#t-figure-1 .values table') !== null");
+    let rows = "[...document.querySelectorAll('#t-figure-1 .values tr')].map((row) => [...row.children].map((cell) => cell.textContent))";
+    let expected = json!([
+        ["time, s", "goodput, Mbit/s, minrtt", "goodput, Mbit/s, blest"],
+        ["19.95", "5", "6"],
+        ["20.05", "430", "6"],
+        ["20.15", "5", "6"],
+        ["20.25", "5", "6"],
+    ]);
+    assert_eq!(page.value(rows), expected);
+    page.value("document.querySelector('#t-figure-1 .values button').click()");
+    let [name, text]: [String; 2] = serde_json::from_value(page.value("window.saved")).unwrap();
+    assert_eq!((name.as_str(), text.lines().count()), ("t-goodput-mbit-s.csv", 401));
+    let head = "\"time, s\",\"goodput, Mbit/s, minrtt\",\"goodput, Mbit/s, blest\"";
+    assert_eq!(text.lines().take(2).collect::<Vec<_>>(), [head, "0.05,5,6"]);
+    // At 420 px it scrolls in its own box, by keyboard too.
+    page.screen(420, 900, true);
+    assert!(page.number("document.documentElement.scrollWidth - innerWidth") <= 0.0);
+    assert_eq!(page.number("document.querySelector('#t-figure-1 .values .wide').tabIndex"), 0.0);
+    page.photograph("numbers-420", Some("#t-figure-1"));
+    assert_eq!(page.complaints, Vec::<String>::new());
+}

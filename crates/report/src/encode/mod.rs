@@ -1,5 +1,7 @@
 //! Values as the page's script reads them, inside HTML.
 
+mod decisions;
+
 use crate::chart::Chart;
 use anabranch_trace::{Fate, SendKind, Timeline};
 use base64::Engine as _;
@@ -7,24 +9,32 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// Packets in one page: fewer than a browser can draw fluently. `tests/text.rs` holds the page of its sample below 2 MB.
-pub const PACKETS: usize = 30_000;
-
-/// Most packets of one timeline.
-pub const PACKETS_OF_ONE: usize = 20_000;
-
 /// JSON that ends no `<script>` element and begins none.
 pub fn json(value: &impl Serialize) -> String {
     // Maps have string keys; a number that is not finite becomes null.
     serde_json::to_string(value).unwrap_or_default().replace('<', "\\u003c")
 }
 
-/// The chart for the script: a timeline as columns, everything else as it is.
+/// Effort of compression, from 0 to 10: more would take longer than it is worth.
+const EFFORT: u8 = 6;
+
+/// The chart for the script: a timeline as columns, compressed; everything else as it is.
 pub fn chart(chart: &Chart) -> String {
     match chart {
-        Chart::Timeline(timeline) => json(&Columns::of(timeline)),
+        Chart::Timeline(timeline) => {
+            let columns = serde_json::to_vec(&Columns::of(timeline)).unwrap_or_default();
+            let deflated = STANDARD.encode(miniz_oxide::deflate::compress_to_vec(&columns, EFFORT));
+            json(&Packed { kind: "timeline", deflated })
+        }
         _ => json(chart),
     }
+}
+
+/// JSON that the page inflates (RFC 1951) when it draws.
+#[derive(Serialize)]
+struct Packed {
+    kind: &'static str,
+    deflated: String,
 }
 
 /// A link target that holds the whole file.
@@ -42,7 +52,6 @@ pub fn script_hash(text: &str) -> String {
 /// against the arrival.
 #[derive(Serialize)]
 struct Columns<'a> {
-    kind: &'static str,
     paths: &'a [String],
     duration_s: f64,
     data: Vec<i64>,
@@ -60,6 +69,8 @@ struct Columns<'a> {
     waiting: Vec<usize>,
     on_the_way: Vec<usize>,
     lost: Vec<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decisions: Option<decisions::Columns<'a>>,
 }
 
 impl<'a> Columns<'a> {
@@ -68,11 +79,10 @@ impl<'a> Columns<'a> {
         // Indices beyond the paths are those of the last.
         let last = timeline.paths.len().saturating_sub(1);
         let met = |fate| {
-            let places = timeline.packets.iter().take(PACKETS_OF_ONE).enumerate();
+            let places = timeline.packets.iter().enumerate();
             places.filter(|(_, packet)| packet.fate == fate).map(|(place, _)| place).collect()
         };
         let mut columns = Self {
-            kind: "timeline",
             paths: &timeline.paths,
             duration_s: timeline.duration_s,
             data: Vec::new(),
@@ -87,10 +97,11 @@ impl<'a> Columns<'a> {
             waiting: met(Fate::Waiting),
             on_the_way: met(Fate::OnTheWay),
             lost: met(Fate::Lost),
+            decisions: decisions::Columns::of(timeline),
         };
         let known = timeline.knows_subflows();
         let (mut before, mut data_end, mut size) = (0, 0, 0);
-        for (place, packet) in timeline.packets.iter().take(PACKETS_OF_ONE).enumerate() {
+        for (place, packet) in timeline.packets.iter().enumerate() {
             let sent = micros(packet.sent_s);
             let since = |seconds: f64| micros(seconds).saturating_sub(sent);
             let arrived = packet.arrived_s.map(since);
@@ -154,10 +165,14 @@ mod tests {
             fate: if arrived_s.is_some() { Fate::Delivered } else { Fate::Lost },
         };
         let packets = vec![packet(1.0, 0, Some(1.5)), packet(1.25, 9, None)];
-        let timeline = Timeline { paths: vec!["wlan".into(), "3g".into()], duration_s: 4.0, packets };
-        let value: serde_json::Value = serde_json::from_str(&chart(&Chart::Timeline(timeline))).unwrap();
+        let timeline = Timeline { paths: vec!["wlan".into(), "3g".into()], duration_s: 4.0, packets, decisions: None };
+        let packed: serde_json::Value = serde_json::from_str(&chart(&Chart::Timeline(timeline))).unwrap();
+        assert_eq!(packed["kind"], "timeline");
+        let deflated = STANDARD.decode(packed["deflated"].as_str().unwrap()).unwrap();
+        let inflated = miniz_oxide::inflate::decompress_to_vec(&deflated).unwrap();
+        let value: serde_json::Value = serde_json::from_slice(&inflated).unwrap();
         let expected = json!({
-            "kind": "timeline", "paths": ["wlan", "3g"], "duration_s": 4.0,
+            "paths": ["wlan", "3g"], "duration_s": 4.0,
             "data": [1400, -1400], "sizes": [[0, 1400]], "path": [0, 1], "bound": [-1000, -1000],
             "sent": [1_000_000, 250_000], "arrived": [500_000, null],
             "ordered": [500_000, null], "delivered": [1_500_000, null],
