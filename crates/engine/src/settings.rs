@@ -239,6 +239,8 @@ pub struct Settings {
     pub race_delay: Duration,
     /// First delay before a lost path is tried again, doubled up to [`Settings::REJOIN_MAX`].
     pub rejoin_after: Duration,
+    /// How long a connection without any subflow waits for one, as Linux's `net.mptcp.close_timeout`.
+    pub orphan_timeout: Duration,
     /// Send what a silent path carries again elsewhere before its retransmission timeout, as soon as it has been silent
     /// for about two round trips while others deliver. A scheduler may decline.
     pub early_rescue: bool,
@@ -266,6 +268,7 @@ impl Default for Settings {
             first_path: FirstPath::First,
             race_delay: Settings::RACE_DELAY,
             rejoin_after: Duration::from_secs(1),
+            orphan_timeout: Duration::from_secs(60),
             early_rescue: true,
         }
     }

@@ -184,7 +184,7 @@ impl Endpoint {
                     self.syns.remove(place);
                     continue;
                 };
-                if !self.syns.on_answered(cx.now, place, &connection.settings().tcp) {
+                if !self.syns.on_answered(cx.now, place, &connection.frame.settings.tcp) {
                     continue;
                 }
                 match connection.answer_join(cx, &half, &mut packet.segment) {

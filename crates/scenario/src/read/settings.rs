@@ -38,6 +38,7 @@ pub(crate) fn settings(
     }
     let race_delay = connection.get(report, "race_delay", race_delay);
     let rejoin_after = connection.get(report, "rejoin_after", value::duration);
+    let orphan_timeout = connection.get(report, "orphan_timeout", value::duration);
     let early_rescue = connection.get(report, "early_rescue", value::flag);
     Some(Settings {
         tcp: tcp?,
@@ -53,6 +54,7 @@ pub(crate) fn settings(
         first_path: first_path?,
         race_delay: race_delay?,
         rejoin_after: rejoin_after?,
+        orphan_timeout: orphan_timeout?,
         early_rescue: early_rescue?,
     })
 }
