@@ -23,6 +23,14 @@ pub struct Socket {
     buffers: Vec<Vec<u8>>,
 }
 
+/// Lets this process have as many sockets as its owner may permit it. A system that refuses has its reasons.
+pub fn raise_file_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
 /// Any address of the family of `address`, and any port.
 fn any(address: SocketAddr) -> SocketAddr {
     match address {
