@@ -64,10 +64,16 @@ impl Socket {
     /// # Errors
     /// There is no such interface, or no route to `remote` through it.
     pub fn through(interface: &str, remote: SocketAddr) -> Result<Self, LinkError> {
-        // Connecting sends nothing, and finds the route. The other socket stays unconnected: its address may change.
-        let route = open(Some(interface), any(remote)).and_then(|probe| probe.connect(&SockAddr::from(remote)));
-        route.map_err(LinkError::system(format!("a route to {remote} through {interface}")))?;
+        Self::route(interface, remote)?;
+        // It stays unconnected: its address may change.
         Self::with(open(Some(interface), any(remote)), format!("a socket on {interface}"))
+    }
+
+    /// Whether `interface` leads to `remote`.
+    pub(crate) fn route(interface: &str, remote: SocketAddr) -> Result<(), LinkError> {
+        // Connecting sends nothing, and finds the route.
+        let route = open(Some(interface), any(remote)).and_then(|probe| probe.connect(&SockAddr::from(remote)));
+        route.map_err(LinkError::system(format!("a route to {remote} through {interface}")))
     }
 
     fn with(opened: std::io::Result<RawSocket>, what: String) -> Result<Self, LinkError> {

@@ -36,6 +36,8 @@ pub(super) enum Heard {
     Opened(Vec<u8>),
     /// It is not.
     Refused(Refusal),
+    /// The server does not know the connection any more.
+    Forgotten,
 }
 
 impl Asking {

@@ -74,6 +74,8 @@ pub(crate) struct Entry {
     buffer: Vec<u8>,
     /// Requests that came to nothing.
     refused: BTreeMap<Refusal, u64>,
+    /// Joined connections that were cut off.
+    cut_off: BTreeMap<&'static str, u64>,
 }
 
 impl Entry {
@@ -84,8 +86,8 @@ impl Entry {
     pub fn new(listeners: Listeners, rules: Rules, routes: Routes, pool: Pool) -> Result<Self, LinkError> {
         let board = Board::new(Endpoint::new(CONNECTIONS))?;
         listeners.register(&board.sockets)?;
-        let (buffer, refused) = (vec![0; 64 << 10], BTreeMap::new());
-        Ok(Self { board, listeners, rules, routes, pool, buffer, refused })
+        let (buffer, refused, cut_off) = (vec![0; 64 << 10], BTreeMap::new(), BTreeMap::new());
+        Ok(Self { board, listeners, rules, routes, pool, buffer, refused, cut_off })
     }
 
     /// From now on the rules are these. Connections that exist follow them with what they send, and by their backup flags with what they
@@ -125,9 +127,10 @@ impl Entry {
         ClientStatus { name: name.to_owned(), scheduler, connections: joined.count(), paths }
     }
 
-    /// Requests that came to nothing, by reason.
-    pub fn refused(&self) -> impl Iterator<Item = (Refusal, u64)> + '_ {
-        self.refused.iter().map(|(why, count)| (*why, *count))
+    /// Requests that came to nothing, and connections that were cut off, by reason.
+    pub fn failures(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        let refused = self.refused.iter().map(|(why, count)| (format!("refused: {why:?}"), *count));
+        refused.chain(self.cut_off.iter().map(|(why, count)| (format!("cut off: {why}"), *count)))
     }
 
     /// Where programs reach it.
@@ -180,6 +183,9 @@ impl Entry {
             (Some(_), _, Stage::Asking(asking)) => self.ask_again(now, token, *asking),
             (Some(end), Some(handle), stage) => {
                 let why = end.flatten();
+                if let (Stage::Joined(..), Some(why)) = (&stage, why.filter(|why| *why != CloseReason::Finished)) {
+                    *self.cut_off.entry(reason(why)).or_default() += 1;
+                }
                 let rest = self.board.with(now, handle, |connection, cx| farewell(stage, why, connection, cx));
                 Line { handle: None, share, stage: rest.unwrap_or(Stage::Over) }
             }
@@ -301,7 +307,11 @@ impl Entry {
             self.board.with(now, handle, |connection, cx| connection.abort(cx));
             return line;
         }
-        let heard = self.board.with(now, handle, |connection, cx| asking.hear(now, connection, cx));
+        let heard = self.board.with(now, handle, |connection, cx| {
+            // A server that has forgotten the connection resets its subflows, and refuses others: nobody waits for that.
+            let forgotten = asking.waited && connection.subflows().next().is_none();
+            if forgotten { Heard::Forgotten } else { asking.hear(now, connection, cx) }
+        });
         match heard {
             Some(Heard::Nothing) => Line { stage: Stage::Asking(Box::new(asking)), ..line },
             Some(Heard::Opened(rest)) => {
@@ -312,6 +322,11 @@ impl Entry {
                 joint.say(rest);
                 self.board.wake(token);
                 Line { stage: Stage::Joined(joint, target), ..line }
+            }
+            Some(Heard::Forgotten) => {
+                self.board.with(now, handle, |connection, cx| connection.abort(cx));
+                self.leave(line);
+                self.ask_again(now, token, asking)
             }
             Some(Heard::Refused(why)) => {
                 self.board.with(now, handle, |connection, cx| connection.finish(cx));
@@ -353,6 +368,16 @@ fn reply(why: Refusal) -> Reply {
         Refusal::Refused => Reply::Refused,
         Refusal::TimedOut => Reply::TimedOut,
         Refusal::Unknown | Refusal::TooMany => Reply::Failed,
+    }
+}
+
+fn reason(why: CloseReason) -> &'static str {
+    match why {
+        CloseReason::Finished => "finished",
+        CloseReason::Aborted => "aborted",
+        CloseReason::ResetByPeer => "reset by peer",
+        CloseReason::Refused => "refused",
+        CloseReason::TimedOut => "timed out",
     }
 }
 

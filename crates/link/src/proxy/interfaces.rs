@@ -35,7 +35,7 @@ impl Interfaces {
     /// The interface's number, if it leads to the server.
     fn number(&self, place: usize) -> Result<u32, LinkError> {
         let name = self.names[place].as_str();
-        Socket::through(name, self.server)?;
+        Socket::route(name, self.server)?;
         if_nametoindex(name).map_err(|error| LinkError::system(format!("the interface {name}"))(error.into()))
     }
 

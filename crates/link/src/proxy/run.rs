@@ -102,8 +102,7 @@ impl Proxy {
         let entry = self.driver.stations().next().map(|(_, entry)| entry);
         let listening: Vec<String> =
             entry.iter().flat_map(|entry| entry.locals()).map(|local| local.to_string()).collect();
-        let refused = entry.iter().flat_map(|entry| entry.refused());
-        let refused = refused.map(|(why, count)| (format!("refused: {why:?}"), count));
+        let failures = entry.iter().flat_map(|entry| entry.failures());
         let own = [("unsent", self.driver.link.unsent()), ("unread", self.driver.unread())];
         let link = self.driver.link.counters();
         let counters = link.all().chain(own).map(|(name, count)| (name.to_owned(), count));
@@ -112,7 +111,7 @@ impl Proxy {
             listening: listening.join(", "),
             up_s: now.since(Instant::ZERO).as_secs_f64(),
             clients: entry.map(|entry| entry.status(now, &name)).into_iter().collect(),
-            counters: counters.chain(refused).collect(),
+            counters: counters.chain(failures).collect(),
         }
     }
 

@@ -181,7 +181,7 @@ fn hundreds_at_once_and_one_after_another() {
 }
 
 #[test]
-fn a_connection_that_is_cut_off_ends_with_a_reset_and_a_server_that_forgot_is_no_obstacle() {
+fn a_stream_that_is_cut_off_ends_with_a_reset() {
     let (socket, port) = listener();
     let half = thread::spawn(move || {
         let (mut program, _) = socket.accept().unwrap();
