@@ -33,7 +33,6 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(talk(guarded, bytes, size), talk(guarded, bytes, bytes.len().max(1)));
     let _ = read_messages(bytes);
     if let Ok(Some(target)) = read_request(bytes) {
-        // What a client may name is no more than what a program may.
         let _ = target.to_string();
     }
     if let Ok(text) = std::str::from_utf8(bytes) {

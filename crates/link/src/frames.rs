@@ -43,7 +43,7 @@ impl<const LONGEST: usize> Frames<LONGEST> {
         self.bytes.len()
     }
 
-    /// What came behind the last message: the stream has no other messages.
+    /// The bytes behind the last message: the stream has no other messages.
     pub fn into_rest(self) -> Vec<u8> {
         self.bytes
     }

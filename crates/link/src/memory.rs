@@ -20,7 +20,7 @@ impl Memory {
         Self(Arc::new(AtomicU64::new(bytes)))
     }
 
-    /// What is left.
+    /// Bytes that are left.
     pub fn left(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -17,7 +17,7 @@ const MEMORY: u64 = 1 << 30;
 /// The loop looks for signals this often.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What clients may do.
+/// The services for clients.
 #[derive(Debug, Default)]
 pub struct Services {
     /// Measure.

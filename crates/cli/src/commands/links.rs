@@ -55,7 +55,7 @@ fn address(server: &str) -> Result<SocketAddr, Failure> {
     })
 }
 
-/// What proxied connections have in common, as both ends' options say.
+/// The settings that proxied connections have in common, as both ends' options say.
 pub fn common(congestion: &str, orphan_timeout: &str) -> Result<Common, Failure> {
     let congestion = anabranch_scenario::congestion("--congestion", congestion).map_err(unusable)?;
     let timeout = anabranch_scenario::parse_duration(orphan_timeout).filter(|time| !time.is_zero());

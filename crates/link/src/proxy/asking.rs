@@ -47,7 +47,7 @@ impl Asking {
         Self { joint, target, socks, waited: false, until: Instant::MAX, early, frames }
     }
 
-    /// Asks over a connection on which `frames` were heard. False if the request cannot be written.
+    /// Asks over a connection on which `frames` arrived. False if the request cannot be written.
     pub fn ask(
         &mut self,
         now: Instant,
@@ -74,7 +74,7 @@ impl Asking {
         }
         loop {
             return match self.frames.next::<Answer>() {
-                // It was not heard before the request.
+                // It had not arrived before the request.
                 Ok(Some(Answer::Welcome)) => continue,
                 Ok(Some(Answer::Opened)) => Heard::Opened(core::mem::take(&mut self.frames).into_rest()),
                 Ok(Some(Answer::Refused(why))) => Heard::Refused(why),

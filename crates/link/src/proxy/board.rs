@@ -195,7 +195,7 @@ impl<S> Board<S> {
     }
 }
 
-/// What happened to a connection. Other events say only that there is something to do.
+/// News of a connection. Other events say only that there is something to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
     /// Its first subflow is established.

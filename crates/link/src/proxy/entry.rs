@@ -215,7 +215,7 @@ impl Entry {
         Line { stage, ..line }
     }
 
-    /// A connection that waits hears the greeting, and nothing else.
+    /// A connection that waits receives the greeting, and nothing else.
     fn warm(&mut self, now: Instant, handle: Handle, mut frames: Frames, mut greeted: bool) -> Stage {
         let ended = self.board.with(now, handle, |connection, cx| {
             while let Some(bytes) = connection.read(cx) {
@@ -289,7 +289,7 @@ impl Entry {
         if !asking.waited {
             return self.fail(asking, Refusal::HostUnreachable);
         }
-        // What else waits is as old.
+        // The others that wait are as old.
         self.pool.forget(now, &mut self.board);
         self.ask(now, token, asking)
     }
@@ -308,7 +308,7 @@ impl Entry {
             return line;
         }
         let heard = self.board.with(now, handle, |connection, cx| {
-            // A server that has forgotten the connection resets its subflows, and refuses others: nobody waits for that.
+            // A server that has forgotten the connection resets its subflows, and refuses others: waiting for that is in vain.
             let forgotten = asking.waited && connection.subflows().next().is_none();
             if forgotten { Heard::Forgotten } else { asking.hear(now, connection, cx) }
         });

@@ -32,7 +32,7 @@ const DIALLING: usize = 512;
 /// The token of answers to names.
 const NAMES: u64 = 0;
 
-/// What all clients of a server have in common.
+/// Settings for all clients of a server.
 #[derive(Clone, Debug)]
 pub struct ExitSettings {
     /// Addresses that may be dialled.

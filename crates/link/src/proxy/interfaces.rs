@@ -57,7 +57,7 @@ impl Interfaces {
         missing
     }
 
-    /// The paths in use: first those that were heard lately, the quickest first.
+    /// The paths in use: first those from which something came lately, the quickest first.
     pub fn present(&self, now: Instant, link: &ClientLink) -> Vec<PathId> {
         let all = self.in_use.iter().enumerate().filter(|(_, number)| number.is_some());
         let mut present: Vec<PathId> = all.map(|(place, _)| PathId(place as u8)).collect();

@@ -140,7 +140,7 @@ impl Joint {
         self.whole = true;
     }
 
-    /// What is held is the last.
+    /// The bytes that are held are the last.
     pub fn conclude(&mut self) {
         self.whole = true;
     }

@@ -15,7 +15,7 @@ pub(crate) enum Kind {
     Forward(Target),
 }
 
-/// What came of an attempt to accept.
+/// The result of an attempt to accept.
 pub(crate) enum Accepted {
     Program(TcpStream),
     Nobody,

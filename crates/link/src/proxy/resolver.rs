@@ -70,14 +70,14 @@ fn resolve(queue: &Mutex<Receiver<Job>>, lookup: &Lookup) {
         let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Job { token, name, inbox, bell }) = job else { return };
         let found = lookup(&name);
-        // Nobody listens any more if the client is gone.
+        // There is no receiver any more if the client is gone.
         if inbox.send(Resolved { token, found }).is_ok() {
             let _ = bell.write(1);
         }
     }
 }
 
-/// One client's names: what it asked for comes back here.
+/// One client's names: the answers come back here.
 #[derive(Debug)]
 pub(crate) struct Names {
     resolver: Resolver,

@@ -21,7 +21,7 @@ pub struct PathRule {
     pub policy: PathPolicy,
 }
 
-/// What a connection gets.
+/// Scheduler and policy of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Treatment {
     /// The scheduler, of both ends.
@@ -122,7 +122,7 @@ impl Rules {
         Ok(rules)
     }
 
-    /// What a connection to `target` gets: by the first rule that fits.
+    /// The treatment of a connection to `target`: by the first rule that fits.
     pub fn of(&self, target: &Target) -> &Treatment {
         let fits = |rule: &&Rule| {
             let port = rule.ports.is_empty() || rule.ports.iter().any(|ports| ports.contains(&target.port));
@@ -131,7 +131,7 @@ impl Rules {
         self.rules.iter().find(fits).map_or(&self.usual, |rule| &rule.treatment)
     }
 
-    /// What a connection without a rule gets.
+    /// The treatment of a connection without a rule.
     pub fn usual(&self) -> &Treatment {
         &self.usual
     }

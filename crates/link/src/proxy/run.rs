@@ -20,14 +20,14 @@ const HANDSHAKE: Duration = Duration::from_secs(8);
 /// The loop looks for signals this often.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a proxy is to do.
+/// The settings of a proxy.
 #[derive(Debug)]
 pub struct ProxySettings {
     /// The server, and the interfaces.
     pub reach: Reach,
     /// Where programs reach it.
     pub listeners: Listeners,
-    /// What their connections get.
+    /// The treatment of their connections.
     pub rules: Rules,
     /// Of the connections with the server.
     pub common: Common,

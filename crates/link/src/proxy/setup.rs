@@ -15,7 +15,7 @@ const RTO_MAX: Duration = Duration::from_secs(2);
 /// No datagram lives longer inside a carrier: replayed ones are dropped.
 const TIME_WAIT: Duration = Duration::from_secs(5);
 
-/// What connections have in common.
+/// Settings of all connections.
 #[derive(Clone, Debug)]
 pub struct Common {
     /// Congestion control of what this end sends.

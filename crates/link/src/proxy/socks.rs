@@ -54,7 +54,7 @@ enum State {
     Over,
 }
 
-/// What came of a client's bytes.
+/// The result of a client's bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// To be sent to the client.
@@ -86,7 +86,7 @@ pub struct Dialogue {
     state: State,
     /// Clients need a password.
     guarded: bool,
-    /// What came and was not understood yet: at most one message and what the client sent behind it at once.
+    /// Bytes that were not understood yet: at most one message and what the client sent behind it at once.
     came: Zeroizing<Vec<u8>>,
 }
 
@@ -207,7 +207,7 @@ impl Dialogue {
     }
 }
 
-/// What one message leads to.
+/// The consequence of a message.
 enum Step {
     Next(Vec<u8>, State),
     Refuse(Vec<u8>),

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// What the server dials, and whom the proxy admits.
+/// Settings of both ends.
 pub struct Setting {
     pub allow: Vec<ipnet::IpNet>,
     pub lookup: Lookup,

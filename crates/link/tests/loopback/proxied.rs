@@ -123,7 +123,7 @@ fn a_port_with_credentials_admits_users_alone() {
     });
 }
 
-/// Somebody reads nothing of a target that sends without end: it is held back, and others are not.
+/// A program reads nothing of a target that sends without end: it is held back, and others are not.
 #[test]
 fn a_slow_reader_holds_up_nobody_and_takes_bounded_memory() {
     let (socket, flood) = listener();
