@@ -43,7 +43,7 @@ impl std::fmt::Debug for Resolver {
 /// The addresses of a name, or why there are none.
 #[derive(Debug)]
 pub(crate) struct Resolved {
-    /// Whose it is.
+    /// The line that it is for.
     pub token: u64,
     pub found: io::Result<Vec<IpAddr>>,
 }
