@@ -218,6 +218,9 @@ pub struct Settings {
     pub tcp: TcpSettings,
     /// Speak Multipath TCP; `false` = plain TCP without its options.
     pub mptcp: bool,
+    /// Never speak plain TCP instead (RFC 8684 §3.7): each SYN offers Multipath TCP, one without an offer is reset, and a
+    /// connection that would fall back ends. For paths on which nothing removes options.
+    pub mptcp_required: bool,
     /// Require DSS checksums (RFC 8684 §3.3).
     pub checksum: bool,
     /// Bytes of data sequence numbers and data acknowledgments.
@@ -258,6 +261,7 @@ impl Default for Settings {
         Self {
             tcp: TcpSettings::default(),
             mptcp: true,
+            mptcp_required: false,
             checksum: false,
             dss: DssWidth::Eight,
             mss: 1400,

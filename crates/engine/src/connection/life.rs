@@ -96,6 +96,9 @@ impl Connection {
     /// Both SYNs are exchanged, and `segment` acknowledges ours: the subflow's sender begins.
     pub(super) fn establish(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         self.lifetime.orphaned = None;
+        if self.session.is_plain() && self.frame.settings.mptcp_required {
+            return self.break_off(cx, CloseReason::Refused);
+        }
         let s = &mut self.subflows[i];
         let account = self.paths.known.account(s.id);
         let mut scope = cx.scope(&self.frame);
@@ -195,13 +198,9 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn deadline(&mut self) -> Instant {
         let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
-        let parts = self
-            .sending
-            .deadline()
-            .min(self.paths.next())
-            .min(self.lifetime.deadline(self.frame.settings.orphan_timeout));
+        let orphaned = self.lifetime.deadline(self.frame.settings.orphan_timeout);
         let failure = if self.lifetime.closed { NEVER } else { self.session.failure_deadline() };
-        self.subflows.deadline(pacing).min(parts).min(failure)
+        self.subflows.deadline(pacing).min(self.sending.deadline()).min(self.paths.next()).min(orphaned).min(failure)
     }
 
     /// Does what is due.
@@ -279,8 +278,7 @@ impl Connection {
         }
     }
 
-    /// The connection ends, and every subflow signals it to the peer. Subflows keep their places until all is
-    /// [settled](Self::settle).
+    /// The connection ends, and each subflow signals it. Subflows keep their places until all is [settled](Self::settle).
     pub(super) fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
         self.subflows.abort(if self.session.is_multipath() { Reset::FastClose } else { Reset::Because(UNSPECIFIED) });
         self.end(cx, why);

@@ -33,6 +33,8 @@ impl Common {
             id: ConnId(0),
             settings: Settings {
                 tcp,
+                // The carrier removes no option.
+                mptcp_required: true,
                 mss: MSS,
                 send_buffer: each,
                 recv_buffer: each,

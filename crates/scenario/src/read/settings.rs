@@ -43,6 +43,7 @@ pub(crate) fn settings(
     Some(Settings {
         tcp: tcp?,
         mptcp: mptcp?,
+        mptcp_required: false,
         checksum: checksum?,
         dss: if dss? == 4 { DssWidth::Four } else { DssWidth::Eight },
         mss: u32::try_from(mss?).ok()?,
