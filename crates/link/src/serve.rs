@@ -3,7 +3,7 @@
 use crate::far::Far;
 use crate::measure::Desk;
 use crate::memory::Memory;
-use crate::proxy::{Exit, ExitSettings};
+use crate::proxy::{Exit, ExitSettings, own_addresses};
 use crate::{Driver, LinkError, ServerLink, Status, Window};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Limits, PeerId, StaticKey};
@@ -48,12 +48,17 @@ impl Host {
         let Services { measure, proxy } = services;
         // Proxied connections outlive a silence; the session has to, too.
         let keep = proxy.as_ref().map_or(Duration::ZERO, |proxy| proxy.common.orphan_timeout);
+        if proxy.is_some() {
+            own_addresses()
+                .map_err(LinkError::system("listing the addresses of this host, which no client may dial"))?;
+        }
         let link = ServerLink::listen(local, key, clients, Limits::default(), keep)?;
         let memory = Memory::new(MEMORY);
+        let buffers = Memory::new(proxy.as_ref().map_or(0, |proxy| proxy.memory));
         let make = move |_, addresses| {
             let desk = measure.then(|| Desk::new(addresses, memory.clone()));
             // Without a file descriptor left there is no proxy in this session.
-            let exit = proxy.as_ref().and_then(|settings| Exit::new(addresses, settings).ok());
+            let exit = proxy.as_ref().and_then(|settings| Exit::new(addresses, settings, &buffers).ok());
             Some(Far::new(desk, exit))
         };
         Ok(Self { driver: Driver::new(link, Clock::start(), Box::new(make)), look: Instant::ZERO })

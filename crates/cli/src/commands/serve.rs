@@ -21,7 +21,7 @@ pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     let (public, count) = (key.public(), clients.len());
     let socket = arguments.socket.clone().or_else(default_socket);
     let window = socket.map(|file| Window::open(&file)).transpose().map_err(failed)?;
-    let services = Services { measure: arguments.measure, proxy: proxy(arguments, count)? };
+    let services = Services { measure: arguments.measure, proxy: proxy(arguments)? };
     raise_file_limit();
     let mut host = Host::listen(arguments.listen, key, clients, services).map_err(failed)?;
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
@@ -35,10 +35,10 @@ pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     Ok(Outcome { notes: format!("ended; {}\n", refused.join(", ")), ..Outcome::default() })
 }
 
-/// Bytes of buffers for the proxied connections of all clients: a part of what packaging/anabranch-serve.service allows.
+/// Bytes of buffers for the proxied connections of all clients together: a part of what packaging/anabranch-serve.service allows.
 const MEMORY: u64 = 2 << 30;
 
-fn proxy(arguments: &ServeArguments, clients: usize) -> Result<Option<ExitSettings>, Failure> {
+fn proxy(arguments: &ServeArguments) -> Result<Option<ExitSettings>, Failure> {
     if !arguments.proxy {
         return Ok(None);
     }
@@ -52,5 +52,5 @@ fn proxy(arguments: &ServeArguments, clients: usize) -> Result<Option<ExitSettin
     let started = Resolver::start(system());
     let resolver =
         started.map_err(|source| failed(LinkError::System { what: "starting a thread".to_owned(), source }))?;
-    Ok(Some(ExitSettings { guard: Guard::new(allowed), resolver, common, memory: MEMORY / clients.max(1) as u64 }))
+    Ok(Some(ExitSettings { guard: Guard::new(allowed), resolver, common, memory: MEMORY }))
 }

@@ -2,6 +2,7 @@
 
 use super::joint::Joint;
 use super::message::{Answer, Ask, Frames, LONGEST, Open, Refusal, framed};
+use super::socks::Reply;
 use super::target::Target;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
@@ -24,6 +25,8 @@ pub(super) struct Asking {
     pub until: Instant,
     /// The program's first bytes.
     early: Bytes,
+    /// Where the request begins in the stream to the server.
+    begins: u64,
     frames: Frames,
 }
 
@@ -36,15 +39,15 @@ pub(super) enum Heard {
     Opened(Vec<u8>),
     /// It is not.
     Refused(Refusal),
-    /// The server does not know the connection any more.
-    Forgotten,
+    /// The server said nothing in time, or what is no answer.
+    Nonsense(Refusal),
 }
 
 impl Asking {
     /// A program at `joint` wants a target.
     pub fn new(joint: Joint, target: Target, early: Bytes, socks: bool) -> Self {
         let frames = Frames::default();
-        Self { joint, target, socks, waited: false, until: Instant::MAX, early, frames }
+        Self { joint, target, socks, waited: false, until: Instant::MAX, early, begins: 0, frames }
     }
 
     /// Asks over a connection on which `frames` arrived. False if the request cannot be written.
@@ -58,6 +61,7 @@ impl Asking {
         waited: bool,
     ) -> bool {
         (self.frames, self.waited, self.until) = (frames, waited, now + PATIENCE);
+        self.begins = connection.view().data_acked() + connection.unacknowledged();
         let Ok(frame) = framed(&Ask::Open(open)) else { return false };
         // The least buffer has room for both.
         connection.write(cx, frame.into());
@@ -65,7 +69,22 @@ impl Asking {
         true
     }
 
-    /// Reads the answer. `Refused` too if the server says something else, or takes too long.
+    /// The target is connected, and these are its `first` bytes: the program learns of it.
+    pub fn opened(self, first: Vec<u8>) -> (Joint, Target) {
+        let Self { mut joint, target, socks, .. } = self;
+        if socks {
+            joint.say(Reply::Succeeded.bytes().to_vec());
+        }
+        joint.say(first);
+        (joint, target)
+    }
+
+    /// The server has got something of the request, so that it may have done what it says: it must not be repeated.
+    pub fn has_arrived(&self, connection: &Connection) -> bool {
+        connection.view().data_acked() > self.begins
+    }
+
+    /// Reads the answer.
     pub fn hear(&mut self, now: Instant, connection: &mut Connection, cx: &mut Cx<'_>) -> Heard {
         while self.frames.len() <= LONGEST
             && let Some(bytes) = connection.read(cx)
@@ -78,9 +97,9 @@ impl Asking {
                 Ok(Some(Answer::Welcome)) => continue,
                 Ok(Some(Answer::Opened)) => Heard::Opened(core::mem::take(&mut self.frames).into_rest()),
                 Ok(Some(Answer::Refused(why))) => Heard::Refused(why),
-                Ok(None) if now >= self.until => Heard::Refused(Refusal::TimedOut),
+                Ok(None) if now >= self.until => Heard::Nonsense(Refusal::TimedOut),
                 Ok(None) if !connection.read_finished() => Heard::Nothing,
-                Ok(None) | Err(_) => Heard::Refused(Refusal::Unknown),
+                Ok(None) | Err(_) => Heard::Nonsense(Refusal::Unknown),
             };
         }
     }

@@ -1,12 +1,12 @@
 //! Lines: connections of an engine, each with a socket or to have one, and which of them have something to do.
 
+use super::budget::Part;
 use super::joint::{Joint, Progress};
 use super::sockets::{Change, Sockets};
 use crate::LinkError;
 use crate::client::address;
 use crate::driver::unpredictable;
 use crate::measure::{PathTally, Tally};
-use crate::memory::Share;
 use crate::station::{Engine, Station};
 use crate::status::PathState;
 use anabranch_carrier::{Addresses, MAX_PATHS};
@@ -15,13 +15,15 @@ use anabranch_engine::connection::{Connection, ConnectionEvent};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_trace::{CloseReason, Event, Origin, Recorder};
 use anabranch_units::{ConnId, Duration, Instant, PathId};
-use anabranch_wire::Packet;
+use anabranch_wire::{Flags, MptcpOption, Packet, Reason};
 use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 
 /// Tokens below are not those of lines.
 pub(crate) const FIRST_LINE: u64 = 1 << 32;
+/// The token of an alarm that is for no line.
+pub(crate) const NOBODY: u64 = u64::MAX;
 
 /// A connection with what becomes of it.
 #[derive(Debug)]
@@ -29,7 +31,7 @@ pub(crate) struct Line<S> {
     /// The connection, if it has one.
     pub handle: Option<Handle>,
     /// The memory of its buffers.
-    pub share: Option<Share>,
+    pub share: Option<Part>,
     /// How far it is.
     pub stage: S,
 }
@@ -47,6 +49,8 @@ pub(crate) struct Board<S> {
     alarms: BTreeSet<(Instant, u64)>,
     next: u64,
     load: Load,
+    /// Connections that the server does not know any more.
+    forgotten: BTreeSet<Handle>,
 }
 
 impl<S> Board<S> {
@@ -64,6 +68,7 @@ impl<S> Board<S> {
             alarms: BTreeSet::new(),
             next: FIRST_LINE,
             load: Load::default(),
+            forgotten: BTreeSet::new(),
         })
     }
 
@@ -132,16 +137,38 @@ impl<S> Board<S> {
     /// Moves what can be moved between a line's socket and its connection. False if that is over: all has been moved, or the socket
     /// failed and the connection is aborted.
     pub fn exchange(&mut self, now: Instant, token: u64, handle: Handle, joint: &mut Joint, buffer: &mut [u8]) -> bool {
-        match self.with(now, handle, |connection, cx| joint.exchange(connection, cx, buffer)) {
+        match self.with(now, handle, |connection, cx| joint.exchange(now, connection, cx, buffer)) {
             Some(Progress::Done) => return false,
             Some(Progress::Failed) => {
                 self.with(now, handle, |connection, cx| connection.abort(cx));
                 return false;
             }
+            Some(Progress::Fails(until)) => self.alarm(until, token),
             Some(Progress::More) => self.wake(token),
             Some(Progress::Waits) | None => {}
         }
         true
+    }
+
+    /// The peer has shown that it does not know the connection. True once.
+    pub fn is_forgotten(&mut self, handle: Handle) -> bool {
+        self.forgotten.remove(&handle)
+    }
+
+    /// Takes note of a packet that says that its receiver knows no such connection: a reset with this reason answers MP_JOIN
+    /// with an unknown token (RFC 8684 §3.2). A connection that is open over another path is not forgotten.
+    fn note_refusal(&mut self, handle: Handle, packet: &Packet) {
+        let unknown = |option: &MptcpOption| matches!(option, MptcpOption::TcpRst(Reason { code: 1, .. }));
+        let options = packet.segment.options.mptcp();
+        // A client alone joins.
+        if packet.segment.flags.has(Flags::RST)
+            && path(packet.dst).is_some()
+            && options.iter().any(unknown)
+            && let Some(connection) = self.engine.endpoint.connection(handle)
+            && !connection.subflows().any(|(_, _, state)| state.is_synchronized())
+        {
+            self.forgotten.insert(handle);
+        }
     }
 
     /// Opens a connection.
@@ -224,6 +251,9 @@ impl<S> Station for Board<S> {
         self.load.note(now, packet);
         let load = &mut self.load;
         let handle = self.engine.with(now, load, |endpoint, cx| endpoint.handle_packet(cx, packet));
+        if let Some(handle) = handle {
+            self.note_refusal(handle, packet);
+        }
         self.due.extend(handle.and_then(|handle| self.tokens.get(&handle)));
     }
 
@@ -248,6 +278,14 @@ impl<S> Station for Board<S> {
     }
 }
 
+/// The path of a client's address.
+fn path(ip: IpAddr) -> Option<PathId> {
+    match ip {
+        IpAddr::V4(v4) => address(&v4.octets(), 0).and_then(Addresses::path),
+        IpAddr::V6(_) => None,
+    }
+}
+
 /// The load of each path, all connections together.
 #[derive(Debug, Default)]
 struct Load {
@@ -259,10 +297,6 @@ struct Load {
 impl Load {
     /// A packet came: the client's end of it names the path.
     fn note(&mut self, now: Instant, packet: &Packet) {
-        let path = |ip| match ip {
-            IpAddr::V4(v4) => address(&v4.octets(), 0).and_then(Addresses::path),
-            IpAddr::V6(_) => None,
-        };
         if let Some(path) = path(packet.dst).or_else(|| path(packet.src)) {
             self.received.entry(path).or_default().add(now, packet.segment.payload.len() as u64);
         }

@@ -12,8 +12,8 @@ use std::net::TcpStream;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Addresses of a name that are tried.
 const ADDRESSES: usize = 4;
-/// A target that vanishes without a word is noticed after this time and Linux's nine probes.
-const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(600);
+/// A target or a program that vanishes without a word is noticed after this time and Linux's nine probes.
+pub(super) const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(600);
 
 /// A target that is being dialled.
 #[derive(Debug)]

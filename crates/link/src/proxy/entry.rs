@@ -13,8 +13,6 @@ use super::target::Target;
 use crate::LinkError;
 use crate::station::Station;
 use crate::status::{ClientStatus, PathState};
-use anabranch_engine::Cx;
-use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_trace::{CloseReason, Recorder};
 use anabranch_units::{Duration, Instant, PathId};
@@ -133,6 +131,11 @@ impl Entry {
         refused.chain(self.cut_off.iter().map(|(why, count)| (format!("cut off: {why}"), *count)))
     }
 
+    /// The server's first answer: it serves proxies, or why it does not.
+    pub fn answer_of_server(&self) -> Option<Result<(), Refusal>> {
+        self.pool.answer()
+    }
+
     /// Where programs reach it.
     pub fn locals(&self) -> Vec<std::net::SocketAddr> {
         self.listeners.locals().collect()
@@ -151,10 +154,12 @@ impl Entry {
 
     fn begin(&mut self, now: Instant, socket: TcpStream, kind: Kind) {
         let token = self.board.token();
-        if self.board.len() >= LINES || self.board.sockets.add(&socket, token).is_err() {
+        let registered = self.board.len() < LINES && self.board.sockets.add(&socket, token).is_ok();
+        let joint = Joint::new(socket);
+        if !registered {
+            // It is dropped with a reset.
             return;
         }
-        let joint = Joint::new(socket);
         let line = match kind {
             Kind::Socks { guarded } => {
                 self.board.alarm(now + NEGOTIATION, token);
@@ -169,6 +174,12 @@ impl Entry {
     /// Takes the next step of a line.
     fn step(&mut self, now: Instant, token: u64) {
         let Some(Line { handle, share, stage }) = self.board.take(token) else { return };
+        let forgotten = handle.filter(|handle| self.board.is_forgotten(*handle));
+        if let Some(handle) = forgotten {
+            // The server began anew, or gave it up. So it may be with the others that wait.
+            self.board.with(now, handle, |connection, cx| connection.abort(cx));
+            self.pool.forget(now, &mut self.board);
+        }
         let news = handle.map(|handle| self.board.with(now, handle, |connection, _| News::of(connection)));
         if let (Some(Some(News { established: true, .. })), Some(handle)) = (news, handle) {
             // The race is over. The others are joined from ports of our choice, as soon as the server has said something.
@@ -180,19 +191,28 @@ impl Entry {
                 let line = Line { handle: Some(handle), share, stage: Stage::Over };
                 self.advance(now, token, handle, line, stage)
             }
-            (Some(_), _, Stage::Asking(asking)) => self.ask_again(now, token, *asking),
+            (Some(end), Some(handle), Stage::Asking(asking)) => {
+                self.unanswered(now, token, handle, *asking, end.flatten())
+            }
             (Some(end), Some(handle), stage) => {
                 let why = end.flatten();
                 if let (Stage::Joined(..), Some(why)) = (&stage, why.filter(|why| *why != CloseReason::Finished)) {
-                    *self.cut_off.entry(reason(why)).or_default() += 1;
+                    let why = if forgotten.is_some() { "forgotten by the server" } else { reason(why) };
+                    *self.cut_off.entry(why).or_default() += 1;
                 }
-                let rest = self.board.with(now, handle, |connection, cx| farewell(stage, why, connection, cx));
-                Line { handle: None, share, stage: rest.unwrap_or(Stage::Over) }
+                if matches!(stage, Stage::Warm(..)) {
+                    self.pool.fail(now);
+                }
+                let stage = match stage {
+                    Stage::Joined(joint, _) => self.farewell(now, token, handle, joint, why),
+                    _ => Stage::Over,
+                };
+                Line { handle: None, share, stage }
             }
             (_, _, Stage::Talking(joint, talk, until)) => self.talk(now, token, joint, talk, until),
             (_, _, stage) => Line { handle: None, share, stage },
         };
-        if line.handle.is_some() || is_open(&mut line.stage) {
+        if line.handle.is_some() || is_open(&mut line.stage, now) {
             self.board.put(token, line, false);
         }
     }
@@ -224,11 +244,19 @@ impl Entry {
             connection.read_finished()
         });
         let fits = match frames.next::<Answer>() {
-            Ok(Some(Answer::Welcome)) => !core::mem::replace(&mut greeted, true),
+            Ok(Some(Answer::Welcome)) => {
+                self.pool.welcome();
+                !core::mem::replace(&mut greeted, true)
+            }
+            Ok(Some(Answer::Refused(why))) => {
+                self.pool.refused = Some(why);
+                false
+            }
             Ok(None) => frames.len() == 0 || !greeted,
             _ => false,
         };
         if !fits || ended == Some(true) {
+            self.pool.fail(now);
             self.board.with(now, handle, |connection, cx| connection.abort(cx));
             return Stage::Over;
         }
@@ -284,14 +312,48 @@ impl Entry {
         Line { handle: Some(warm.handle), share: Some(warm.share), stage: Stage::Asking(Box::new(asking)) }
     }
 
-    /// A connection that had waited may have been lost long before; it is asked again over a new one, once.
-    fn ask_again(&mut self, now: Instant, token: u64, asking: Asking) -> Line<Stage> {
-        if !asking.waited {
-            return self.fail(asking, Refusal::HostUnreachable);
+    /// The connection of a request has ended, and `why`. The answer may have come before.
+    fn unanswered(
+        &mut self,
+        now: Instant,
+        token: u64,
+        handle: Handle,
+        mut asking: Asking,
+        why: Option<CloseReason>,
+    ) -> Line<Stage> {
+        let read = self
+            .board
+            .with(now, handle, |connection, cx| (asking.hear(now, connection, cx), asking.has_arrived(connection)));
+        match read {
+            Some((Heard::Opened(rest), _)) => {
+                let (joint, _) = asking.opened(rest);
+                Line { handle: None, share: None, stage: self.farewell(now, token, handle, joint, why) }
+            }
+            Some((Heard::Refused(why), _)) => self.fail(asking, why),
+            // A connection that had waited may have been lost long before: the request goes over a new one, once.
+            Some((_, false)) if asking.waited => self.ask(now, token, asking),
+            _ => self.fail(asking, Refusal::HostUnreachable),
         }
-        // The others that wait are as old.
-        self.pool.forget(now, &mut self.board);
-        self.ask(now, token, asking)
+    }
+
+    /// The last bytes of a connection that has ended go to its program.
+    fn farewell(
+        &mut self,
+        now: Instant,
+        token: u64,
+        handle: Handle,
+        mut joint: Joint,
+        why: Option<CloseReason>,
+    ) -> Stage {
+        let until = self.board.with(now, handle, |connection, cx| match why {
+            Some(CloseReason::Finished) => {
+                joint.drain(connection, cx);
+                None
+            }
+            _ => Some(joint.cut(now, connection, cx)),
+        });
+        until.flatten().into_iter().for_each(|until| self.board.alarm(until, token));
+        Stage::Ending(joint)
     }
 
     /// Reads the server's answer.
@@ -307,36 +369,24 @@ impl Entry {
             self.board.with(now, handle, |connection, cx| connection.abort(cx));
             return line;
         }
-        let heard = self.board.with(now, handle, |connection, cx| {
-            // A server that has forgotten the connection resets its subflows, and refuses others: waiting for that is in vain.
-            let forgotten = asking.waited && connection.subflows().next().is_none();
-            if forgotten { Heard::Forgotten } else { asking.hear(now, connection, cx) }
-        });
+        let heard = self.board.with(now, handle, |connection, cx| asking.hear(now, connection, cx));
         match heard {
             Some(Heard::Nothing) => Line { stage: Stage::Asking(Box::new(asking)), ..line },
             Some(Heard::Opened(rest)) => {
-                let Asking { mut joint, target, socks, .. } = asking;
-                if socks {
-                    joint.say(Reply::Succeeded.bytes().to_vec());
-                }
-                joint.say(rest);
+                let (joint, target) = asking.opened(rest);
                 self.board.wake(token);
                 Line { stage: Stage::Joined(joint, target), ..line }
-            }
-            Some(Heard::Forgotten) => {
-                self.board.with(now, handle, |connection, cx| connection.abort(cx));
-                self.leave(line);
-                self.ask_again(now, token, asking)
             }
             Some(Heard::Refused(why)) => {
                 self.board.with(now, handle, |connection, cx| connection.finish(cx));
                 self.leave(line);
                 self.fail(asking, why)
             }
-            None => {
+            // The server must not begin it any more.
+            heard => {
                 self.board.with(now, handle, |connection, cx| connection.abort(cx));
                 self.leave(line);
-                self.fail(asking, Refusal::TimedOut)
+                self.fail(asking, if let Some(Heard::Nonsense(why)) = heard { why } else { Refusal::TimedOut })
             }
         }
     }
@@ -381,22 +431,11 @@ fn reason(why: CloseReason) -> &'static str {
     }
 }
 
-/// The last bytes of a connection that has ended in order, for its program.
-fn farewell(stage: Stage, why: Option<CloseReason>, connection: &mut Connection, cx: &mut Cx<'_>) -> Stage {
-    match (stage, why) {
-        (Stage::Joined(mut joint, _), Some(CloseReason::Finished)) => {
-            joint.drain(connection, cx);
-            Stage::Ending(joint)
-        }
-        _ => Stage::Over,
-    }
-}
-
 /// A line without a connection has still something to do.
-fn is_open(stage: &mut Stage) -> bool {
+fn is_open(stage: &mut Stage, now: Instant) -> bool {
     match stage {
         Stage::Talking(..) => true,
-        Stage::Ending(joint) => joint.flush() && joint.is_holding(),
+        Stage::Ending(joint) => joint.is_ending(now),
         _ => false,
     }
 }

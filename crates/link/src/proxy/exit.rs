@@ -10,6 +10,7 @@ use super::resolver::{Names, Resolved, Resolver};
 use super::setup::{Common, all_paths, path};
 use super::target::{Host, Target};
 use crate::LinkError;
+use crate::memory::Memory;
 use crate::station::Station;
 use crate::status::{ClientStatus, PathState};
 use anabranch_carrier::{Addresses, MAX_PATHS};
@@ -21,7 +22,7 @@ use anabranch_trace::{CloseReason, Recorder, SchedulerName};
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use bytes::Bytes;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 
@@ -29,6 +30,8 @@ use std::os::fd::BorrowedFd;
 const CONNECTIONS: usize = 8_192;
 /// Targets of one client that are being resolved or dialled.
 const DIALLING: usize = 512;
+/// Bytes of either buffer of a connection for which there is no memory: it says so, and ends.
+const BARE: u64 = 4 << 10;
 /// The token of answers to names.
 const NAMES: u64 = 0;
 
@@ -41,7 +44,7 @@ pub struct ExitSettings {
     pub resolver: Resolver,
     /// Of the connections with clients.
     pub common: Common,
-    /// Bytes of buffers for all connections of one client.
+    /// Bytes of buffers for all connections of all clients.
     pub memory: u64,
 }
 
@@ -73,20 +76,21 @@ pub(crate) struct Exit {
 }
 
 impl Exit {
-    /// For a session with these addresses.
+    /// For a session with these addresses. `memory` is that of all clients.
     ///
     /// # Errors
     /// The system has no file descriptor left.
-    pub fn new(addresses: Addresses, settings: &ExitSettings) -> Result<Self, LinkError> {
+    pub(crate) fn new(addresses: Addresses, settings: &ExitSettings, memory: &Memory) -> Result<Self, LinkError> {
         let mut endpoint = Endpoint::new(CONNECTIONS);
-        let budget = Budget::new(settings.memory);
+        let budget = Budget::new(memory, settings.memory);
         let (common, offered) = (settings.common.clone(), budget.clone());
-        let accept = move |_| common.setup(offered.offer()?, all_paths(addresses, Side::Server));
+        let accept = move |_| common.setup(offered.offer().unwrap_or(BARE), all_paths(addresses, Side::Server));
         if let Some(setup) = settings.common.setup(budget.offer().unwrap_or_default(), Vec::new()) {
             endpoint.listen_for_complete(PORT, setup.settings, Box::new(accept));
         }
         let board = Board::new(endpoint)?;
-        let names = Names::new(settings.resolver.clone()).map_err(LinkError::system("eventfd"))?;
+        let names =
+            Names::new(settings.resolver.clone(), addresses.client(PathId(0))).map_err(LinkError::system("eventfd"))?;
         board.sockets.add(names.bell(), NAMES).map_err(LinkError::system("epoll"))?;
         let (guard, buffer) = (settings.guard.clone(), vec![0; 64 << 10]);
         Ok(Self { board, addresses, guard, names, budget, dialling: 0, buffer })
@@ -102,11 +106,11 @@ impl Exit {
     fn accept(&mut self, now: Instant, handle: Handle) {
         // Nothing is written yet: the room is the whole buffer.
         let each = self.board.with(now, handle, |connection, _| connection.writable()).unwrap_or_default();
-        let share = self.budget.take(each);
-        let stage = if share.is_some() { Stage::Asked(Frames::default(), false) } else { Stage::Over };
-        if share.is_none() {
-            self.board.with(now, handle, |connection, cx| connection.abort(cx));
-        }
+        let share = self.budget.take(each).filter(|_| each > BARE);
+        let stage = match share {
+            Some(_) => Stage::Asked(Frames::default(), false),
+            None => self.refuse(now, handle, Refusal::TooMany),
+        };
         let token = self.board.token();
         self.board.put(token, Line { handle: Some(handle), share, stage }, true);
     }
@@ -120,16 +124,19 @@ impl Exit {
             (Some(Some(None)), Some(handle)) => self.advance(now, token, handle, line.stage),
             (Some(end), Some(handle)) => {
                 let why = end.flatten();
-                let rest = self.board.with(now, handle, |connection, cx| farewell(line.stage, why, connection, cx));
+                let rest =
+                    self.board.with(now, handle, |connection, cx| farewell(now, line.stage, why, connection, cx));
                 line.handle = None;
-                rest.unwrap_or(Stage::Over)
+                let (stage, until) = rest.unwrap_or((Stage::Over, None));
+                until.into_iter().for_each(|until| self.board.alarm(until, token));
+                stage
             }
             // The connection is gone, and its last bytes wait for the socket.
             _ => line.stage,
         };
         let busier = matches!(line.stage, Stage::Resolving(..) | Stage::Dialling(..));
         self.dialling = self.dialling + usize::from(busier) - usize::from(busy);
-        if line.handle.is_some() || flushes(&mut line.stage) {
+        if line.handle.is_some() || flushes(&mut line.stage, now) {
             self.board.put(token, line, false);
         }
     }
@@ -197,8 +204,8 @@ impl Exit {
         }
         match open.target.host.checked().ok_or(Refusal::Unknown)? {
             Host::Address(address) => {
-                let address = self.guard.admit(address, &own_addresses()).ok_or(Refusal::NotAllowed)?;
-                self.dial(now, token, vec![SocketAddr::new(address, open.target.port)], early)
+                let admitted = self.guard.admit_some(vec![address], own_addresses())?;
+                self.dial(now, token, at_port(admitted, open.target.port), early)
             }
             Host::Name(name) => match self.names.ask(token, name) {
                 true => Ok(Stage::Resolving(open.target.port, early)),
@@ -239,19 +246,12 @@ impl Exit {
         };
         let port = *port;
         let Stage::Resolving(_, early) = core::mem::replace(&mut line.stage, Stage::Over) else { return };
-        let own = own_addresses();
-        let checked = |found: Vec<core::net::IpAddr>| -> Result<Vec<SocketAddr>, Refusal> {
-            let some = !found.is_empty();
-            let allowed: Vec<_> = found
-                .into_iter()
-                .filter_map(|address| self.guard.admit(address, &own))
-                .map(|ip| (ip, port).into())
-                .collect();
-            let why = if some { Refusal::NotAllowed } else { Refusal::NoSuchName };
-            if allowed.is_empty() { Err(why) } else { Ok(allowed) }
+        let checked = |found: Vec<IpAddr>| match found.is_empty() {
+            true => Err(Refusal::NoSuchName),
+            false => self.guard.admit_some(found, own_addresses()),
         };
         let dial = match found.map_err(|error| unresolved(error.kind())).and_then(checked) {
-            Ok(to) => self.dial(now, token, to, early),
+            Ok(to) => self.dial(now, token, at_port(to, port), early),
             Err(why) => Err(why),
         };
         line.stage = match dial {
@@ -277,26 +277,38 @@ impl Exit {
     }
 }
 
+fn at_port(addresses: Vec<IpAddr>, port: u16) -> Vec<SocketAddr> {
+    addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
+}
+
 /// Why a name has no address. The system's resolver gives no kind for a name that is not known.
 fn unresolved(kind: ErrorKind) -> Refusal {
     if kind == ErrorKind::TimedOut { Refusal::TimedOut } else { Refusal::NoSuchName }
 }
 
-/// The last bytes of a connection that has ended in order, for its socket.
-fn farewell(stage: Stage, why: Option<CloseReason>, connection: &mut Connection, cx: &mut Cx<'_>) -> Stage {
-    match (stage, why) {
-        (Stage::Joined(mut joint), Some(CloseReason::Finished)) => {
+/// The last bytes of a connection that has ended, for its socket; when that is reset, if the end was not in order.
+fn farewell(
+    now: Instant,
+    stage: Stage,
+    why: Option<CloseReason>,
+    connection: &mut Connection,
+    cx: &mut Cx<'_>,
+) -> (Stage, Option<Instant>) {
+    let Stage::Joined(mut joint) = stage else { return (Stage::Over, None) };
+    let until = match why {
+        Some(CloseReason::Finished) => {
             joint.drain(connection, cx);
-            Stage::Joined(joint)
+            None
         }
-        _ => Stage::Over,
-    }
+        _ => Some(joint.cut(now, connection, cx)),
+    };
+    (Stage::Joined(joint), until)
 }
 
 /// A socket still takes bytes of a connection that is gone.
-fn flushes(stage: &mut Stage) -> bool {
+fn flushes(stage: &mut Stage, now: Instant) -> bool {
     match stage {
-        Stage::Joined(joint) => joint.flush() && joint.is_holding(),
+        Stage::Joined(joint) => joint.is_ending(now),
         _ => false,
     }
 }

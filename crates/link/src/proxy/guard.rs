@@ -1,5 +1,6 @@
 //! Which addresses the server dials for its clients: public ones, and those that its owner allows.
 
+use super::message::Refusal;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
@@ -45,21 +46,26 @@ const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 16);
 /// RFC 6052: NAT64 has one in the last 32 bits.
 const NAT64: Ipv6Net = v6(0x64, 0xff9b, 96);
 
-/// The address is reachable from everywhere, and so is the IPv4 address that it may contain.
+/// The IPv4 address that an address contains; itself if it contains none.
+fn inner(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) if NAT64.contains(&v6) => {
+            let [.., a, b, c, d] = v6.octets();
+            IpAddr::from([a, b, c, d])
+        }
+        IpAddr::V6(v6) if SIX_TO_FOUR.contains(&v6) => {
+            let [_, _, a, b, c, d, ..] = v6.octets();
+            IpAddr::from([a, b, c, d])
+        }
+        other => other,
+    }
+}
+
+/// The address is reachable from everywhere.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !PRIVATE_V4.iter().any(|block| block.contains(&v4)),
-        IpAddr::V6(v6) => {
-            let [.., a, b, c, d] = v6.octets();
-            let [_, _, e, f, g, h, ..] = v6.octets();
-            if NAT64.contains(&v6) {
-                return is_public(IpAddr::from([a, b, c, d]));
-            }
-            if SIX_TO_FOUR.contains(&v6) {
-                return is_public(IpAddr::from([e, f, g, h]));
-            }
-            GLOBAL_V6.contains(&v6) && !PRIVATE_V6.iter().any(|block| block.contains(&v6))
-        }
+        IpAddr::V6(v6) => GLOBAL_V6.contains(&v6) && !PRIVATE_V6.iter().any(|block| block.contains(&v6)),
     }
 }
 
@@ -78,21 +84,39 @@ impl Guard {
     /// The address to dial for `address`, if it may be dialled; `own` are the addresses of this host. A mapped address
     /// (RFC 4291 §2.5.5.2) is the IPv4 address that it contains.
     pub fn admit(&self, address: IpAddr, own: &[IpAddr]) -> Option<IpAddr> {
-        let address = address.to_canonical();
-        let is_allowed = self.allowed.iter().any(|block| block.contains(&address));
-        (is_allowed || is_public(address) && !own.contains(&address)).then_some(address)
+        let (address, inner) = (address.to_canonical(), inner(address));
+        let is_allowed = self.allowed.iter().any(|block| block.contains(&address) || block.contains(&inner));
+        let is_own = own.contains(&address) || own.contains(&inner);
+        (is_allowed || is_public(inner) && !is_own).then_some(address)
+    }
+
+    /// Those of the addresses that may be dialled.
+    ///
+    /// # Errors
+    /// There are none. So it is if the `own` addresses cannot be known.
+    pub(crate) fn admit_some(
+        &self,
+        addresses: Vec<IpAddr>,
+        own: std::io::Result<Vec<IpAddr>>,
+    ) -> Result<Vec<IpAddr>, Refusal> {
+        let own = own.map_err(|_| Refusal::NotAllowed)?;
+        let admitted: Vec<_> = addresses.into_iter().filter_map(|address| self.admit(address, &own)).collect();
+        if admitted.is_empty() { Err(Refusal::NotAllowed) } else { Ok(admitted) }
     }
 }
 
 /// The addresses of this host's interfaces.
-pub fn own_addresses() -> Vec<IpAddr> {
-    let Ok(interfaces) = nix::ifaddrs::getifaddrs() else { return Vec::new() };
+///
+/// # Errors
+/// The system does not list them: it has no file descriptor left, or forbids netlink.
+pub(crate) fn own_addresses() -> std::io::Result<Vec<IpAddr>> {
+    let interfaces = nix::ifaddrs::getifaddrs()?;
     let address = |interface: nix::ifaddrs::InterfaceAddress| {
         let address = interface.address?;
         let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
         v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
     };
-    interfaces.filter_map(address).collect()
+    Ok(interfaces.filter_map(address).collect())
 }
 
 #[cfg(test)]
@@ -184,7 +208,25 @@ mod tests {
         }
         let all = Guard::new(vec![parse_block("0.0.0.0/0").unwrap()]);
         assert!(all.admit(ip("127.0.0.1"), &own).is_some() && all.admit(ip("::1"), &own).is_none());
-        assert!(own_addresses().contains(&ip("127.0.0.1")), "every host has it");
+        assert!(own_addresses().unwrap().contains(&ip("127.0.0.1")), "every host has it");
+        // In disguise they are the same.
+        for refused in ["64:ff9b::9.9.9.9", "2002:909:909::1"] {
+            assert_eq!(guard.admit(ip(refused), &own), None, "{refused}");
+        }
+        assert!(guard.admit(ip("64:ff9b::192.168.7.9"), &own).is_some());
+    }
+
+    #[test]
+    fn nothing_is_dialled_if_the_own_addresses_are_not_known() {
+        let public = vec![ip("1.1.1.1"), ip("9.9.9.9")];
+        let guard = Guard::default();
+        let unknown = Err(std::io::Error::from_raw_os_error(nix::libc::EAFNOSUPPORT));
+        assert_eq!(guard.admit_some(public.clone(), unknown), Err(Refusal::NotAllowed));
+        assert_eq!(guard.admit_some(public.clone(), Ok(vec![ip("9.9.9.9")])), Ok(vec![ip("1.1.1.1")]));
+        // getifaddrs(3) asks by netlink.
+        let unit = include_str!("../../../../packaging/anabranch-serve.service");
+        let families = unit.lines().find(|line| line.starts_with("RestrictAddressFamilies=")).unwrap();
+        assert!(families.contains("AF_NETLINK"), "{families}");
     }
 
     #[test]

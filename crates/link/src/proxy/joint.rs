@@ -3,12 +3,12 @@
 use super::sockets::Change;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
+use anabranch_units::{Duration, Instant};
 use bytes::Bytes;
 use socket2::SockRef;
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
-use std::time::Duration;
 
 /// Bytes in each direction before other connections have their turn.
 const TURN: usize = 256 << 10;
@@ -16,6 +16,10 @@ const TURN: usize = 256 << 10;
 const HELD: usize = 64 << 10;
 /// Pieces that one system call writes.
 const PIECES: usize = 64;
+/// After a socket's failure: how long the other end has to acknowledge what the socket brought before.
+const DELIVERY: Duration = Duration::from_secs(10);
+/// After a connection's failure: how long its program has to read what came before. Closing with a reset drops what is unread.
+const READING: Duration = Duration::from_secs(1);
 
 /// How far a joint is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +30,9 @@ pub(crate) enum Progress {
     Waits,
     /// Both directions have ended in order.
     Done,
-    /// The socket failed.
+    /// The socket failed; the peer has until then to acknowledge what came before.
+    Fails(Instant),
+    /// The socket failed, and nothing is left to be waited for.
     Failed,
 }
 
@@ -46,6 +52,12 @@ pub(crate) struct Joint {
     shut: bool,
     /// Nothing is cut off when it is closed.
     whole: bool,
+    /// The socket takes nothing any more: what it has for us is still to be read.
+    deaf: bool,
+    /// The socket failed; the connection is aborted then at the latest.
+    failed: Option<Instant>,
+    /// The connection was cut off; the socket is reset then.
+    cut: Option<Instant>,
     /// Payload so far, from the socket and to it.
     pub up: u64,
     pub down: u64,
@@ -66,6 +78,9 @@ impl Joint {
             ended: false,
             shut: false,
             whole: false,
+            deaf: false,
+            failed: None,
+            cut: None,
             up: 0,
             down: 0,
         }
@@ -140,20 +155,38 @@ impl Joint {
         self.whole = true;
     }
 
+    /// The same of a connection that was cut off: the program reads what it would have read without a proxy, and then a reset. Returns
+    /// when that is.
+    pub fn cut(&mut self, now: Instant, connection: &mut Connection, cx: &mut Cx<'_>) -> Instant {
+        self.drain(connection, cx);
+        self.whole = false;
+        *self.cut.insert(now + READING)
+    }
+
+    /// The socket has not got its last bytes.
+    pub fn is_ending(&mut self, now: Instant) -> bool {
+        self.flush() && self.cut.map_or(self.held_len > 0, |cut| now < cut)
+    }
+
     /// The bytes that are held are the last.
     pub fn conclude(&mut self) {
         self.whole = true;
     }
 
-    /// The socket has not taken everything.
-    pub fn is_holding(&self) -> bool {
-        self.held_len > 0
-    }
-
     /// Moves what can be moved, a turn at most in each direction.
-    pub fn exchange(&mut self, connection: &mut Connection, cx: &mut Cx<'_>, buffer: &mut [u8]) -> Progress {
-        let Some(more_up) = self.upwards(connection, cx, buffer) else { return Progress::Failed };
-        let Some(more_down) = self.downwards(connection, cx) else { return Progress::Failed };
+    pub fn exchange(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        cx: &mut Cx<'_>,
+        buffer: &mut [u8],
+    ) -> Progress {
+        let more_up = self.upwards(now, connection, cx, buffer);
+        let more_down = self.downwards(connection, cx);
+        if let Some(until) = self.failed {
+            let delivered = connection.unacknowledged() == 0;
+            return if delivered || now >= until { Progress::Failed } else { Progress::Fails(until) };
+        }
         match (self.ended && self.shut, more_up || more_down) {
             (true, _) => {
                 self.whole = true;
@@ -164,34 +197,42 @@ impl Joint {
         }
     }
 
-    /// From the socket into the send buffer, as far as that has room. True if there may be more at once; `None` if the socket failed.
-    fn upwards(&mut self, connection: &mut Connection, cx: &mut Cx<'_>, buffer: &mut [u8]) -> Option<bool> {
+    /// From the socket into the send buffer, as far as that has room. True if there may be more at once.
+    fn upwards(&mut self, now: Instant, connection: &mut Connection, cx: &mut Cx<'_>, buffer: &mut [u8]) -> bool {
         let mut left = TURN;
-        while self.readable && !self.ended {
+        while self.readable && !self.ended && self.failed.is_none() {
             let room = connection.writable().min(buffer.len().min(left) as u64) as usize;
             if room == 0 {
-                return Some(left == 0);
+                return left == 0;
             }
             match self.socket.read(&mut buffer[..room]) {
-                Ok(0) => {
+                Ok(0) if !self.deaf => {
                     self.ended = true;
                     connection.finish(cx);
                 }
-                Ok(len) => {
+                Ok(len) if len > 0 => {
                     connection.write(cx, Bytes::copy_from_slice(&buffer[..len]));
                     self.up += len as u64;
                     left -= len;
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.readable = false,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => return None,
+                Err(error) if error.kind() == ErrorKind::WouldBlock && !self.deaf => self.readable = false,
+                Ok(_) | Err(_) => self.failed = Some(now + DELIVERY),
             }
         }
-        Some(false)
+        if self.deaf && self.ended {
+            self.failed.get_or_insert(now + DELIVERY);
+        }
+        false
     }
 
-    /// From the receive buffer into the socket. A socket that takes nothing leaves the rest in the receive window.
-    fn downwards(&mut self, connection: &mut Connection, cx: &mut Cx<'_>) -> Option<bool> {
+    /// From the receive buffer into the socket. A socket that takes nothing leaves the rest in the receive window. True if there may be
+    /// more at once.
+    fn downwards(&mut self, connection: &mut Connection, cx: &mut Cx<'_>) -> bool {
+        if self.deaf || self.failed.is_some() {
+            while connection.read(cx).is_some() {}
+            return false;
+        }
         let mut left = TURN;
         loop {
             while self.held_len < HELD
@@ -201,21 +242,23 @@ impl Joint {
             }
             let before = self.held_len;
             if !self.flush() {
-                return None;
+                // The system still gives what came before the reset.
+                (self.deaf, self.readable) = (true, true);
+                return true;
             }
             left = left.saturating_sub(before - self.held_len);
             if self.held_len > 0 || before == 0 {
                 break;
             }
             if left == 0 {
-                return Some(true);
+                return true;
             }
         }
         if self.held_len == 0 && connection.read_finished() && !self.shut {
             self.shut = true;
             let _ = self.socket.shutdown(Shutdown::Write);
         }
-        Some(false)
+        false
     }
 }
 
@@ -223,7 +266,7 @@ impl Drop for Joint {
     /// A stream that was cut off ends with a reset: a program must not take what it has for the whole.
     fn drop(&mut self) {
         if !self.whole {
-            let _ = SockRef::from(&self.socket).set_linger(Some(Duration::ZERO));
+            let _ = SockRef::from(&self.socket).set_linger(Some(core::time::Duration::ZERO));
         }
     }
 }

@@ -1,9 +1,11 @@
 //! The ports at which programs reach the proxy.
 
 use super::credentials::Credentials;
+use super::dial::KEEP_ALIVE;
 use super::sockets::Sockets;
 use super::target::{Forward, Target};
 use crate::LinkError;
+use socket2::{SockRef, TcpKeepalive};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 /// The protocol of a listener.
@@ -33,6 +35,13 @@ pub struct Listeners {
 fn listen(local: SocketAddr) -> Result<TcpListener, LinkError> {
     let bound = TcpListener::bind(local).and_then(|socket| socket.set_nonblocking(true).map(|()| socket));
     bound.map_err(LinkError::system(format!("listening at {local}")))
+}
+
+/// Without blocking; a program that vanishes without a word is noticed.
+fn prepared(program: TcpStream) -> std::io::Result<TcpStream> {
+    program.set_nonblocking(true)?;
+    SockRef::from(&program).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEP_ALIVE))?;
+    Ok(program)
 }
 
 impl Listeners {
@@ -77,7 +86,7 @@ impl Listeners {
     /// The next program at a listener, with its protocol.
     pub(crate) fn accept(&self, place: u64) -> Option<(Accepted, Kind)> {
         let (socket, kind) = self.all.get(usize::try_from(place).ok()?)?;
-        let accepted = match socket.accept().and_then(|(program, _)| program.set_nonblocking(true).map(|()| program)) {
+        let accepted = match socket.accept().and_then(|(program, _)| prepared(program)) {
             Ok(program) => Accepted::Program(program),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Accepted::Nobody,
             Err(_) => Accepted::Later,

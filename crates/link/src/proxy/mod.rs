@@ -26,6 +26,7 @@ mod target;
 pub use credentials::Credentials;
 pub(crate) use exit::Exit;
 pub use exit::{ExitSettings, read_request};
+pub(crate) use guard::own_addresses;
 pub use guard::{Guard, parse_block};
 pub use listeners::Listeners;
 pub(crate) use message::PORT;

@@ -1,20 +1,23 @@
 //! Connections that wait for a program: a new one of a program costs no handshake, and has all paths.
 
-use super::board::{Board, Line};
+use super::board::{Board, Line, NOBODY};
 use super::budget::Budget;
+use super::budget::Part;
 use super::entry::Stage;
-use super::message::{Ask, Frames, VERSION, framed};
+use super::message::{Ask, Frames, Refusal, VERSION, framed};
 use super::routes::Routes;
 use super::setup::Common;
-use crate::memory::Share;
+use crate::memory::Memory;
 use anabranch_engine::endpoint::Handle;
-use anabranch_units::Instant;
+use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Connections that wait.
 const WARM: usize = 8;
 /// Bytes of buffers for all connections.
 const MEMORY: u64 = 2 << 30;
+/// The first and the longest pause after a connection was lost that waited.
+const PAUSES: std::ops::Range<Duration> = Duration::from_secs(1)..Duration::from_secs(30);
 
 /// Connections that wait, the oldest first.
 #[derive(Debug)]
@@ -22,13 +25,19 @@ pub(crate) struct Pool {
     waiting: VecDeque<u64>,
     common: Common,
     budget: Budget,
+    /// The server has welcomed a connection.
+    welcomed: bool,
+    /// The reason for which it last refused one.
+    pub refused: Option<Refusal>,
+    /// After a failure: no connection is opened to wait before then, and how much later the next time.
+    pause: Option<(Instant, Duration)>,
 }
 
 /// A connection for a program.
 #[derive(Debug)]
 pub(super) struct Drawn {
     pub handle: Handle,
-    pub share: Share,
+    pub share: Part,
     pub frames: Frames,
     /// It had waited.
     pub waited: bool,
@@ -37,7 +46,26 @@ pub(super) struct Drawn {
 impl Pool {
     /// Without connections.
     pub fn new(common: Common) -> Self {
-        Self { waiting: VecDeque::new(), common, budget: Budget::new(MEMORY) }
+        let budget = Budget::new(&Memory::new(MEMORY), MEMORY);
+        Self { waiting: VecDeque::new(), common, budget, welcomed: false, refused: None, pause: None }
+    }
+
+    /// A connection was welcomed.
+    pub fn welcome(&mut self) {
+        (self.welcomed, self.pause) = (true, None);
+    }
+
+    /// A connection that waited is lost: the next attempts wait longer and longer.
+    pub fn fail(&mut self, now: Instant) {
+        if self.pause.is_none_or(|(until, _)| now >= until) {
+            let wait = self.pause.map_or(PAUSES.start, |(_, wait)| (wait * 2).min(PAUSES.end));
+            self.pause = Some((now + wait, wait));
+        }
+    }
+
+    /// The server's first answer.
+    pub fn answer(&self) -> Option<Result<(), Refusal>> {
+        if self.welcomed { Some(Ok(())) } else { self.refused.map(Err) }
     }
 
     /// A connection for a program: one that was greeted, one that was begun, or a new one. `None` if there is no memory left.
@@ -58,6 +86,9 @@ impl Pool {
     pub fn refill(&mut self, now: Instant, board: &mut Board<Stage>, routes: &Routes) {
         let waits = |token: &u64| board.find(*token).is_some_and(|line| matches!(line.stage, Stage::Warm(..)));
         self.waiting.retain(waits);
+        if let Some((until, _)) = self.pause.filter(|(until, _)| now < *until) {
+            return board.alarm(until, NOBODY);
+        }
         while self.waiting.len() < WARM
             && routes.any()
             && let Some((handle, share)) = self.connect(now, board, routes)
@@ -81,7 +112,7 @@ impl Pool {
         }
     }
 
-    fn connect(&mut self, now: Instant, board: &mut Board<Stage>, routes: &Routes) -> Option<(Handle, Share)> {
+    fn connect(&mut self, now: Instant, board: &mut Board<Stage>, routes: &Routes) -> Option<(Handle, Part)> {
         let each = self.budget.offer()?;
         let share = self.budget.take(each)?;
         let handle = board.connect(now, self.common.setup(each, routes.fresh().filter(|paths| !paths.is_empty())?)?);

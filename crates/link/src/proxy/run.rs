@@ -3,6 +3,7 @@
 use super::entry::Entry;
 use super::interfaces::Interfaces;
 use super::listeners::Listeners;
+use super::message::Refusal;
 use super::pool::Pool;
 use super::routes::Routes;
 use super::rules::Rules;
@@ -75,7 +76,27 @@ impl Proxy {
         }
         let mut proxy = Self { driver, interfaces, address, look: Instant::ZERO };
         proxy.follow();
+        proxy.await_welcome(stop)?;
         Ok((proxy, missing))
+    }
+
+    /// Waits until the server has shown that it serves proxies.
+    fn await_welcome(&mut self, stop: &AtomicBool) -> Result<(), LinkError> {
+        let (until, address) = (self.driver.now() + HANDSHAKE, self.address);
+        let refused = |why: &str| Err(LinkError::Unmet(Unmet::Refused { address, why: why.to_owned() }));
+        loop {
+            let answer = self.driver.station(()).and_then(|entry| entry.answer_of_server());
+            match answer {
+                // A server that is full today has room tomorrow.
+                Some(Ok(()) | Err(Refusal::TooMany)) => return Ok(()),
+                Some(Err(_)) => return refused("it speaks another version of the proxy's messages"),
+                None if self.driver.now() >= until => {
+                    return refused("it serves no proxies; is `serve --proxy` running there?");
+                }
+                None if stop.load(Ordering::Relaxed) => return Err(LinkError::Unmet(Unmet::Interrupted)),
+                None => _ = self.driver.turn(until.min(self.driver.now() + LOOK), &mut ())?,
+            }
+        }
     }
 
     /// Has connections use the interfaces that there are.

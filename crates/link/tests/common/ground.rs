@@ -82,11 +82,11 @@ impl Ground {
         let (server, client, stopped) = (secrets::new_key(), secrets::new_key(), stop());
         let (public, admitted) = (server.key.public(), admit(&client, "laptop"));
         let (local, host): (SocketAddr, IpAddr) = (format!("{SERVER}:4500").parse().unwrap(), SERVER.parse().unwrap());
-        let proxied::Setting { lookup, .. } = proxied::Setting::default();
+        let proxied::Setting { lookup, memory, .. } = proxied::Setting::default();
         let (ready, address) = channel();
         let flag = stopped.clone();
         let allow = vec![host.into()];
-        let serve = move || proxied::serve(local, server, admitted, (allow, lookup), &flag, &ready);
+        let serve = move || proxied::serve(local, server, admitted, (allow, lookup, memory), &flag, &ready);
         let serving = self.server.spawn("server", serve).unwrap();
         let interfaces = vec!["va0".into(), "va1".into()];
         let reach = Reach { key: client, server: public, address: address.recv().unwrap(), interfaces };

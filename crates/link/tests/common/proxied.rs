@@ -19,6 +19,8 @@ pub struct Setting {
     pub allow: Vec<ipnet::IpNet>,
     pub lookup: Lookup,
     pub credentials: Option<Credentials>,
+    /// Bytes of buffers at the server.
+    pub memory: u64,
 }
 
 impl Default for Setting {
@@ -27,7 +29,7 @@ impl Default for Setting {
             "target.test" => Ok(vec![Ipv4Addr::LOCALHOST.into()]),
             _ => Err(ErrorKind::Other.into()),
         });
-        Self { allow: vec!["127.0.0.0/8".parse().unwrap()], lookup, credentials: None }
+        Self { allow: vec!["127.0.0.0/8".parse().unwrap()], lookup, credentials: None, memory: 1 << 30 }
     }
 }
 
@@ -52,13 +54,13 @@ pub fn serve(
     local: SocketAddr,
     server: anabranch_carrier::files::KeyFile,
     client: anabranch_carrier::files::Client,
-    setting: (Vec<ipnet::IpNet>, Lookup),
+    setting: (Vec<ipnet::IpNet>, Lookup, u64),
     stopped: &AtomicBool,
     ready: &Sender<SocketAddr>,
 ) {
-    let (allow, lookup) = setting;
+    let (allow, lookup, memory) = setting;
     let resolver = Resolver::start(lookup).unwrap();
-    let exit = ExitSettings { guard: Guard::new(allow), resolver, common: common(), memory: 1 << 30 };
+    let exit = ExitSettings { guard: Guard::new(allow), resolver, common: common(), memory };
     let services = Services { measure: false, proxy: Some(exit) };
     let mut host = Host::listen(local, server.key, vec![client], services).unwrap();
     ready.send(host.local().unwrap()).unwrap();
@@ -80,19 +82,28 @@ pub fn run(reach: Reach, credentials: Option<Credentials>, stopped: &AtomicBool,
 pub fn with_proxy(setting: Setting, act: impl FnOnce(&Running)) {
     let (server, client, stopped) = (secrets::new_key(), secrets::new_key(), stop());
     let (public, admitted) = (server.key.public(), admit(&client, "laptop"));
-    let Setting { allow, lookup, credentials } = setting;
+    let Setting { allow, lookup, credentials, memory } = setting;
     thread::scope(|scope| {
         // A test that fails must not wait for the others.
         let _end = End(&stopped);
         let (ready, address) = channel();
         let (flag, local) = (&*stopped, (Ipv4Addr::LOCALHOST, 0).into());
-        scope.spawn(move || serve(local, server, admitted, (allow, lookup), flag, &ready));
+        scope.spawn(move || serve(local, server, admitted, (allow, lookup, memory), flag, &ready));
         let address = address.recv().unwrap();
-        let reach = Reach { key: client, server: public, address, interfaces: vec!["lo".into(), "lo".into()] };
+        let reach = reach(client, public, address);
         let (ready, running) = channel();
         scope.spawn(move || run(reach, credentials, flag, &ready));
         act(&running.recv().unwrap());
     });
+}
+
+/// A server over the loopback interface, twice.
+pub fn reach(
+    client: anabranch_carrier::files::KeyFile,
+    server: anabranch_carrier::PublicKey,
+    address: SocketAddr,
+) -> Reach {
+    Reach { key: client, server, address, interfaces: vec!["lo".into(), "lo".into()] }
 }
 
 /// Stops everything when it is dropped.

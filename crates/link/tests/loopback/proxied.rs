@@ -1,12 +1,15 @@
 //! A proxy and its server, with programs on one side and targets on the other.
 
-use crate::common::proxied::{Setting, connect, exchange, with_proxy};
+use crate::common::proxied::{End, Setting, connect, exchange, reach, run, serve, with_proxy};
+use crate::common::{admit, stop};
 use anabranch_link::proxy::{Credentials, Rules, parse_block};
+use anabranch_link::secrets;
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -180,22 +183,103 @@ fn hundreds_at_once_and_one_after_another() {
     });
 }
 
-#[test]
-fn a_stream_that_is_cut_off_ends_with_a_reset() {
+/// A target that reads the first bytes, answers, and resets the connection. Counts those that came.
+fn resetting(answer: &'static [u8]) -> (u16, Arc<AtomicUsize>) {
     let (socket, port) = listener();
-    let half = thread::spawn(move || {
-        let (mut program, _) = socket.accept().unwrap();
-        program.write_all(b"half").unwrap();
-        let socket = socket2::SockRef::from(&program);
-        // It ends with a reset.
-        socket.set_linger(Some(Duration::ZERO)).unwrap();
-        thread::sleep(Duration::from_millis(300));
+    let count = Arc::new(AtomicUsize::new(0));
+    let came = count.clone();
+    thread::spawn(move || {
+        for program in socket.incoming() {
+            let mut program = program.unwrap();
+            count.fetch_add(1, Ordering::Relaxed);
+            let _ = program.read(&mut [0; 100]).unwrap();
+            program.write_all(answer).unwrap();
+            // It ends with a reset.
+            socket2::SockRef::from(&program).set_linger(Some(Duration::ZERO)).unwrap();
+        }
     });
+    (port, came)
+}
+
+/// As without a proxy: a server that does not read the rest of an upload says why, and resets.
+#[test]
+fn what_a_target_said_before_its_reset_arrives_and_then_the_reset() {
+    let answer = b"HTTP/1.1 413 Content Too Large\r\n\r\n";
+    let (port, came) = resetting(answer);
     with_proxy(Setting::default(), |proxy| {
-        let mut program = connect(proxy.socks, "127.0.0.1", port, None).unwrap();
-        let end = program.read_to_end(&mut Vec::new());
-        assert_eq!(end.unwrap_err().kind(), ErrorKind::ConnectionReset);
-        half.join().unwrap();
+        for n in 1..=5 {
+            let mut program = connect(proxy.socks, "127.0.0.1", port, None).unwrap();
+            program.write_all(&bytes(50)).unwrap();
+            let mut got = Vec::new();
+            let end = program.read_to_end(&mut got);
+            assert_eq!((got.as_slice(), end.unwrap_err().kind()), (&answer[..], ErrorKind::ConnectionReset));
+            assert_eq!(came.load(Ordering::Relaxed), n, "no request is made twice");
+        }
+    });
+}
+
+/// The program sends its request before the answer to SOCKS, and the target resets as soon as it has that.
+#[test]
+fn a_request_that_a_target_has_had_is_not_repeated() {
+    let (port, came) = resetting(b"");
+    with_proxy(Setting::default(), |proxy| {
+        for n in 1..=20 {
+            let mut program = TcpStream::connect(proxy.socks).unwrap();
+            program.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let socks = [&[5, 1, 0, 5, 1, 0, 1, 127, 0, 0, 1][..], &port.to_be_bytes()].concat();
+            program.write_all(&[&socks[..], b"POST"].concat()).unwrap();
+            let _ = program.read_to_end(&mut Vec::new());
+            assert_eq!(came.load(Ordering::Relaxed), n);
+        }
+    });
+}
+
+#[test]
+fn a_server_without_memory_says_so_at_once() {
+    let port = backwards();
+    with_proxy(Setting { memory: 2 << 20, ..Setting::default() }, |proxy| {
+        let begun = Instant::now();
+        let all: Vec<_> = (0..20).map(|_| connect(proxy.socks, "127.0.0.1", port, None)).collect();
+        assert!(all.iter().any(|program| program.as_ref().is_err_and(|code| *code == 1)), "{all:?}");
+        assert!(all.iter().any(Result::is_ok));
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        drop(all);
+        thread::sleep(Duration::from_secs(3));
+        assert_eq!(exchange(proxy.socks, port, b"abc"), b"cba", "what was given back can be had");
+    });
+}
+
+/// The server is started again: connections end, and new ones are made, without waiting for `orphan_timeout`.
+#[test]
+fn a_server_that_was_started_again_is_used_again() {
+    let port = backwards();
+    let (server, client) = (secrets::new_key(), secrets::new_key());
+    let (public, admitted) = (server.key.public(), admit(&client, "laptop"));
+    let stopped = stop();
+    thread::scope(|scope| {
+        let _end = End(&stopped);
+        let serving = |local| {
+            let (flag, (ready, address)) = (stop(), channel());
+            let (stopper, key, admitted) = (flag.clone(), server.clone(), admitted.clone());
+            let Setting { allow, lookup, memory, .. } = Setting::default();
+            let thread = scope.spawn(move || serve(local, key, admitted, (allow, lookup, memory), &flag, &ready));
+            (address.recv().unwrap(), stopper, thread)
+        };
+        let (address, stopper, thread) = serving((Ipv4Addr::LOCALHOST, 0).into());
+        let (reach, flag, (ready, running)) = (reach(client, public, address), &*stopped, channel());
+        scope.spawn(move || run(reach, None, flag, &ready));
+        let proxy = running.recv().unwrap();
+        assert_eq!(exchange(proxy.socks, port, b"abc"), b"cba");
+        let mut old = connect(proxy.socks, "127.0.0.1", port, None).unwrap();
+        stopper.store(true, Ordering::Relaxed);
+        thread.join().unwrap();
+        let (_, stopper, _) = serving(address);
+        let _stopper = End(&stopper);
+        let begun = Instant::now();
+        old.write_all(b"abc").unwrap();
+        assert_eq!(exchange(proxy.socks, port, b"def"), b"fed");
+        assert!(old.read(&mut [0; 10]).is_err(), "it is gone");
+        assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
     });
 }
 
