@@ -43,7 +43,7 @@ struct Queue {
     turns: BTreeMap<Ipv4Addr, Turn>,
     /// The client that was served last.
     last: Option<Ipv4Addr>,
-    /// Nobody asks any more.
+    /// No resolver is left.
     over: bool,
 }
 

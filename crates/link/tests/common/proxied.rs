@@ -5,7 +5,7 @@ use anabranch_link::measure::Reach;
 use anabranch_link::proxy::{
     Common, Credentials, ExitSettings, Guard, Listeners, Lookup, Proxy, ProxySettings, Resolver, Rules,
 };
-use anabranch_link::{Host, Services, secrets};
+use anabranch_link::{Host, LinkError, Services, secrets};
 use anabranch_units::Duration;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
@@ -67,12 +67,21 @@ pub fn serve(
     host.run(stopped, None).unwrap();
 }
 
-/// A proxy over these interfaces until `stopped`. It sends where programs reach it.
-pub fn run(reach: Reach, credentials: Option<Credentials>, stopped: &AtomicBool, ready: &Sender<Running>) {
+/// A proxy over these interfaces, and where programs reach it.
+pub fn open(
+    reach: Reach,
+    credentials: Option<Credentials>,
+    stopped: &AtomicBool,
+) -> Result<(Proxy, SocketAddr), LinkError> {
     let listeners = Listeners::open(&[(Ipv4Addr::LOCALHOST, 0).into()], &[], credentials).unwrap();
     let socks = listeners.locals().next().unwrap();
     let settings = ProxySettings { reach, listeners, rules: minrtt(), common: common() };
-    let (mut proxy, _) = Proxy::open(settings, stopped).unwrap();
+    Ok((Proxy::open(settings, stopped)?.0, socks))
+}
+
+/// Runs a proxy until `stopped`. It sends where programs reach it.
+pub fn run(reach: Reach, credentials: Option<Credentials>, stopped: &AtomicBool, ready: &Sender<Running>) {
+    let (mut proxy, socks) = open(reach, credentials, stopped).unwrap();
     let (rules, changes) = channel();
     ready.send(Running { socks, rules }).unwrap();
     proxy.run(stopped, None, &mut || changes.try_recv().ok()).unwrap();

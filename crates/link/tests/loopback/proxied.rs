@@ -1,9 +1,9 @@
 //! A proxy and its server, with programs on one side and targets on the other.
 
-use crate::common::proxied::{End, Setting, connect, exchange, reach, run, serve, with_proxy};
+use crate::common::proxied::{End, Setting, connect, exchange, open, reach, run, serve, with_proxy};
 use crate::common::{admit, stop};
 use anabranch_link::proxy::{Credentials, Rules, parse_block};
-use anabranch_link::secrets;
+use anabranch_link::{Host, Services, secrets};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -246,6 +246,21 @@ fn a_server_without_memory_says_so_at_once() {
         drop(all);
         thread::sleep(Duration::from_secs(3));
         assert_eq!(exchange(proxy.socks, port, b"abc"), b"cba", "what was given back can be had");
+    });
+}
+
+#[test]
+fn a_server_that_serves_no_proxies_is_named_before_programs_come() {
+    let (server, client, stopped) = (secrets::new_key(), secrets::new_key(), stop());
+    let (public, admitted) = (server.key.public(), admit(&client, "laptop"));
+    let services = Services { measure: true, proxy: None };
+    let mut host = Host::listen((Ipv4Addr::LOCALHOST, 0).into(), server.key, vec![admitted], services).unwrap();
+    let address = host.local().unwrap();
+    thread::scope(|scope| {
+        let _end = End(&stopped);
+        scope.spawn(|| host.run(&stopped, None).unwrap());
+        let said = open(reach(client, public, address), None, &stopped).err().unwrap().to_string();
+        assert!(said.contains("serve --proxy"), "{said}");
     });
 }
 
