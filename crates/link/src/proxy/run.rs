@@ -94,7 +94,7 @@ impl Proxy {
                     return refused("it serves no proxies; is `serve --proxy` running there?");
                 }
                 None if stop.load(Ordering::Relaxed) => return Err(LinkError::Unmet(Unmet::Interrupted)),
-                None => _ = self.driver.turn(until.min(self.driver.now() + LOOK), &mut ())?,
+                None => self.driver.turn(until.min(self.driver.now() + LOOK), &mut ())?,
             }
         }
     }
