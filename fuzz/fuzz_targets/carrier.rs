@@ -8,7 +8,7 @@
 
 use anabranch_carrier::files::{self, KeyFile};
 use anabranch_carrier::{Client, ClientSettings, Limits, Secret, Server, ServerSettings, StaticKey};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 use chacha20::ChaCha20Rng;
 use libfuzzer_sys::fuzz_target;
 use rand_core::SeedableRng;
@@ -69,7 +69,7 @@ fn ends() -> (Client, Server) {
     let random = |n| Box::new(ChaCha20Rng::from_seed([n; 32]));
     let KeyFile { key: own, preshared } = key(2);
     let admitted = files::Client { public: own.public(), preshared: preshared.clone(), name: "client".into() };
-    let settings = ServerSettings { key: key(1).key, clients: vec![admitted], limits: Limits::default() };
+    let settings = ServerSettings { key: key(1).key, clients: vec![admitted], limits: Limits::default(), keep: Duration::ZERO };
     let client = ClientSettings { key: own, preshared, server: key(1).key.public(), epoch: 0 };
     (Client::new(client, random(2)), Server::new(settings, random(1)))
 }

@@ -112,6 +112,7 @@ impl Shrinker {
         self.attempt(|c| c.parties[n].settings.send_buffer = settings.send_buffer);
         self.attempt(|c| c.parties[n].settings.early_rescue = settings.early_rescue);
         self.attempt(|c| c.parties[n].settings.rejoin_after = settings.rejoin_after);
+        self.attempt(|c| c.parties[n].settings.orphan_timeout = settings.orphan_timeout);
         self.attempt(|c| c.parties[n].settings.mss = 1000);
         self.attempt(|c| c.parties[n].plan = Plan::simple(0));
         self.attempt(|c| c.parties[n].plan = Plan::simple(c.parties[n].plan.bytes));

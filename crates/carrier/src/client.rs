@@ -107,11 +107,15 @@ impl Client {
         self.addresses
     }
 
-    /// Adds a path, or begins anew with one whose network has changed. False if its id is not below [`MAX_PATHS`].
+    /// Adds a path, or begins anew with one whose network has changed; a handshake without an answer is repeated over it at once.
+    /// False if its id is not below [`MAX_PATHS`].
     pub fn add_path(&mut self, now: Instant, id: PathId) -> bool {
         let fits = id.index() < MAX_PATHS;
         if fits {
             self.paths.insert(id, Path::begin(now));
+            if self.attempt.is_some() {
+                (self.retry, self.repeat) = (now, Some(id));
+            }
         }
         fits
     }

@@ -45,6 +45,9 @@ pub(crate) struct Peer {
     proposed: [u8; SESSION],
     pub addresses: Addresses,
     paths: [Option<PeerPath>; MAX_PATHS],
+    /// How long the session remains without keys, and since when it has none.
+    keep: Duration,
+    keyless: Option<Instant>,
 }
 
 /// A datagram that is authenticated.
@@ -59,7 +62,7 @@ pub(crate) struct Authentic {
 }
 
 impl Peer {
-    pub fn new(client: files::Client) -> Self {
+    pub fn new(client: files::Client, keep: Duration) -> Self {
         let addresses = Addresses::of(&[0; SESSION], &client.public);
         Self {
             client,
@@ -70,6 +73,8 @@ impl Peer {
             proposed: [0; SESSION],
             addresses,
             paths: [const { None }; MAX_PATHS],
+            keep,
+            keyless: None,
         }
     }
 
@@ -88,6 +93,7 @@ impl Peer {
 
     /// The keys that waited are in use. True if another session begins with them.
     pub fn begin(&mut self) -> bool {
+        self.keyless = None;
         let is_other = self.session.replace(self.proposed) != Some(self.proposed);
         if is_other {
             self.addresses = Addresses::of(&self.proposed, &self.client.public);
@@ -96,10 +102,15 @@ impl Peer {
         is_other
     }
 
-    /// Nothing is left of the session.
-    pub fn end(&mut self) -> bool {
-        self.paths = [const { None }; MAX_PATHS];
-        self.session.take().is_some()
+    /// The session, if there is one, has no keys. True if it ends for that.
+    pub fn is_given_up(&mut self, now: Instant) -> bool {
+        let since = *self.keyless.get_or_insert(now);
+        let ends = self.session.is_some() && now.since(since) >= self.keep;
+        if ends {
+            self.paths = [const { None }; MAX_PATHS];
+            self.session = None;
+        }
+        ends
     }
 
     /// Takes the content of an authenticated datagram. True if it is a packet.
@@ -216,7 +227,8 @@ impl Peer {
     pub fn next_timeout(&self) -> Instant {
         let of_path = |path: &PeerPath| path.route.next().min(path.mtu.as_ref().map_or(Instant::MAX, Search::next));
         let paths = self.paths.iter().flatten().map(of_path);
-        paths.chain([self.keys.next_expiry()]).min().unwrap_or(Instant::MAX)
+        let end = self.keyless.filter(|_| self.session.is_some()).map_or(Instant::MAX, |since| since + self.keep);
+        paths.chain([self.keys.next_expiry(), end]).min().unwrap_or(Instant::MAX)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::macs::{COOKIE_NONCE, Door, Jar};
 use crate::noise::{Responder, Work};
 use crate::peer::{Authentic, Desk, Peer};
 use crate::{Addresses, Counters, KEY_LEN, PublicKey, StaticKey, Unsent};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 use rand_core::CryptoRng;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ pub struct Arrival {
 pub enum PeerEvent {
     /// A session began; connections of an earlier one are lost. New keys of the same session are no event.
     Began(PeerId),
-    /// The session's keys are over.
+    /// The session has had no keys for [`ServerSettings::keep`].
     Ended(PeerId),
 }
 
@@ -45,6 +45,8 @@ pub struct ServerSettings {
     pub clients: Vec<files::Client>,
     /// How many handshakes are answered.
     pub limits: Limits,
+    /// How long a session without keys remains: a client that makes new keys for it within this time keeps its connections.
+    pub keep: Duration,
 }
 
 /// A server.
@@ -75,13 +77,13 @@ impl core::fmt::Debug for Server {
 impl Server {
     /// A server without sessions. `rng` must be unpredictable.
     pub fn new(settings: ServerSettings, rng: Box<dyn CryptoRng + Send>) -> Self {
-        let ServerSettings { key, clients, limits } = settings;
+        let ServerSettings { key, clients, limits, keep } = settings;
         let by_key = clients.iter().enumerate().map(|(n, client)| (client.public, PeerId(n))).collect();
         Self {
             ours: Door::of(&key.public()),
             key,
             rng,
-            peers: clients.into_iter().map(Peer::new).collect(),
+            peers: clients.into_iter().map(|client| Peer::new(client, keep)).collect(),
             by_key,
             by_index: BTreeMap::new(),
             load: Load::new(limits),
@@ -317,7 +319,7 @@ impl Server {
             peer.keys.expire(now, |index| {
                 self.by_index.remove(&index);
             });
-            if peer.keys.is_empty() && peer.end() {
+            if peer.keys.is_empty() && peer.is_given_up(now) {
                 self.events.push_back(PeerEvent::Ended(PeerId(n)));
             }
             let (counters, out) = (&mut self.counters, &mut self.out);
@@ -359,7 +361,12 @@ mod tests {
             let KeyFile { key, preshared } = key(n);
             files::Client { public: key.public(), preshared, name: format!("client-{n}") }
         });
-        let settings = ServerSettings { key: key(1).key, clients: clients.into(), limits: Limits::default() };
+        let settings = ServerSettings {
+            key: key(1).key,
+            clients: clients.into(),
+            limits: Limits::default(),
+            keep: Duration::ZERO,
+        };
         Server::new(settings, random(1))
     }
 

@@ -95,6 +95,23 @@ fn keys_of_180_s_are_over() {
 }
 
 #[test]
+fn a_session_outlives_its_keys_for_as_long_as_the_server_keeps_it() {
+    let limits = anabranch_carrier::Limits::default();
+    for (silent, events) in [(400, 1), (900, 3)] {
+        let mut world = World::new(&[2], FAIR, 1);
+        world.server = common::patient_server(&[2], limits, Duration::from_secs(600));
+        world.add(2, 1);
+        world.secs(1);
+        world.weather.loss = 1.0;
+        world.secs(silent);
+        world.weather.loss = 0.0;
+        world.secs(20);
+        assert!(world.down(2, P0, 100, 1).is_some() && world.up(2, P0, 100, 1).is_some(), "{silent}");
+        assert_eq!(world.events.len(), events, "{silent}: {:?}", world.events);
+    }
+}
+
+#[test]
 fn a_server_that_forgot_the_session_is_noticed() {
     let mut world = joined(1);
     world.server = common::server(&[2], anabranch_carrier::Limits::default());

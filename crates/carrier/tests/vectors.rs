@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_carrier::files::Client as Admitted;
 use anabranch_carrier::{Arrival, Client, ClientSettings, Limits, PeerId, Secret, Server, ServerSettings, StaticKey};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 use rand_core::{TryCryptoRng, TryRng};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -88,7 +88,7 @@ impl Vectors {
         let admitted = Admitted { public, preshared: self.key("preshared"), name: "client".into() };
         let key = StaticKey::new(self.key("server_private"));
         let limits = Limits { handshakes, ..Limits::default() };
-        Server::new(ServerSettings { key, clients: vec![admitted], limits }, self.script(draws))
+        Server::new(ServerSettings { key, clients: vec![admitted], limits, keep: Duration::ZERO }, self.script(draws))
     }
 }
 

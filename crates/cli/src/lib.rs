@@ -128,11 +128,13 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         #[cfg(target_os = "linux")]
         Command::Serve(arguments) => commands::serve(&arguments),
         #[cfg(target_os = "linux")]
+        Command::Proxy(arguments) => commands::proxy(&arguments),
+        #[cfg(target_os = "linux")]
         Command::Status(arguments) => commands::status(&arguments).map(Outcome::from),
         #[cfg(target_os = "linux")]
         Command::Measure(arguments) => commands::measure(*arguments),
         #[cfg(not(target_os = "linux"))]
-        Command::Serve(_) | Command::Status(_) | Command::Measure(_) => {
+        Command::Serve(_) | Command::Proxy(_) | Command::Status(_) | Command::Measure(_) => {
             Err(Failure::failed("anabranch::link", "real links need Linux"))
         }
         Command::Merge(arguments) => commands::merge(&arguments, drivers),

@@ -165,7 +165,8 @@ pub fn set_overrides(texts: &[String]) -> Vec<Override> {
     texts.iter().map(|text| Override::parse("--set", text)).collect()
 }
 
-fn unusable(diagnostics: Vec<Diagnostic>) -> Failure {
+/// Mistakes in what the user gave.
+pub fn unusable(diagnostics: Vec<Diagnostic>) -> Failure {
     Failure::Unusable(diagnostics.into_iter().map(Report::new).collect())
 }
 

@@ -102,21 +102,31 @@ fn keys() -> (tempfile::TempDir, String) {
     (folder, server.trim().to_owned())
 }
 
+/// Starts a command that listens; where it does, and what it says goes to the file.
+#[expect(clippy::zombie_processes, reason = "the caller ends it")]
+fn listening(folder: &Path, arguments: &[&str], said: &str) -> (Child, String) {
+    let said = folder.join(said);
+    let process = program(folder, arguments).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let said = fs::read_to_string(&said).unwrap();
+        if let Some((_, rest)) = said.split_once("listening at ").filter(|(_, rest)| rest.contains(' ')) {
+            return (process, rest.split([' ', ',']).next().unwrap().to_owned());
+        }
+        assert!(Instant::now() < until, "{said}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 impl Server {
     fn start() -> Self {
+        Self::with(&["--measure"])
+    }
+
+    fn with(services: &[&str]) -> Self {
         let (folder, key) = keys();
-        let said = folder.path().join("said");
-        let arguments = ["serve", "--measure", "--listen", "127.0.0.1:0", "--socket", "status.sock"];
-        let process = program(folder.path(), &arguments).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
-        let until = Instant::now() + Duration::from_secs(60);
-        let address = loop {
-            let said = fs::read_to_string(&said).unwrap();
-            if let Some((_, rest)) = said.split_once("listening at ").filter(|(_, rest)| rest.contains(' ')) {
-                break rest.split(' ').next().unwrap().to_owned();
-            }
-            assert!(Instant::now() < until, "{said}");
-            std::thread::sleep(Duration::from_millis(20));
-        };
+        let arguments = [&["serve", "--listen", "127.0.0.1:0", "--socket", "status.sock"], services].concat();
+        let (process, address) = listening(folder.path(), &arguments, "said");
         Self { folder, process, key, address }
     }
 
@@ -176,6 +186,63 @@ fn a_measurement_has_the_results_and_files_of_run() {
     assert!(state["clients"][0]["paths"][0]["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{json}");
     assert!(status(&[]).0.contains("laptop"));
     assert!(server.end().contains("ended; "));
+}
+
+/// curl through the proxy to a page of this host.
+#[test]
+fn curl_gets_a_page_through_the_proxy_and_rules_are_read_again() {
+    if std::process::Command::new("curl").arg("--version").output().is_err() {
+        println!("SKIPPED: there is no curl");
+        return;
+    }
+    let page = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = page.local_addr().unwrap().port().to_string();
+    std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        for program in page.incoming() {
+            let mut program = program.unwrap();
+            let _ = program.read(&mut [0; 4096]);
+            let _ = program.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\na page");
+        }
+    });
+    let server = Server::with(&["--proxy", "--allow", "127.0.0.1/32"]);
+    let folder = server.folder.path();
+    fs::write(folder.join("rules"), "* * scheduler=blest\n").unwrap();
+    let reach = ["proxy", &server.address, "--via", "lo", "--server-key", &server.key];
+    let forward = format!("0:127.0.0.1:{port}");
+    let (_, refused, code) = ran(folder, &[&reach[..], &["--socks", "0.0.0.0:0"]].concat());
+    assert!(code == 2 && refused.contains("--credentials"), "{refused}");
+    let options = ["--socks", "127.0.0.1:0", "--forward", &forward, "--rules", "rules", "--socket", "proxy.sock"];
+    let (mut proxy, socks) = listening(folder, &[&reach[..], &options].concat(), "proxied");
+    let curl = |options: &[&str]| {
+        let ran = std::process::Command::new("curl").args(["--silent", "--show-error"]).args(options).output().unwrap();
+        (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let by_socks = format!("socks5h://{socks}");
+    let url = format!("http://127.0.0.1:{port}/");
+    let (got, said) = curl(&["--proxy", &by_socks, &url]);
+    assert_eq!((got.as_str(), said.as_str()), ("a page", ""));
+    let (got, said) = curl(&["--proxy", &by_socks, "http://127.0.0.2/"]);
+    assert!(got.is_empty() && !said.is_empty(), "not allowed");
+    let status = ran(folder, &["status", "--json", "--socket", "proxy.sock"]).0;
+    assert!(status.contains("refused: NotAllowed") && status.contains("\"minrtt\""), "{status}");
+
+    let hangup = |expected: &str| {
+        assert!(std::process::Command::new("kill").args(["-HUP", &proxy.id().to_string()]).status().unwrap().success());
+        let until = Instant::now() + Duration::from_secs(30);
+        while !fs::read_to_string(folder.join("proxied")).unwrap().contains(expected) {
+            assert!(Instant::now() < until, "{expected}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    fs::write(folder.join("rules"), "* * scheduler=blesst\n").unwrap();
+    hangup("rules: line 1: there is no scheduler \"blesst\"; did you mean \"blest\"?; the rules remain as they are");
+    fs::write(folder.join("rules"), "* 80 path.lo.price=1\n").unwrap();
+    hangup("the rules were read again");
+    assert_eq!(curl(&["--proxy", &by_socks, &url]).0, "a page");
+    let id = proxy.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert_eq!(proxy.wait().unwrap().code(), Some(0));
 }
 
 #[test]

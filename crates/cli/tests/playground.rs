@@ -135,7 +135,10 @@ fn a_packet_says_why_and_a_mistake_says_where() {
     page.value("page.player.seek(0.5)");
     page.value("document.getElementById('step').click()");
     let why = page.text("document.getElementById('why-says').textContent");
-    assert!(why.contains("Packet ") && why.contains("smoothed RTT") && why.contains("in which minrtt+pr chose"), "{why}");
+    assert!(
+        why.contains("Packet ") && why.contains("smoothed RTT") && why.contains("in which minrtt+pr chose"),
+        "{why}"
+    );
     page.photograph("playground-why", None);
 
     // Acknowledgments of both kinds travel back, until they are switched off.

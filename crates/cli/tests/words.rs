@@ -8,13 +8,14 @@ use std::fs;
 use std::path::Path;
 
 /// Every command.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 19] = [
     "demo",
     "run",
     "shell",
     "key",
     "serve",
     "measure",
+    "proxy",
     "status",
     "check",
     "list",

@@ -218,6 +218,9 @@ pub struct Settings {
     pub tcp: TcpSettings,
     /// Speak Multipath TCP; `false` = plain TCP without its options.
     pub mptcp: bool,
+    /// Never speak plain TCP instead (RFC 8684 §3.7): each SYN offers Multipath TCP, one without an offer is reset, and a
+    /// connection that would fall back ends. For paths on which nothing removes options.
+    pub mptcp_required: bool,
     /// Require DSS checksums (RFC 8684 §3.3).
     pub checksum: bool,
     /// Bytes of data sequence numbers and data acknowledgments.
@@ -239,6 +242,8 @@ pub struct Settings {
     pub race_delay: Duration,
     /// First delay before a lost path is tried again, doubled up to [`Settings::REJOIN_MAX`].
     pub rejoin_after: Duration,
+    /// How long a connection without any subflow waits for one, as Linux's `net.mptcp.close_timeout`.
+    pub orphan_timeout: Duration,
     /// Send what a silent path carries again elsewhere before its retransmission timeout, as soon as it has been silent
     /// for about two round trips while others deliver. A scheduler may decline.
     pub early_rescue: bool,
@@ -256,6 +261,7 @@ impl Default for Settings {
         Self {
             tcp: TcpSettings::default(),
             mptcp: true,
+            mptcp_required: false,
             checksum: false,
             dss: DssWidth::Eight,
             mss: 1400,
@@ -266,6 +272,7 @@ impl Default for Settings {
             first_path: FirstPath::First,
             race_delay: Settings::RACE_DELAY,
             rejoin_after: Duration::from_secs(1),
+            orphan_timeout: Duration::from_secs(60),
             early_rescue: true,
         }
     }

@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM: a run is torn down in order, and the user gets a message.
 
 use crate::LabError;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,6 +31,16 @@ pub fn listen() -> Result<(), LabError> {
             .map_err(LabError::system("catching signals"))?;
     }
     Ok(())
+}
+
+/// A flag that SIGHUP sets from now on, instead of ending the process.
+///
+/// # Errors
+/// The signal handler cannot be installed.
+pub fn on_hangup() -> Result<Arc<AtomicBool>, LabError> {
+    let came = Arc::new(AtomicBool::new(false));
+    flag::register(SIGHUP, Arc::clone(&came)).map_err(LabError::system("catching signals"))?;
+    Ok(came)
 }
 
 /// The flag that the first signal sets.

@@ -23,8 +23,8 @@ pub enum Incoming<'a> {
     Packet(&'a [u8]),
 }
 
-/// Makes the station of a session that began.
-pub type Make<E, S = Engine> = Box<dyn FnMut(E, Addresses) -> S + Send>;
+/// Makes the station of a session that began; without one its packets are dropped.
+pub type Make<E, S = Engine> = Box<dyn FnMut(E, Addresses) -> Option<S> + Send>;
 
 /// It carries the packets of stations. `E` names a station among those that share the link.
 pub trait Link<E> {
@@ -106,10 +106,13 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
         let now = self.clock.now();
         let stations = &mut self.stations;
         let came = self.link.receive(now, &mut |id, incoming| stations.take(now, recorder, id, incoming))?;
+        let worked = self.stations.all.iter_mut().fold(false, |any, (_, station)| station.work(now) || any);
         let due = self.due();
-        let busy = came || more || due <= now;
+        let busy = came || more || worked || due <= now;
         if !busy && now < deadline {
-            self.clock.wait(due.min(deadline), &self.link.inputs());
+            let mut inputs = self.link.inputs();
+            inputs.extend(self.stations.all.iter().filter_map(|(_, station)| station.input()));
+            self.clock.wait(due.min(deadline), &inputs);
         }
         let now = self.clock.now();
         for (_, station) in &mut self.stations.all {
@@ -170,7 +173,7 @@ impl<E: Copy + PartialEq, S: Station> Stations<E, S> {
             Incoming::Began(addresses) => {
                 let station = (self.make)(id, addresses);
                 self.all.retain(|(known, _)| *known != id);
-                self.all.push((id, station));
+                self.all.extend(station.map(|station| (id, station)));
             }
             Incoming::Ended => self.all.retain(|(known, _)| *known != id),
             Incoming::Packet(bytes) => {

@@ -67,7 +67,7 @@ fn malformed(file: &Path, mistake: &dyn Display) -> LinkError {
     LinkError::Malformed { what: format!("{}: {mistake}", file.display()) }
 }
 
-fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
+pub(crate) fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
     read_with(file, std::env::var_os(CREDENTIALS).as_deref().map(Path::new))
 }
 

@@ -1,6 +1,9 @@
 //! The far end of real links.
 
-use crate::measure::{Desk, Memory};
+use crate::far::Far;
+use crate::measure::Desk;
+use crate::memory::Memory;
+use crate::proxy::{Exit, ExitSettings, own_addresses};
 use crate::{Driver, LinkError, ServerLink, Status, Window};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Limits, PeerId, StaticKey};
@@ -14,32 +17,59 @@ const MEMORY: u64 = 1 << 30;
 /// The loop looks for signals this often.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// The services for clients.
+#[derive(Debug, Default)]
+pub struct Services {
+    /// Measure.
+    pub measure: bool,
+    /// Use the server as the far end of their proxies.
+    pub proxy: Option<ExitSettings>,
+}
+
 /// A server for the clients of a list.
 #[derive(Debug)]
 pub struct Host {
-    driver: Driver<ServerLink, PeerId, Desk>,
+    driver: Driver<ServerLink, PeerId, Far>,
     /// When the next reader of the state is served.
     look: Instant,
 }
 
 impl Host {
-    /// Listens at `local`. Each client may measure.
+    /// Listens at `local`. Each client may use these services.
     ///
     /// # Errors
     /// The system refuses the socket.
-    pub fn listen(local: SocketAddr, key: StaticKey, clients: Vec<Client>) -> Result<Self, LinkError> {
-        let link = ServerLink::listen(local, key, clients, Limits::default())?;
+    pub fn listen(
+        local: SocketAddr,
+        key: StaticKey,
+        clients: Vec<Client>,
+        services: Services,
+    ) -> Result<Self, LinkError> {
+        let Services { measure, proxy } = services;
+        // Proxied connections outlive a silence; the session has to, too.
+        let keep = proxy.as_ref().map_or(Duration::ZERO, |proxy| proxy.common.orphan_timeout);
+        if proxy.is_some() {
+            own_addresses()
+                .map_err(LinkError::system("listing the addresses of this host, which no client may dial"))?;
+        }
+        let link = ServerLink::listen(local, key, clients, Limits::default(), keep)?;
         let memory = Memory::new(MEMORY);
-        let make = move |_, addresses| Desk::new(addresses, memory.clone());
+        let buffers = Memory::new(proxy.as_ref().map_or(0, |proxy| proxy.memory));
+        let make = move |_, addresses| {
+            let desk = measure.then(|| Desk::new(addresses, memory.clone()));
+            // Without a file descriptor left there is no proxy in this session.
+            let exit = proxy.as_ref().and_then(|settings| Exit::new(addresses, settings, &buffers).ok());
+            Some(Far::new(desk, exit))
+        };
         Ok(Self { driver: Driver::new(link, Clock::start(), Box::new(make)), look: Instant::ZERO })
     }
 
     /// Its state now.
     pub fn status(&self) -> Status {
         let (link, now) = (&self.driver.link, self.driver.now());
-        let client = |(peer, desk): &(PeerId, Desk)| {
+        let client = |(peer, far): &(PeerId, Far)| {
             let address = |path| link.address(*peer, path).map(|(address, _)| address);
-            desk.status(now, link.name(*peer).unwrap_or_default(), &address)
+            far.status(now, link.name(*peer).unwrap_or_default(), &address)
         };
         Status {
             anabranch: env!("CARGO_PKG_VERSION").to_owned(),

@@ -5,7 +5,7 @@ use crate::outbox::Outbox;
 use crate::{Incoming, Link, LinkError, Socket, secrets};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Addresses, Arrival, Counters, Limits, PeerEvent, PeerId, Server, ServerSettings, StaticKey};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,13 +27,19 @@ impl fmt::Debug for ServerLink {
 }
 
 impl ServerLink {
-    /// Listens at `local` for these clients.
+    /// Listens at `local` for these clients, whose sessions remain for `keep` without keys.
     ///
     /// # Errors
     /// The system refuses the socket.
-    pub fn listen(local: SocketAddr, key: StaticKey, clients: Vec<Client>, limits: Limits) -> Result<Self, LinkError> {
+    pub fn listen(
+        local: SocketAddr,
+        key: StaticKey,
+        clients: Vec<Client>,
+        limits: Limits,
+        keep: Duration,
+    ) -> Result<Self, LinkError> {
         let socket = Socket::listen(local)?;
-        let carrier = Server::new(ServerSettings { key, clients, limits }, Box::new(secrets::random()));
+        let carrier = Server::new(ServerSettings { key, clients, limits, keep }, Box::new(secrets::random()));
         Ok(Self { carrier, socket, outbox: Outbox::default(), datagram: Vec::new(), packet: Vec::new() })
     }
 
@@ -130,7 +136,8 @@ mod tests {
     #[test]
     fn no_debug_text_shows_a_packet() {
         let local = ([127, 0, 0, 1], 0).into();
-        let mut link = ServerLink::listen(local, secrets::new_key().key, Vec::new(), Limits::default()).unwrap();
+        let mut link =
+            ServerLink::listen(local, secrets::new_key().key, Vec::new(), Limits::default(), Duration::ZERO).unwrap();
         link.packet = vec![171; 20];
         let text = format!("{link:?}");
         assert!(text.contains("carrier") && !text.contains("171, 171"), "{text}");

@@ -23,6 +23,14 @@ pub struct Socket {
     buffers: Vec<Vec<u8>>,
 }
 
+/// Lets this process have as many sockets as its owner may permit it. A system that refuses has its reasons.
+pub fn raise_file_limit() {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
 /// Any address of the family of `address`, and any port.
 fn any(address: SocketAddr) -> SocketAddr {
     match address {
@@ -56,10 +64,16 @@ impl Socket {
     /// # Errors
     /// There is no such interface, or no route to `remote` through it.
     pub fn through(interface: &str, remote: SocketAddr) -> Result<Self, LinkError> {
-        // Connecting sends nothing, and finds the route. The other socket stays unconnected: its address may change.
-        let route = open(Some(interface), any(remote)).and_then(|probe| probe.connect(&SockAddr::from(remote)));
-        route.map_err(LinkError::system(format!("a route to {remote} through {interface}")))?;
+        Self::route(interface, remote)?;
+        // It stays unconnected: its address may change.
         Self::with(open(Some(interface), any(remote)), format!("a socket on {interface}"))
+    }
+
+    /// Whether `interface` leads to `remote`.
+    pub(crate) fn route(interface: &str, remote: SocketAddr) -> Result<(), LinkError> {
+        // Connecting sends nothing, and finds the route.
+        let route = open(Some(interface), any(remote)).and_then(|probe| probe.connect(&SockAddr::from(remote)));
+        route.map_err(LinkError::system(format!("a route to {remote} through {interface}")))
     }
 
     fn with(opened: std::io::Result<RawSocket>, what: String) -> Result<Self, LinkError> {

@@ -5,6 +5,7 @@ use anabranch_engine::endpoint::Endpoint;
 use anabranch_trace::Recorder;
 use anabranch_units::{Instant, Rng};
 use anabranch_wire::Packet;
+use std::os::fd::BorrowedFd;
 
 /// One engine on a link, or several that share its addresses.
 pub trait Station {
@@ -16,6 +17,14 @@ pub trait Station {
     fn handle_timeout(&mut self, now: Instant, recorder: &mut dyn Recorder);
     /// When something is due next; [`Instant::MAX`] for never.
     fn poll_timeout(&mut self) -> Instant;
+    /// Serves what is not the link: sockets of its own. False if there was nothing to do.
+    fn work(&mut self, _now: Instant) -> bool {
+        false
+    }
+    /// It is readable when there is such work.
+    fn input(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 }
 
 /// One engine with its random numbers.

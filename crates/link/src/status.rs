@@ -69,6 +69,12 @@ pub struct PathState {
     pub cwnd_packets: u64,
     /// Packets in flight.
     pub in_flight_packets: u64,
+    /// Payload received by a proxy.
+    #[serde(default)]
+    pub received_bytes: u64,
+    /// Payload received by a proxy in the last whole second.
+    #[serde(default)]
+    pub received_bps: u64,
 }
 
 /// The socket that gives the state.

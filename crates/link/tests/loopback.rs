@@ -1,6 +1,8 @@
 //! Engines over carriers over real sockets, on the loopback interface; no privilege is needed.
 
 mod common;
+#[path = "loopback/proxied.rs"]
+mod proxied;
 
 use anabranch_link::secrets;
 use anabranch_units::{Duration, PathId};
@@ -83,10 +85,12 @@ mod measured {
     use super::*;
     use anabranch_carrier::files::KeyFile;
     use anabranch_link::measure::{Reach, RealLinks, Session};
-    use anabranch_link::{Host, LinkError, Unmet};
+    use anabranch_link::{Host, LinkError, Services, Unmet};
     use anabranch_run::{Failure, Options, Plan, Results, Runner, Serial, Variant};
     use anabranch_scenario::{Document, PlugIn};
     use std::sync::Arc;
+
+    const MEASURE: Services = Services { measure: true, proxy: None };
 
     /// Opens a session over these interfaces with a server that admits `admitted`, and uses it.
     fn with_session<T>(
@@ -96,7 +100,7 @@ mod measured {
         act: impl FnOnce(Result<Session, LinkError>) -> T,
     ) -> T {
         let server = secrets::new_key();
-        let mut host = Host::listen(local(), server.key.clone(), vec![admit(admitted, "laptop")]).unwrap();
+        let mut host = Host::listen(local(), server.key.clone(), vec![admit(admitted, "laptop")], MEASURE).unwrap();
         let (address, stopped) = (host.local().unwrap(), stop());
         let flag = stopped.clone();
         let serving = thread::spawn(move || host.run(&flag, None).unwrap());

@@ -4,6 +4,9 @@ mod common;
 
 use anabranch_units::Duration;
 use common::ground::Ground;
+use common::proxied::connect;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 
 const RATE: &str = "20mbit";
 const SIZE: u64 = 16 << 20;
@@ -57,4 +60,45 @@ fn an_interface_that_gets_another_address_is_followed() {
     };
     let counters = download_with(&ground, &[(2 << 20, &|| change(0, 7)), (6 << 20, &|| change(1, 8))]);
     assert!(counters.moved >= 2, "{counters:?}");
+}
+
+/// The bytes of a stream from here on.
+fn stream(from: u64, len: usize) -> Vec<u8> {
+    (from..).take(len).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 11) as u8).collect()
+}
+
+/// Programs see nothing of interfaces that come and go: neither of one that is pulled, nor of one that was not there at the beginning.
+#[test]
+fn a_proxied_download_outlives_interfaces_and_uses_new_ones() {
+    let Some(ground) = Ground::new(Some(RATE)) else { return };
+    ground.on_server(|| {
+        let target = TcpListener::bind("10.99.9.1:8080").unwrap();
+        let (mut program, _) = target.accept().unwrap();
+        (0..SIZE).step_by(1 << 16).for_each(|from| program.write_all(&stream(from, 1 << 16)).unwrap());
+    });
+    ground.remove(1);
+    // Each download is longer than what the others carry: it ends only if the one that is left is used.
+    let steps: [(u64, &(dyn Fn() + Sync)); 4] = [
+        (1 << 20, &|| ground.join(1, Some(RATE))),
+        (6 << 20, &|| ground.cut(0)),
+        (9 << 20, &|| ground.raise(0)),
+        (12 << 20, &|| ground.remove(1)),
+    ];
+    ground.proxied(|proxy, host| {
+        let mut program = connect(proxy.socks, &host.to_string(), 8080, None).unwrap();
+        let (mut got, mut step, mut piece) = (0, 0, vec![0; 1 << 16]);
+        loop {
+            let len = program.read(&mut piece).unwrap();
+            if len == 0 {
+                break;
+            }
+            assert!(piece[..len] == stream(got, len), "at {got}");
+            got += len as u64;
+            if let Some((_, act)) = steps.get(step).filter(|(at, _)| got >= *at) {
+                act();
+                step += 1;
+            }
+        }
+        assert_eq!((got, step), (SIZE, steps.len()));
+    });
 }

@@ -367,6 +367,7 @@ const KEYS: &[Key] = &[
     key(Connection, "first_path", Form::FirstPath, Value("first"), "the path over which the client opens the connection; it joins over the others. first: the first [[path]]; NAME: the path of that name (rename it if it is first or race); race: a SYN with MP_CAPABLE over each path in turn, race_delay apart, backups last; the first answer decides, and a later SYN/ACK is reset (RFC 8305 §5, RobE_SIM of draft-amend-tcpm-mptcp-robe). The metric syns_sent is its cost"),
     key(Connection, "race_delay", TIME, Value("250ms"), "first_path = \"race\": from one path's SYN to the next one's (RFC 8305 §5: Connection Attempt Delay), 10 ms to 2 s; 0s: all at once"),
     key(Connection, "rejoin_after", POSITIVE_TIME, Value("1s"), "delay before the client joins a lost path again; doubles up to 16 s"),
+    key(Connection, "orphan_timeout", POSITIVE_TIME, Value("60s"), "how long a connection without any subflow waits for one before it ends (Linux: net.mptcp.close_timeout)"),
     key(Connection, "early_rescue", FLAG, Value("true"), "retransmit a silent path's data on another path after about two round trips; false: after its retransmission timeout. linux-default always waits for the timeout"),
 
     key(Tcp, "era", Form::Words(era::NAMES), Nothing("none: today's TCP"), "stack of other years: replaces several of the defaults below, which single keys override; `check` prints them, docs/era.md has their sources and omissions. linux-3.x counts memory: set the kernel's buffers, not half of them"),

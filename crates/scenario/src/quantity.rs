@@ -227,6 +227,11 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     duration(text).ok()
 }
 
+/// A size in a scenario file's notation, such as `20GB`, in bytes; `None` if it is malformed.
+pub fn parse_size(text: &str) -> Option<u64> {
+    size(text).ok()
+}
+
 /// A size in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, Fault> {
     SIZE.read(text)

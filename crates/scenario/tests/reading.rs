@@ -87,12 +87,16 @@ fn every_tcp_key_reaches_its_setting() {
                 rto_form = 'rfc6298'\ninitial_window = 4\nabc_limit = 2\nidle_restart = false\ndelayed_ack = '5ms'\nquick_acks = 3\n\
                 pacing = true\nnagle = false\ntimestamps = false\nsack = false\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
                 time_wait = '9s'\n[connection]\nmss = '536B'\nchecksum = true\ndss = 4\nsend_buffer = 100000\n\
-                recv_buffer = '200KB'\nrejoin_after = '10s'\nearly_rescue = false\nmptcp = false\n";
+                recv_buffer = '200KB'\nrejoin_after = '10s'\norphan_timeout = '11s'\nearly_rescue = false\nmptcp = false\n";
     let settings = parse(&format!("{text}{PATH}")).scenario.settings;
     let tcp = &settings.tcp;
     assert_eq!((tcp.recovery, tcp.rto_form), (RecoveryKind::Sack, RtoForm::Rfc6298));
-    let seconds = [tcp.rto_max, tcp.rto_initial, tcp.keep_alive.unwrap(), tcp.time_wait, settings.rejoin_after];
-    assert_eq!(seconds, [2, 3, 8, 9, 10].map(Duration::from_secs));
+    let waits = [settings.rejoin_after, settings.orphan_timeout];
+    assert_eq!(
+        [tcp.rto_max, tcp.rto_initial, tcp.keep_alive.unwrap(), tcp.time_wait],
+        [2, 3, 8, 9].map(Duration::from_secs)
+    );
+    assert_eq!(waits, [10, 11].map(Duration::from_secs));
     assert_eq!([tcp.rto_min, tcp.delayed_ack], [1, 5].map(Duration::from_millis));
     assert_eq!((tcp.initial_window, tcp.quick_acks, tcp.syn_retries, tcp.retries), (4, 3, 6, 7));
     assert_eq!(tcp.abc_limit, 2);

@@ -43,10 +43,15 @@ pub fn client(n: u8) -> Client {
 
 /// A server that admits the clients with these keys.
 pub fn server(admitted: &[u8], limits: Limits) -> Server {
+    patient_server(admitted, limits, Duration::ZERO)
+}
+
+/// The same, whose sessions remain for `keep` without keys.
+pub fn patient_server(admitted: &[u8], limits: Limits, keep: Duration) -> Server {
     let text: String =
         admitted.iter().map(|n| key(*n).authorization(&format!("client-{n}")).unwrap().to_string()).collect();
     let clients = files::authorized(&text).unwrap();
-    Server::new(ServerSettings { key: key(SERVER).key, clients, limits }, random(200))
+    Server::new(ServerSettings { key: key(SERVER).key, clients, limits, keep }, random(200))
 }
 
 /// Where a client's path is seen from.

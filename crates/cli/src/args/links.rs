@@ -36,9 +36,10 @@ pub enum KeyAction {
 pub const PORT: u16 = 51_900;
 
 pub(super) const SERVE_EXAMPLES: &str = "\
-Example:
+Examples:
   anabranch key new server.key
   anabranch serve --measure
+  anabranch serve --proxy --allow 192.168.7.0/24
 
 The clients are those whose keys are in the list of authorised keys, one line each, as `anabranch key show \
 CLIENT.KEY --authorize NAME` prints it. The server is silent to all others. It needs no root, and ends on \
@@ -61,8 +62,74 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE")]
     pub socket: Option<PathBuf>,
     /// Let every client of the list measure: the server sends the data of their runs
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "proxy")]
     pub measure: bool,
+    /// Be the far end of the clients' proxies: the server dials the targets of their connections
+    #[arg(long)]
+    pub proxy: bool,
+    /// Also dial these addresses, which are not public; may be repeated
+    #[arg(long, value_name = "CIDR", value_delimiter = ',', requires = "proxy")]
+    pub allow: Vec<String>,
+    /// Congestion control of what the proxy sends to clients
+    #[arg(long, value_name = "NAME", default_value = "cubic", requires = "proxy")]
+    pub congestion: String,
+    /// How long a proxied connection survives without any path
+    #[arg(long, value_name = "T", default_value = "60s", requires = "proxy")]
+    pub orphan_timeout: String,
+}
+
+pub(super) const PROXY_EXAMPLES: &str = "\
+Examples:
+  anabranch proxy example.net --via wlan0,usb0 --server-key KEY
+  curl --proxy socks5h://127.0.0.1:1080 https://example.org/file -o file
+  anabranch proxy example.net --via wlan0,usb0 --server-key KEY \\
+      --rules rules --forward 8080:intranet.example:80
+
+SERVER runs `anabranch serve --proxy`; KEY is what `anabranch key show server.key` prints there. Each connection of a program \
+is one Multipath TCP connection to the server, over all interfaces; the server dials its target. Programs reach the proxy by SOCKS5 \
+(CONNECT, names resolved by the server), or at a port of this host that --forward gives to a target.
+
+A rule per line: HOST PORTS KEY=VALUE…, such as `*.example.net 443 scheduler=blest path.usb0.backup=true`; the first that fits counts. \
+SIGHUP has the file read again. Interfaces may come and go. docs/proxy.md has everything.";
+
+/// `anabranch proxy`.
+#[derive(Debug, Args)]
+pub struct ProxyArguments {
+    /// The server's name or address, with its UDP port unless that is 51900
+    pub server: String,
+    /// The interfaces to use, separated by commas; those that are not there yet are used when they come
+    #[arg(long, value_name = "A[,B…]", value_delimiter = ',', required = true)]
+    pub via: Vec<String>,
+    /// Our key
+    #[arg(long, value_name = "FILE", default_value = "client.key")]
+    pub key: PathBuf,
+    /// The server's public key
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub server_key: String,
+    /// Where programs reach the proxy by SOCKS5; may be repeated. 127.0.0.1:1080 unless --forward is given
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub socks: Vec<SocketAddr>,
+    /// A port of this host, and the target of its connections: [ADDR:]PORT:HOST:PORT; may be repeated
+    #[arg(long, value_name = "PORT:HOST:PORT")]
+    pub forward: Vec<String>,
+    /// Users of --socks, USER:PASSWORD in each line (mode 0600): needed where other hosts can reach the port
+    #[arg(long, value_name = "FILE")]
+    pub credentials: Option<PathBuf>,
+    /// Scheduler of connections that no rule gives one
+    #[arg(long, value_name = "NAME", default_value = "minrtt")]
+    pub scheduler: String,
+    /// Congestion control of what this host sends
+    #[arg(long, value_name = "NAME", default_value = "cubic")]
+    pub congestion: String,
+    /// Schedulers and policies of the paths, by target
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+    /// How long a connection survives without any path; the server has its own
+    #[arg(long, value_name = "T", default_value = "60s")]
+    pub orphan_timeout: String,
+    /// Where `anabranch status` finds the proxy: as with `serve`
+    #[arg(long, value_name = "FILE")]
+    pub socket: Option<PathBuf>,
 }
 
 pub(super) const STATUS_EXAMPLES: &str = "\

@@ -9,7 +9,9 @@ mod shell;
 mod study;
 
 pub use format::{Format, ListFormat};
-pub use links::{KeyAction, MeasureArguments, PORT, ServeArguments, StatusArguments, TrafficName, default_socket};
+pub use links::{
+    KeyAction, MeasureArguments, PORT, ProxyArguments, ServeArguments, StatusArguments, TrafficName, default_socket,
+};
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
 pub use playground::PlaygroundArguments;
 pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RunArguments};
@@ -18,7 +20,7 @@ pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArgu
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
-use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, SERVE_EXAMPLES, STATUS_EXAMPLES};
+use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, PROXY_EXAMPLES, SERVE_EXAMPLES, STATUS_EXAMPLES};
 use playground::PLAYGROUND_EXAMPLES;
 use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
@@ -96,10 +98,13 @@ pub enum Command {
         #[command(subcommand)]
         action: KeyAction,
     },
-    /// Serve clients over real links, encrypted: the far end of `measure`
+    /// Serve clients over real links, encrypted: the far end of `measure` and `proxy`
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
-    /// Show what a running `serve` does
+    /// Carry the connections of programs over several interfaces at once: a SOCKS5 proxy, and forwarded ports
+    #[command(after_help = PROXY_EXAMPLES)]
+    Proxy(Box<ProxyArguments>),
+    /// Show what a running `serve` or `proxy` does
     #[command(after_help = STATUS_EXAMPLES)]
     Status(StatusArguments),
     /// Measure schedulers over your own network interfaces, between this host and a server

@@ -1,7 +1,14 @@
 //! Parts that the commands for real links share.
 
+use crate::args::PORT;
 use crate::failure::{Failure, Salvage};
-use anabranch_link::{LinkError, Unmet};
+use crate::load::unusable;
+use anabranch_link::measure::Reach;
+use anabranch_link::proxy::Common;
+use anabranch_link::{LinkError, PublicKey, Unmet, secrets};
+use anabranch_scenario::PlugIn;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 
 /// The code of their diagnostics.
 pub const CODE: &str = "anabranch::link";
@@ -19,4 +26,47 @@ pub fn failed(error: LinkError) -> Failure {
         LinkError::System { .. } | LinkError::Unmet(_) => Failure::missing(CODE, what, help),
         _ => Failure::unusable(CODE, what, help),
     }
+}
+
+/// The server and the interfaces that a command names.
+pub fn reach(server: &str, via: &[String], key: &Path, server_key: &str) -> Result<Reach, Failure> {
+    let Ok(server_key) = PublicKey::parse(server_key) else {
+        let help = "it has 44 characters; `anabranch key show server.key` prints it on the server";
+        return Err(Failure::unusable(CODE, "--server-key: this is no public key", Some(help.to_owned())));
+    };
+    if let Some(twice) = via.iter().enumerate().find(|(n, name)| via[..*n].contains(name)) {
+        return Err(Failure::unusable(CODE, format!("--via: {} stands there twice", twice.1), None));
+    }
+    let key = secrets::read_key(key).map_err(failed)?;
+    Ok(Reach { key, server: server_key, address: address(server)?, interfaces: via.to_vec() })
+}
+
+/// The first address of a name.
+fn address(server: &str) -> Result<SocketAddr, Failure> {
+    let found = match server.to_socket_addrs() {
+        // A number or a name without a port.
+        Err(_) => (server, PORT).to_socket_addrs(),
+        found => found,
+    };
+    let first = found.and_then(|mut all| all.next().ok_or_else(|| std::io::ErrorKind::NotFound.into()));
+    first.map_err(|error| {
+        let help = "write NAME, NAME:PORT, 192.0.2.1:PORT or [2001:db8::1]:PORT";
+        Failure::unusable(CODE, format!("{server}: no address is known ({error})"), Some(help.to_owned()))
+    })
+}
+
+/// The settings that proxied connections have in common, as both ends' options say.
+pub fn common(congestion: &str, orphan_timeout: &str) -> Result<Common, Failure> {
+    let congestion = anabranch_scenario::congestion("--congestion", congestion).map_err(unusable)?;
+    let timeout = anabranch_scenario::parse_duration(orphan_timeout).filter(|time| !time.is_zero());
+    let orphan_timeout = timeout.ok_or_else(|| {
+        let message = format!("--orphan-timeout: `{orphan_timeout}` is no time above zero");
+        Failure::unusable(CODE, message, Some("write a number with its unit, such as 600s".to_owned()))
+    })?;
+    Ok(Common { congestion, orphan_timeout })
+}
+
+/// A scheduler that an option names.
+pub fn scheduler(option: &str, text: &str) -> Result<PlugIn, Failure> {
+    anabranch_scenario::scheduler(option, text).map_err(unusable)
 }

@@ -1,21 +1,20 @@
 //! `anabranch measure`
 
-use super::links::{CODE, failed};
+use super::links::{CODE, failed, reach};
 use super::run::{Making, execute, print};
-use crate::args::{Format, MeasureArguments, PORT, TrafficName};
+use crate::args::{Format, MeasureArguments, TrafficName};
 use crate::failure::Failure;
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
 use crate::outcome::Outcome;
 use crate::watch::Wanted;
 use anabranch_lab::interrupt;
-use anabranch_link::measure::{MSS, OVERHEAD, PathSurvey, Reach, RealLinks, Session, path_names};
-use anabranch_link::{PublicKey, secrets};
+use anabranch_link::measure::{MSS, OVERHEAD, PathSurvey, RealLinks, Session, path_names};
 use anabranch_report::text::{plain_table, print_table};
 use anabranch_run::{Options, Repeat, RunError};
 use anabranch_scenario::Override;
 use anabranch_units::{Duration, Side};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 
 /// Bytes of IPv4, TCP and its timestamps before a segment's payload.
 const HEADERS: u32 = 20 + 32;
@@ -36,7 +35,8 @@ pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
     // There are series all the same.
     arguments.output.timeline = arguments.output.out.is_some().then_some(0);
     check_paths(&overrides(&arguments))?;
-    let reach = reach(&arguments)?;
+    let MeasureArguments { server, via, key, server_key, .. } = &arguments;
+    let reach = reach(server, via, key, server_key)?;
     let address = reach.address;
     let unknown = |name| PathSurvey { name, goodput_bps: 1e6, rtt: Duration::from_millis(1), ..PathSurvey::default() };
     let unknown: Vec<PathSurvey> = path_names(&arguments.via).into_iter().map(unknown).collect();
@@ -83,33 +83,6 @@ fn options(arguments: &MeasureArguments) -> Result<Options, Failure> {
         repeat: if arguments.repeat == Repetitions::Auto { Repeat::Auto } else { Repeat::AsWritten },
         real_time: true,
         curves: None,
-    })
-}
-
-fn reach(arguments: &MeasureArguments) -> Result<Reach, Failure> {
-    let MeasureArguments { server, via, key, server_key, .. } = arguments;
-    let Ok(server_key) = PublicKey::parse(server_key) else {
-        let help = "it has 44 characters; `anabranch key show server.key` prints it on the server";
-        return Err(Failure::unusable(CODE, "--server-key: this is no public key", Some(help.to_owned())));
-    };
-    if let Some(twice) = via.iter().enumerate().find(|(n, name)| via[..*n].contains(name)) {
-        return Err(Failure::unusable(CODE, format!("--via: {} stands there twice", twice.1), None));
-    }
-    let key = secrets::read_key(key).map_err(failed)?;
-    Ok(Reach { key, server: server_key, address: address(server)?, interfaces: via.clone() })
-}
-
-/// The first address of a name.
-fn address(server: &str) -> Result<SocketAddr, Failure> {
-    let found = match server.to_socket_addrs() {
-        // A number or a name without a port.
-        Err(_) => (server, PORT).to_socket_addrs(),
-        found => found,
-    };
-    let first = found.and_then(|mut all| all.next().ok_or_else(|| std::io::ErrorKind::NotFound.into()));
-    first.map_err(|error| {
-        let help = "write NAME, NAME:PORT, 192.0.2.1:PORT or [2001:db8::1]:PORT";
-        Failure::unusable(CODE, format!("{server}: no address is known ({error})"), Some(help.to_owned()))
     })
 }
 

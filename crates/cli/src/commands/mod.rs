@@ -16,6 +16,8 @@ mod model;
 mod new;
 mod parity;
 mod playground;
+#[cfg(target_os = "linux")]
+mod proxy;
 mod report;
 mod reproduce;
 mod run;
@@ -41,6 +43,8 @@ pub use model::model;
 pub use new::new;
 pub use parity::parity;
 pub use playground::playground;
+#[cfg(target_os = "linux")]
+pub use proxy::proxy;
 pub use report::report;
 pub use reproduce::reproduce;
 pub use run::run;

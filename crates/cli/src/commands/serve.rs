@@ -1,11 +1,12 @@
 //! `anabranch serve`
 
-use super::links::{CODE, failed};
+use super::links::{CODE, common, failed};
 use crate::args::{ServeArguments, default_socket};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
-use anabranch_link::{Host, Window, secrets};
+use anabranch_link::proxy::{ExitSettings, Guard, Resolver, parse_block, system};
+use anabranch_link::{Host, LinkError, Services, Window, raise_file_limit, secrets};
 use std::io::Write as _;
 
 /// Serves until a signal comes, which is a success.
@@ -20,7 +21,9 @@ pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     let (public, count) = (key.public(), clients.len());
     let socket = arguments.socket.clone().or_else(default_socket);
     let window = socket.map(|file| Window::open(&file)).transpose().map_err(failed)?;
-    let mut host = Host::listen(arguments.listen, key, clients).map_err(failed)?;
+    let services = Services { measure: arguments.measure, proxy: proxy(arguments)? };
+    raise_file_limit();
+    let mut host = Host::listen(arguments.listen, key, clients, services).map_err(failed)?;
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
     let local = host.local().map_err(failed)?;
     let clients = if count == 1 { "1 client".to_owned() } else { format!("{count} clients") };
@@ -30,4 +33,24 @@ pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     let counts = host.counters();
     let refused: Vec<String> = counts.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect();
     Ok(Outcome { notes: format!("ended; {}\n", refused.join(", ")), ..Outcome::default() })
+}
+
+/// Bytes of buffers for the proxied connections of all clients together: a part of what packaging/anabranch-serve.service allows.
+const MEMORY: u64 = 2 << 30;
+
+fn proxy(arguments: &ServeArguments) -> Result<Option<ExitSettings>, Failure> {
+    if !arguments.proxy {
+        return Ok(None);
+    }
+    let block = |text: &String| {
+        let help = "write a block as 192.168.7.0/24 or fd00:1::/64, with zeros behind its prefix, or an address";
+        let message = || format!("--allow {text}: this is no block of addresses");
+        parse_block(text).ok_or_else(|| Failure::unusable(CODE, message(), Some(help.to_owned())))
+    };
+    let allowed = arguments.allow.iter().map(block).collect::<Result<Vec<_>, _>>()?;
+    let common = common(&arguments.congestion, &arguments.orphan_timeout)?;
+    let started = Resolver::start(system());
+    let resolver =
+        started.map_err(|source| failed(LinkError::System { what: "starting a thread".to_owned(), source }))?;
+    Ok(Some(ExitSettings { guard: Guard::new(allowed), resolver, common, memory: MEMORY }))
 }

@@ -17,8 +17,6 @@ use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::{Reason, Segment};
 
 impl Connection {
-    // ---- the beginning ----
-
     /// A client's connection: its first SYN is ready to be sent. `taken` says which tokens are in use on this host.
     ///
     /// # Panics
@@ -36,8 +34,8 @@ impl Connection {
     pub fn accept(cx: &mut Cx<'_>, setup: Setup, tuple: FourTuple, syn: &Segment, taken: &dyn Fn(u32) -> bool) -> Self {
         let mut connection = Self::new(cx, setup, Side::Server, tuple.local, Race::default());
         connection.session.set_keys(Keys::generate(cx.rng, taken));
-        let offer = asked(syn, connection.settings(), || connection.session.local_key());
-        let half = HalfOpen::new(cx.rng, cx.now, connection.settings(), tuple, syn, offer);
+        let offer = asked(syn, &connection.frame.settings, || connection.session.local_key());
+        let half = HalfOpen::new(cx.rng, cx.now, &connection.frame.settings, tuple, syn, offer);
         connection.begin(cx, &half);
         connection
     }
@@ -98,6 +96,9 @@ impl Connection {
     /// Both SYNs are exchanged, and `segment` acknowledges ours: the subflow's sender begins.
     pub(super) fn establish(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         self.lifetime.orphaned = None;
+        if self.session.is_plain() && self.frame.settings.mptcp_required {
+            return self.break_off(cx, CloseReason::Refused);
+        }
         let s = &mut self.subflows[i];
         let account = self.paths.known.account(s.id);
         let mut scope = cx.scope(&self.frame);
@@ -197,9 +198,9 @@ impl Connection {
     #[inline(always)]
     pub(crate) fn deadline(&mut self) -> Instant {
         let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
-        let parts = self.sending.deadline().min(self.paths.next()).min(self.lifetime.deadline());
+        let orphaned = self.lifetime.deadline(self.frame.settings.orphan_timeout);
         let failure = if self.lifetime.closed { NEVER } else { self.session.failure_deadline() };
-        self.subflows.deadline(pacing).min(parts).min(failure)
+        self.subflows.deadline(pacing).min(self.sending.deadline()).min(self.paths.next()).min(orphaned).min(failure)
     }
 
     /// Does what is due.
@@ -217,9 +218,7 @@ impl Connection {
         if !self.lifetime.closed && !self.session.repeat_failure(cx.now, &mut self.subflows) {
             self.break_off(cx, CloseReason::TimedOut);
         }
-        if self.paths.next() <= cx.now {
-            self.manage_paths(cx);
-        }
+        self.manage_paths(cx);
         self.settle(cx);
     }
 
@@ -248,7 +247,7 @@ impl Connection {
             return;
         }
         let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
-        match self.lifetime.verdict(&facts, self.frame.settings.tcp.retries, cx.now) {
+        match self.lifetime.verdict(&facts, &self.frame.settings, cx.now) {
             Verdict::GoesOn => return,
             Verdict::NeverOpened if self.open_next(cx) => return,
             Verdict::NeverOpened => self.end(cx, CloseReason::TimedOut),
@@ -279,11 +278,9 @@ impl Connection {
         }
     }
 
-    /// The connection ends, and every subflow signals it to the peer. Subflows keep their places until all is
-    /// [settled](Self::settle).
+    /// The connection ends, and each subflow signals it. Subflows keep their places until all is [settled](Self::settle).
     pub(super) fn break_off(&mut self, cx: &mut Cx<'_>, why: CloseReason) {
-        let multipath = self.session.is_multipath();
-        self.subflows.abort(if multipath { Reset::FastClose } else { Reset::Because(UNSPECIFIED) });
+        self.subflows.abort(if self.session.is_multipath() { Reset::FastClose } else { Reset::Because(UNSPECIFIED) });
         self.end(cx, why);
     }
 

@@ -4,12 +4,10 @@ use crate::deadlines::NEVER;
 use crate::receiving::Receiving;
 use crate::sending::Sending;
 use crate::session::Session;
+use crate::settings::Settings;
 use crate::subflow::{State, Subflow, Subflows};
 use anabranch_trace::CloseReason;
 use anabranch_units::{Duration, Instant};
-
-/// How long a connection without any subflow waits for one, as Linux's `net.mptcp.close_timeout`.
-const ORPHAN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How far a connection is from its end.
 #[derive(Debug, Default)]
@@ -52,20 +50,19 @@ impl Lifetime {
         }
     }
 
-    /// When a connection without subflows is given up.
-    pub fn deadline(&self) -> Instant {
+    /// When a connection without subflows is given up, if it waits `patience` for one.
+    pub fn deadline(&self, patience: Duration) -> Instant {
         let orphaned = self.orphaned.filter(|_| !self.closed);
-        orphaned.map_or(NEVER, |since| since + ORPHAN_TIMEOUT)
+        orphaned.map_or(NEVER, |since| since + patience)
     }
 
     /// The state of a connection that has not ended, judged by its streams and subflows at `now`.
-    /// `retries`: how many subflows may be lost one after the other.
-    pub fn verdict(&mut self, facts: &Facts, retries: u32, now: Instant) -> Verdict {
+    pub fn verdict(&mut self, facts: &Facts, settings: &Settings, now: Instant) -> Verdict {
         if facts.sent_all && facts.received_all && facts.subflows_over {
             return Verdict::Ended(CloseReason::Finished);
         }
         // RFC 9293 §3.8.3, R2: subflow after subflow, and none delivers what waits.
-        if facts.waits && self.losses(facts.streams) > retries {
+        if facts.waits && self.losses(facts.streams) > settings.tcp.retries {
             return Verdict::InVain;
         }
         if facts.hears {
@@ -74,7 +71,7 @@ impl Lifetime {
             // A subflow that still sends is bounded by its own timers.
             if facts.sends || self.orphaned.is_none() {
                 self.orphaned = Some(now);
-            } else if self.deadline() <= now {
+            } else if self.deadline(settings.orphan_timeout) <= now {
                 // RFC 8684 §3.3.3: closed with FINs and without a DATA_FIN, it is over after a timeout.
                 return Verdict::Ended(CloseReason::TimedOut);
             }

@@ -59,7 +59,7 @@ pub struct Setup {
 /// A connection.
 #[derive(Debug)]
 pub struct Connection {
-    frame: Frame,
+    pub(crate) frame: Frame,
     session: Session,
     sending: Sending,
     receiving: Receiving,
@@ -169,11 +169,6 @@ impl Connection {
         self.sending.view()
     }
 
-    /// Its settings.
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.frame.settings
-    }
-
     /// The peer has shown that it got our SYN/ACK, or never had to.
     pub(crate) fn is_proven(&self) -> bool {
         self.subflows.first().is_none_or(|s| s.state != State::SynReceived)
@@ -204,6 +199,13 @@ impl Connection {
         if let Some(i) = self.paths.set_backup(self.session.mode(), &mut self.subflows, id, backup) {
             self.sending.on_backup(&self.frame.settings, &mut self.subflows, i);
         }
+    }
+
+    /// Adds a path, or sets backup flag and policy of one. A client joins over it at once, also if it was lost or withdrawn.
+    pub fn set_path(&mut self, path: PathSetup) {
+        self.sending.set_policy(path.id, path.policy);
+        self.set_backup(path.id, path.backup);
+        self.paths.known.set(path);
     }
 
     /// Sets the contents of the device by which the path leaves. Valid for the next round.

@@ -91,7 +91,7 @@ impl Connection {
 
     /// Payload and FIN of a SYN/ACK (RFC 9293 §3.10.7.3). With Multipath TCP nothing tells where they belong: they come again.
     fn on_text_of_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
-        if !self.session.is_plain() || segment.seq_len() == 1 {
+        if !self.session.is_plain() || segment.seq_len() == 1 || self.lifetime.closed {
             return;
         }
         let s = &mut self.subflows[i];
@@ -231,9 +231,9 @@ impl Connection {
             self.on_option(cx, i, option);
         }
         if self.session.is_plain() && !self.lifetime.closed {
-            let (next, place) = (self.receiving.next(), self.receiving.offset());
-            let mapped_to = self.session.mapped_to(&self.subflows[i], segment, seq, next, place);
-            return Some(Place { seq, data }).filter(|_| mapped_to == MappedTo::Sequence);
+            let (s, next, place) = (&self.subflows[i], self.receiving.next(), self.receiving.offset());
+            let mapped_to = self.session.mapped_to(s, segment, seq, next, place);
+            return (mapped_to == MappedTo::Sequence).then_some(Place { seq, data });
         }
         Some(Place { seq, data })
     }
@@ -335,6 +335,9 @@ impl Connection {
     fn fall_back(&mut self, cx: &mut Cx<'_>, i: usize) {
         if self.session.is_plain() {
             return;
+        }
+        if self.frame.settings.mptcp_required {
+            return self.break_off(cx, CloseReason::Aborted);
         }
         self.session.fall_back(self.subflows[i].sender.nxt(), self.sending.intact());
         self.give_up_multipath(cx);

@@ -53,6 +53,11 @@ impl Endpoint {
             self.reset(tuple, packet, None);
             return None;
         };
+        let offers = offers_multipath(&packet.segment);
+        if !offers && listener.settings.as_ref().is_some_and(|settings| settings.mptcp_required) {
+            self.reset(tuple, packet, None);
+            return None;
+        }
         let wait = !free || listener.complete_only || self.unproven.len() >= UNPROVEN.min(self.limit / 2);
         if let Some(settings) = listener.settings.as_ref().filter(|_| wait) {
             let syn = &packet.segment;
@@ -62,7 +67,7 @@ impl Endpoint {
             self.syns.insert(cx.rng, half);
             return None;
         }
-        let setup = self.ask(tuple).or_else(|| {
+        let setup = self.ask(tuple).filter(|setup| offers || !setup.settings.mptcp_required).or_else(|| {
             self.reset(tuple, packet, None);
             None
         })?;
@@ -106,7 +111,9 @@ impl Endpoint {
         match half.sense(&packet.segment) {
             Sense::Nothing => Some(None),
             Sense::Again => {
-                self.syns.ask_again(place, !offers_multipath(&packet.segment));
+                let listener = self.listeners.get(&tuple.local.port());
+                let required = listener.and_then(|l| l.settings.as_ref()).is_some_and(|s| s.mptcp_required);
+                self.syns.ask_again(place, !required && !offers_multipath(&packet.segment));
                 Some(None)
             }
             Sense::Unacceptable => {
@@ -184,7 +191,7 @@ impl Endpoint {
                     self.syns.remove(place);
                     continue;
                 };
-                if !self.syns.on_answered(cx.now, place, &connection.settings().tcp) {
+                if !self.syns.on_answered(cx.now, place, &connection.frame.settings.tcp) {
                     continue;
                 }
                 match connection.answer_join(cx, &half, &mut packet.segment) {

@@ -96,7 +96,8 @@ impl Addresses {
     /// The ID of a local end, given to it now if it had none; `None` if all are given.
     pub fn id_for(&mut self, local: SocketAddr) -> Option<u8> {
         // One that means this port alone goes before one that means the address.
-        let present = |own: &&OwnAddress| own.kind == Announcement::Add || own.id == 0;
+        // A REMOVE_ADDR that is still to be repeated would take back what is joined under its ID.
+        let present = |own: &&OwnAddress| own.kind == Announcement::Add || own.id == 0 && own.left == 0;
         let known =
             self.own.iter().filter(present).filter(|own| own.covers(local)).max_by_key(|own| own.port.is_some());
         if let Some(known) = known {

@@ -161,6 +161,17 @@ impl PathManager {
         }
     }
 
+    /// Adds a path to be tried, or changes one; it is tried anew unless there is a subflow over it.
+    pub fn set(&mut self, setup: PathSetup) {
+        let fresh = Known::new(setup, self.first_delay);
+        match self.of(fresh.setup.id) {
+            Some(known) if known.attempt == Attempt::Open => known.setup = fresh.setup,
+            Some(known) => *known = Known { used: known.used, ..fresh },
+            None => self.known.push(fresh),
+        }
+        self.changed();
+    }
+
     /// A subflow is being opened.
     pub fn opened(&mut self, id: PathId) {
         self.set_attempt(id, Attempt::Open);

@@ -76,6 +76,13 @@ impl Sending {
         self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.assignment);
     }
 
+    /// Sets the operator's policy for a path. Valid for the next round.
+    pub fn set_policy(&mut self, id: PathId, policy: PathPolicy) {
+        if let Some(p) = self.assignment.path_mut(id) {
+            p.policy = policy;
+        }
+    }
+
     /// Sets the contents of the device by which the path leaves.
     pub fn set_device(&mut self, id: PathId, device: Device) {
         if let Some(p) = self.assignment.path_mut(id) {

@@ -119,7 +119,7 @@ impl Subflow {
         let flags = segment.flags;
         let repeated = self.repeats_syn(segment);
         if repeated == Some(false) {
-            self.on_syn_again(cx.now, offers);
+            self.on_syn_again(cx.now, offers || cx.settings().mptcp_required);
             return Opening::Nothing;
         }
         let crossed = repeated.is_some();

@@ -101,7 +101,8 @@ impl Subflow {
         };
         let stamps = self.stamps.option(now);
         self.terms.write(&mut out.options, settings, stamps);
-        self.join || !self.handshake.active || self.handshake.repeats <= SYNS_WITH_OPTION
+        let kept = self.join || !self.handshake.active || settings.mptcp_required;
+        kept || self.handshake.repeats <= SYNS_WITH_OPTION
     }
 
     /// Writes the reset of the subflow itself, without options. False if there is none.

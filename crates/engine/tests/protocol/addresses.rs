@@ -4,6 +4,7 @@ use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo};
 use crate::common::{at, client_paths, client_tuple, host, mirror, pattern, plain_stamps, setup};
 use anabranch_engine::connection::{PathSetup, Setup};
+use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{Cx, FourTuple, Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::{PathId, Rng, SeqNumber, Side};
@@ -374,4 +375,65 @@ fn nobody_joins_streams_that_have_ended() {
     h.send_on(1, h.syn(1).with(h.join_syn(1)));
     let answer = h.recv();
     assert!(answer.flags.has(RST) && answer.ack == SeqNumber(Solo::peer_isn(1)).at(1));
+}
+
+/// The paths of a side's established subflows.
+fn established(pair: &mut Pair, side: Side) -> Vec<u8> {
+    let subflows = pair.party(side).connection().expect("open").subflows();
+    let mut paths: Vec<u8> = subflows.filter(|(.., state)| *state == State::Established).map(|(id, ..)| id.0).collect();
+    paths.sort();
+    paths
+}
+
+/// An interface that goes and comes: REMOVE_ADDR tells the peer at once, and the path is joined at once when it is set again, while
+/// the REMOVE_ADDR is still being repeated.
+#[test]
+fn a_path_that_was_withdrawn_is_joined_again_when_it_is_set() {
+    for gone in [0, 1] {
+        let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+        // Joins begin once the peer has shown that it speaks MPTCP.
+        pair.write(Side::Client, pattern(0, 1_000), false).run(at(500));
+        let local = client_tuple(gone).local.ip();
+        let subflow = pair.party(Side::Client).connection().unwrap().subflows().find(|(_, t, _)| t.local.ip() == local);
+        let ends = subflow.expect("it is there").1.local;
+        let id = pair.act(Side::Client, |c, _| c.address_id(ends)).expect("it has an ID");
+        pair.act(Side::Client, |c, cx| c.withdraw(cx, id));
+        pair.run(at(700));
+        for side in [Side::Client, Side::Server] {
+            assert_eq!(established(&mut pair, side), [1 - gone], "{side:?}");
+        }
+        let mut again = client_paths(2)[usize::from(gone)].clone();
+        again.policy = PathPolicy { price: 2.0, ..PathPolicy::default() };
+        again.tuple.local.set_port(0);
+        pair.act(Side::Client, |c, _| c.set_path(again));
+        pair.run(at(900));
+        for until in [901, 15_000] {
+            pair.run(at(until));
+            assert_eq!(
+                [Side::Client, Side::Server].map(|side| established(&mut pair, side)),
+                [[0, 1], [0, 1]],
+                "{gone}"
+            );
+        }
+        let policy = pair.act(Side::Client, |c, _| c.view().path(PathId(gone)).map(|path| path.policy.price));
+        assert_eq!(policy, Some(2.0));
+    }
+}
+
+#[test]
+fn a_path_that_is_new_is_joined_and_one_in_use_is_changed() {
+    let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+    pair.write(Side::Client, pattern(0, 1_000), false).run(at(300));
+    let mut new = client_paths(3)[2].clone();
+    new.backup = true;
+    pair.act(Side::Client, |c, _| c.set_path(new));
+    let mut first = client_paths(1)[0].clone();
+    first.backup = true;
+    pair.act(Side::Client, |c, _| c.set_path(first));
+    pair.run(at(600));
+    for side in [Side::Client, Side::Server] {
+        assert_eq!(established(&mut pair, side), [0, 1, 2]);
+        let backups = pair.act(side, |c, _| [0, 1, 2].map(|id| c.view().path(PathId(id)).map(|path| path.backup)));
+        assert_eq!(backups, [Some(true), Some(false), Some(true)], "{side:?}: MP_PRIO and the join say so");
+    }
 }

@@ -423,6 +423,29 @@ fn attempts_in_vain_do_not_keep_an_orphan_alive() {
     assert!(h.is_gone());
 }
 
+/// A transfer of which nothing arrives from one second on, for so many seconds.
+fn silenced_for(secs: u64, orphan_timeout: Duration) -> Pair {
+    let tcp = TcpSettings { rto_max: Duration::from_secs(2), ..plain_stamps().tcp };
+    let settings = Settings { orphan_timeout, tcp, send_buffer: 100_000, ..plain_stamps() };
+    let mut pair = Pair::new(2, settings.clone(), settings);
+    let silence = at(1_000)..at(1_000 + 1_000 * secs);
+    pair.hook = Box::new(move |now, _, _, _| if silence.contains(&now) { Fate::Drop } else { Fate::Pass });
+    pair.write(Side::Client, pattern(0, 20_000_000), true).run(at(1_000 * secs + 600_000));
+    pair
+}
+
+#[test]
+fn all_paths_may_be_gone_for_as_long_as_the_setting_says() {
+    let minute = Settings::default().orphan_timeout;
+    for (secs, timeout) in [(50, minute), (300, Duration::from_secs(600))] {
+        let mut pair = silenced_for(secs, timeout);
+        assert_eq!(pair.client.closed(), Some(CloseReason::Finished), "{secs} s");
+        assert_eq!(pair.party(Side::Server).got.len(), 20_000_000);
+    }
+    // A computer that sleeps for ten minutes.
+    assert_eq!(silenced_for(600, minute).client.closed(), Some(CloseReason::TimedOut));
+}
+
 #[test]
 fn all_subflows_lost_are_joined_again() {
     let mut pair = Pair::new(2, plain_stamps(), plain_stamps());

@@ -1,10 +1,10 @@
 //! MP_CAPABLE (RFC 8684 §3.1) and fallback (§3.7).
 
-use crate::common::pair::{Fate, Pair};
+use crate::common::pair::{Fate, Pair, over};
 use crate::common::solo::{Build, PEER_KEY, Solo, dss};
 use crate::common::{at, client_paths, client_tuple, pattern, plain_stamps, setup};
 use anabranch_engine::Settings;
-use anabranch_engine::connection::Setup;
+use anabranch_engine::connection::{ConnectionEvent, Setup};
 use anabranch_trace::{CloseReason, Event};
 use anabranch_units::Side;
 use anabranch_wire::{AddAddr, DataAck, Flags, MpCapable, MptcpOption, Packet, Segment, crypto};
@@ -356,6 +356,59 @@ fn the_third_repeat_of_a_syn_has_no_option() {
     let syns: Vec<_> =
         h.sent.iter().map(|(at, p)| (at.as_nanos() / 1_000_000_000, capable(&p.segment).is_some())).collect();
     assert_eq!(syns, [(0, true), (1, true), (3, true), (7, false)]);
+}
+
+fn required() -> Settings {
+    Settings { mptcp_required: true, ..plain_stamps() }
+}
+
+#[test]
+fn where_multipath_tcp_is_required_every_syn_offers_it_and_nothing_else_is_taken() {
+    let mut h = Solo::client(required());
+    h.at(20_000);
+    assert!(h.sent.len() >= 5 && h.sent.iter().all(|(_, p)| capable(&p.segment).is_some()));
+    h.send(h.syn_ack(0));
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::Refused)));
+    let mut h = Solo::server(required());
+    h.send(h.syn(0));
+    assert!(h.recv().flags.has(Flags::RST) && h.handle.is_none());
+    // A third ACK without the keys.
+    let mut h = Solo::server(required());
+    h.send(h.syn(0).with(Solo::capable(None, None))).clear();
+    h.send(h.seg(1, 1).data(b"hello"));
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::Refused)));
+}
+
+/// The client opens while nothing arrives for nine seconds: four SYNs are lost. The path that then answers first is lost later.
+#[test]
+fn a_connection_that_was_opened_in_a_silence_outlives_its_first_path() {
+    let lost = |settings: Settings| {
+        let mut pair = Pair::new(2, settings.clone(), settings);
+        pair.hook = Box::new(|now, _, _, p| {
+            let drop = now < at(9_000) || now > at(16_000) && over(p, 0);
+            if drop { Fate::Drop } else { Fate::Pass }
+        });
+        pair.run(at(15_900)).write(Side::Client, pattern(0, 20_000_000), true).run(at(600_000));
+        (pair.client.log.saw(Event::Fallback), pair.client.closed())
+    };
+    assert_eq!(lost(required()), (false, Some(CloseReason::Finished)));
+    assert_eq!(lost(plain_stamps()).1, None, "plain TCP has one path");
+}
+
+#[test]
+fn where_multipath_tcp_is_required_a_connection_that_would_fall_back_ends() {
+    let mut pair = Pair::new(1, required(), required());
+    pair.hook = Box::new(
+        |_, _, _, p| {
+            if p.segment.flags.has(Flags::SYN) { Fate::Pass } else { Fate::Become(vec![stripped(p)]) }
+        },
+    );
+    pair.write(Side::Client, pattern(0, 50_000), true).run(at(100_000));
+    assert!(pair.server.got.is_empty());
+    for party in [&pair.client, &pair.server] {
+        let closed = party.closed();
+        assert!(closed.is_some_and(|why| why != CloseReason::Finished), "{closed:?} {:?}", party.log.0);
+    }
 }
 
 #[test]

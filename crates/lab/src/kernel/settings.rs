@@ -183,6 +183,7 @@ fn not_applied(settings: &Settings) -> Vec<String> {
             settings.rejoin_after != usual.rejoin_after,
             "connection.rejoin_after: a kernel does not join a lost path again",
         ),
+        (settings.orphan_timeout != usual.orphan_timeout, "connection.orphan_timeout: a kernel waits 60s"),
     ];
     wrong.into_iter().filter(|(is, _)| *is).map(|(_, what)| what.to_owned()).collect()
 }

@@ -1,13 +1,14 @@
 //! The server's end of a client's session: it answers messages about runs.
 
-use super::memory::{Memory, Share};
 use super::message::{Ask, Frames, LONGEST, Reply, RunAsk, VERSION, framed};
 use super::order;
 use super::running::{CONTROL, Ends, Running};
 use super::setup::control;
 use super::tally::PathTally;
 use super::tape::{MOST, too_long};
+use crate::LinkError;
 use crate::driver::unpredictable;
+use crate::memory::{Memory, Share};
 use crate::station::{Engine, Station};
 use crate::status::{ClientStatus, PathState};
 use anabranch_carrier::{Addresses, MAX_PATHS};
@@ -92,6 +93,7 @@ impl Desk {
                 loss_ratio: sum(|path| path.retransmitted) as f64 / sum(|path| path.packets).max(1) as f64,
                 cwnd_packets: sum(|path| path.cwnd.into()),
                 in_flight_packets: sum(|path| path.in_flight.into()),
+                ..PathState::default()
             })
         };
         let mut connections: Vec<u32> = tallies.iter().map(|((connection, _), _)| *connection).collect();
@@ -271,6 +273,22 @@ impl Talk {
     }
 }
 
+/// Reads the bytes of a client as a server does, and makes no run: how many messages they are, and how many of them are runs that would be
+/// made. For fuzzing, and for tests of other clients.
+///
+/// # Errors
+/// The bytes do not keep to the format.
+pub fn read_messages(bytes: &[u8]) -> Result<(usize, usize), LinkError> {
+    let mut frames = Frames::default();
+    frames.push(bytes);
+    let (mut messages, mut runs) = (0, 0);
+    while let Some(ask) = frames.next::<Ask>()? {
+        messages += 1;
+        runs += usize::from(matches!(ask, Ask::Run(ask) if order::job(&ask).is_ok()));
+    }
+    Ok((messages, runs))
+}
+
 /// Writes as much as there is room for.
 pub(super) fn write(out: &mut VecDeque<Bytes>, connection: &mut Connection, cx: &mut Cx<'_>) {
     while let Some(next) = out.front_mut() {
@@ -313,6 +331,17 @@ mod tests {
         let server = secrets::new_key().key.public();
         let link = ClientLink::new(Instant::ZERO, secrets::new_key(), server, ([127, 0, 0, 1], 1).into());
         Desk::new(link.addresses(), Memory::new(TAPE + (64 << 20)))
+    }
+
+    proptest::proptest! {
+        /// Any bytes, and any scenario of a run, are read or refused; they never make a panic.
+        #[test]
+        fn any_bytes_and_any_scenario_are_read(bytes in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..200), text in ".{0,80}") {
+            let _ = read_messages(&bytes);
+            let run = RunAsk { scenario: text.clone(), scheduler: text.clone(), congestion: text, ..RunAsk::default() };
+            let (messages, runs) = read_messages(&framed(&Ask::Run(run)).unwrap()).unwrap();
+            proptest::prop_assert_eq!((messages, runs), (1, 0), "none of these is a scenario");
+        }
     }
 
     #[test]

@@ -1,15 +1,12 @@
 //! Messages between client and server about runs: docs/measure.md has the format.
 
-use crate::LinkError;
-use serde::de::DeserializeOwned;
+use crate::{LinkError, frames};
 use serde::{Deserialize, Serialize};
 
 /// Version of this format, of the events' too.
 pub(crate) const VERSION: u16 = 1;
 /// Bytes of the longest message.
 pub(crate) const LONGEST: usize = 1 << 17;
-/// Bytes of a message's length.
-const HEAD: usize = 4;
 
 /// From the client. The order of variants and fields is the format.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,59 +68,16 @@ pub(crate) enum Reply {
     },
 }
 
-/// A message as it is sent: its length in four bytes, little-endian, and the message in postcard's format.
+/// A message as it is sent.
+///
+/// # Errors
+/// It is longer than [`LONGEST`].
 pub(crate) fn framed<M: Serialize>(message: &M) -> Result<Vec<u8>, LinkError> {
-    let frame =
-        postcard::to_extend(message, vec![0; HEAD]).map_err(|_| malformed("a message that cannot be written"))?;
-    let mut frame = frame;
-    let len = frame.len() - HEAD;
-    if len > LONGEST {
-        return Err(malformed(format!("a message of {len} bytes; at most {LONGEST} can be sent")));
-    }
-    frame[..HEAD].copy_from_slice(&(len as u32).to_le_bytes());
-    Ok(frame)
-}
-
-fn malformed(what: impl Into<String>) -> LinkError {
-    LinkError::Malformed { what: what.into() }
+    frames::framed(message, LONGEST)
 }
 
 /// Bytes of a stream, until a message is whole.
-#[derive(Debug, Default)]
-pub(crate) struct Frames {
-    bytes: Vec<u8>,
-}
-
-impl Frames {
-    /// Adds bytes that came. What the stream's window admits is kept at most.
-    pub fn push(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    /// Bytes that are kept.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// The next message, if it is whole.
-    ///
-    /// # Errors
-    /// The peer does not keep to the format; the stream is of no further use.
-    pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LinkError> {
-        let Some(head) = self.bytes.first_chunk::<HEAD>() else { return Ok(None) };
-        let len = u32::from_le_bytes(*head) as usize;
-        if len > LONGEST {
-            return Err(malformed(format!("a message of {len} bytes came; at most {LONGEST} are allowed")));
-        }
-        let Some(body) = self.bytes.get(HEAD..HEAD + len) else { return Ok(None) };
-        let message = match postcard::take_from_bytes::<M>(body) {
-            Ok((message, [])) => message,
-            _ => return Err(malformed("a message came that does not keep to the format")),
-        };
-        self.bytes.drain(..HEAD + len);
-        Ok(Some(message))
-    }
-}
+pub(crate) type Frames = frames::Frames<LONGEST>;
 
 #[cfg(test)]
 mod tests {

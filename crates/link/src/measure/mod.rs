@@ -2,7 +2,6 @@
 //! metrics of every run are made. docs/measure.md has the messages between them.
 
 mod desk;
-mod memory;
 mod message;
 mod order;
 mod real;
@@ -14,8 +13,9 @@ mod tally;
 mod tape;
 
 pub(crate) use desk::Desk;
-pub(crate) use memory::Memory;
+pub use desk::read_messages;
 pub use real::RealLinks;
 pub use session::{Idle, Reach, Session, path_names};
 pub use setup::{MSS, OVERHEAD};
 pub use survey::PathSurvey;
+pub(crate) use tally::{PathTally, Tally};

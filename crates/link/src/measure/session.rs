@@ -99,7 +99,7 @@ impl Session {
         for (n, interface) in interfaces.iter().enumerate() {
             link.add_path(clock.now(), PathId(n as u8), interface)?;
         }
-        let make = |(), _| Ends::new(Side::Client, Engine::new(Endpoint::default(), unpredictable()));
+        let make = |(), _| Some(Ends::new(Side::Client, Engine::new(Endpoint::default(), unpredictable())));
         let mut driver = Driver::new(link, clock, Box::new(make));
         wait(&mut driver, HANDSHAKE, |driver| driver.link.is_established())?
             .ok_or(LinkError::Unmet(Unmet::NoHandshake { address, interfaces: interfaces.join(", ") }))?;

@@ -31,6 +31,14 @@ impl PathTally {
         }
     }
 
+    /// Counts payload of a packet.
+    pub fn add(&mut self, now: Instant, bytes: u64) {
+        self.advance(now);
+        self.sent_bytes += bytes;
+        self.now_bytes += bytes;
+        self.packets += 1;
+    }
+
     /// Payload sent in the last whole second before `now`, bit/s.
     pub fn rate_bps(mut self, now: Instant) -> u64 {
         self.advance(now);
@@ -52,10 +60,7 @@ impl Recorder for Tally {
         match event {
             Event::DataSent { data, kind, .. } => {
                 let path = self.paths.entry(key).or_default();
-                path.advance(now);
-                path.sent_bytes += data.len();
-                path.now_bytes += data.len();
-                path.packets += 1;
+                path.add(now, data.len());
                 path.retransmitted += u64::from(*kind == SendKind::Retransmission);
             }
             Event::Window(window) => {

@@ -1,12 +1,14 @@
 //! Two namespaces with two pairs of interfaces between them, shaped by `tbf` or not. Needs root.
 
-use super::{Downloaded, MSS, Receiver, Sender, admit, settle, stop};
+use super::{Downloaded, MSS, Receiver, Sender, admit, proxied, settle, stop};
 use anabranch_carrier::Counters;
 use anabranch_lab::Namespace;
+use anabranch_link::measure::Reach;
 use anabranch_link::secrets;
 use anabranch_units::Duration;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
+use std::sync::mpsc::channel;
 
 /// The client's and the server's network: interfaces `va0`, `va1` there, one address here that both reach.
 pub struct Ground {
@@ -31,12 +33,14 @@ impl Ground {
         };
         let ground = Self { client, server };
         run(&ground.server, "ip", "link set lo up");
+        run(&ground.client, "ip", "link set lo up");
         run(&ground.server, "ip", &format!("addr add {SERVER}/32 dev lo"));
         (0..2).for_each(|n| ground.join(n, rate));
         Some(ground)
     }
 
-    fn join(&self, n: u32, rate: Option<&str>) {
+    /// Makes a client's interface, and the server's at its other end.
+    pub fn join(&self, n: u32, rate: Option<&str>) {
         let Self { client, server } = self;
         run(client, "ip", &format!("link add va{n} type veth peer name vb{n} netns {}", server.path()));
         run(server, "ip", &format!("addr add 10.99.{n}.254/24 dev vb{n}"));
@@ -66,6 +70,40 @@ impl Ground {
     /// Puts a client's interface out of service.
     pub fn cut(&self, n: u32) {
         run(&self.client, "ip", &format!("link set va{n} down"));
+    }
+
+    /// Removes a client's interface.
+    pub fn remove(&self, n: u32) {
+        run(&self.client, "ip", &format!("link del va{n}"));
+    }
+
+    /// Uses a proxy over both interfaces in the client's namespace; the server in the other one dials addresses of its own, too.
+    pub fn proxied(&self, act: impl FnOnce(&proxied::Running, IpAddr) + Send) {
+        let (server, client, stopped) = (secrets::new_key(), secrets::new_key(), stop());
+        let (public, admitted) = (server.key.public(), admit(&client, "laptop"));
+        let (local, host): (SocketAddr, IpAddr) = (format!("{SERVER}:4500").parse().unwrap(), SERVER.parse().unwrap());
+        let proxied::Setting { lookup, memory, .. } = proxied::Setting::default();
+        let (ready, address) = channel();
+        let flag = stopped.clone();
+        let allow = vec![host.into()];
+        let serve = move || proxied::serve(local, server, admitted, (allow, lookup, memory), &flag, &ready);
+        let serving = self.server.spawn("server", serve).unwrap();
+        let interfaces = vec!["va0".into(), "va1".into()];
+        let reach = Reach { key: client, server: public, address: address.recv().unwrap(), interfaces };
+        let (ready, running) = channel();
+        let flag = stopped.clone();
+        let proxying = self.client.spawn("proxy", move || proxied::run(reach, None, &flag, &ready)).unwrap();
+        let end = proxied::End(&stopped);
+        let running = running.recv().unwrap();
+        self.client.enter(move || act(&running, host)).unwrap();
+        drop(end);
+        proxying.join().unwrap().unwrap();
+        serving.join().unwrap().unwrap();
+    }
+
+    /// Does something on the server.
+    pub fn on_server(&self, work: impl FnOnce() + Send + 'static) {
+        self.server.spawn("target", work).unwrap();
     }
 
     /// A download over both interfaces; `at` is called after each turn with the bytes so far. With the server's counters.

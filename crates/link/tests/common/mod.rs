@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod ground;
+pub mod proxied;
 
 use anabranch_carrier::files::{self, KeyFile};
 use anabranch_carrier::{Limits, PeerId};
@@ -64,11 +65,11 @@ impl Sender {
         mss: u32,
     ) -> Self {
         let count = clients.len();
-        let link = ServerLink::listen(local, key.key.clone(), clients, Limits::default()).unwrap();
+        let link = ServerLink::listen(local, key.key.clone(), clients, Limits::default(), Duration::ZERO).unwrap();
         let make = move |_, _| {
             let mut endpoint = Endpoint::default();
             endpoint.listen(PORT, Box::new(move |_| Some(setup(scheduler, mss, Vec::new()))));
-            Engine::new(endpoint, seed())
+            Some(Engine::new(endpoint, seed()))
         };
         Self { driver: Driver::new(link, Clock::start(), Box::new(make)), size, clients: count, open: Vec::new() }
     }
@@ -137,7 +138,7 @@ impl Receiver {
         for (n, interface) in interfaces.iter().enumerate() {
             link.add_path(clock.now(), PathId(n as u8), interface).unwrap();
         }
-        Self { driver: Driver::new(link, clock, Box::new(|(), _| Engine::new(Endpoint::default(), seed()))) }
+        Self { driver: Driver::new(link, clock, Box::new(|(), _| Some(Engine::new(Endpoint::default(), seed())))) }
     }
 
     pub fn join(&mut self) -> bool {

@@ -38,10 +38,12 @@ pub(crate) fn settings(
     }
     let race_delay = connection.get(report, "race_delay", race_delay);
     let rejoin_after = connection.get(report, "rejoin_after", value::duration);
+    let orphan_timeout = connection.get(report, "orphan_timeout", value::duration);
     let early_rescue = connection.get(report, "early_rescue", value::flag);
     Some(Settings {
         tcp: tcp?,
         mptcp: mptcp?,
+        mptcp_required: false,
         checksum: checksum?,
         dss: if dss? == 4 { DssWidth::Four } else { DssWidth::Eight },
         mss: u32::try_from(mss?).ok()?,
@@ -53,6 +55,7 @@ pub(crate) fn settings(
         first_path: first_path?,
         race_delay: race_delay?,
         rejoin_after: rejoin_after?,
+        orphan_timeout: orphan_timeout?,
         early_rescue: early_rescue?,
     })
 }

@@ -119,6 +119,7 @@ impl Writer<'_> {
         self.some("first_path", first_path.map(quoted));
         self.line("race_delay", shown(s.settings.race_delay));
         self.line("rejoin_after", shown(s.settings.rejoin_after));
+        self.line("orphan_timeout", shown(s.settings.orphan_timeout));
         self.line("early_rescue", s.settings.early_rescue);
     }
 

@@ -1,4 +1,4 @@
-//! The memory that the runs of all clients of a server share.
+//! Memory that several users share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +18,11 @@ impl Memory {
     /// So many bytes in all.
     pub fn new(bytes: u64) -> Self {
         Self(Arc::new(AtomicU64::new(bytes)))
+    }
+
+    /// Bytes that are left.
+    pub fn left(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
     }
 
     /// A part; `None` if not so much is left.

@@ -1,0 +1,106 @@
+//! A program's request, until the server has answered it.
+
+use super::joint::Joint;
+use super::message::{Answer, Ask, Frames, LONGEST, Open, Refusal, framed};
+use super::socks::Reply;
+use super::target::Target;
+use anabranch_engine::Cx;
+use anabranch_engine::connection::Connection;
+use anabranch_units::{Duration, Instant};
+use bytes::Bytes;
+
+/// How long a server has: longer than it tries to dial.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A request.
+#[derive(Debug)]
+pub(super) struct Asking {
+    pub joint: Joint,
+    pub target: Target,
+    /// The program speaks SOCKS, and awaits a reply.
+    pub socks: bool,
+    /// The connection had waited for a program.
+    pub waited: bool,
+    /// When it is given up.
+    pub until: Instant,
+    /// The program's first bytes.
+    early: Bytes,
+    /// Where the request begins in the stream to the server.
+    begins: u64,
+    frames: Frames,
+}
+
+/// The server's answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// None yet.
+    Nothing,
+    /// The target is connected; these are its first bytes.
+    Opened(Vec<u8>),
+    /// It is not.
+    Refused(Refusal),
+    /// The server said nothing in time, or what is no answer.
+    Nonsense(Refusal),
+}
+
+impl Asking {
+    /// A program at `joint` wants a target.
+    pub fn new(joint: Joint, target: Target, early: Bytes, socks: bool) -> Self {
+        let frames = Frames::default();
+        Self { joint, target, socks, waited: false, until: Instant::MAX, early, begins: 0, frames }
+    }
+
+    /// Asks over a connection on which `frames` arrived. False if the request cannot be written.
+    pub fn ask(
+        &mut self,
+        now: Instant,
+        connection: &mut Connection,
+        cx: &mut Cx<'_>,
+        frames: Frames,
+        open: Open,
+        waited: bool,
+    ) -> bool {
+        (self.frames, self.waited, self.until) = (frames, waited, now + PATIENCE);
+        self.begins = connection.view().data_acked() + connection.unacknowledged();
+        let Ok(frame) = framed(&Ask::Open(open)) else { return false };
+        // The least buffer has room for both.
+        connection.write(cx, frame.into());
+        connection.write(cx, self.early.clone());
+        true
+    }
+
+    /// The target is connected, and these are its `first` bytes: the program learns of it.
+    pub fn opened(self, first: Vec<u8>) -> (Joint, Target) {
+        let Self { mut joint, target, socks, .. } = self;
+        if socks {
+            joint.say(Reply::Succeeded.bytes().to_vec());
+        }
+        joint.say(first);
+        (joint, target)
+    }
+
+    /// The server has got something of the request, so that it may have done what it says: it must not be repeated.
+    pub fn has_arrived(&self, connection: &Connection) -> bool {
+        connection.view().data_acked() > self.begins
+    }
+
+    /// Reads the answer.
+    pub fn hear(&mut self, now: Instant, connection: &mut Connection, cx: &mut Cx<'_>) -> Heard {
+        while self.frames.len() <= LONGEST
+            && let Some(bytes) = connection.read(cx)
+        {
+            self.frames.push(&bytes);
+        }
+        loop {
+            return match self.frames.next::<Answer>() {
+                // It had not arrived before the request.
+                Ok(Some(Answer::Welcome)) => continue,
+                Ok(Some(Answer::Opened)) => Heard::Opened(core::mem::take(&mut self.frames).into_rest()),
+                Ok(Some(Answer::Refused(why))) => Heard::Refused(why),
+                Ok(None) if now >= self.until => Heard::Nonsense(Refusal::TimedOut),
+                Ok(None) if !connection.read_finished() => Heard::Nothing,
+                Ok(None) | Err(_) => Heard::Nonsense(Refusal::Unknown),
+            };
+        }
+    }
+}

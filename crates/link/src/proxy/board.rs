@@ -1,0 +1,310 @@
+//! Lines: connections of an engine, each with a socket or to have one, and which of them have something to do.
+
+use super::budget::Part;
+use super::joint::{Joint, Progress};
+use super::sockets::{Change, Sockets};
+use crate::LinkError;
+use crate::client::address;
+use crate::driver::unpredictable;
+use crate::measure::{PathTally, Tally};
+use crate::station::{Engine, Station};
+use crate::status::PathState;
+use anabranch_carrier::{Addresses, MAX_PATHS};
+use anabranch_engine::Cx;
+use anabranch_engine::connection::{Connection, ConnectionEvent};
+use anabranch_engine::endpoint::{Endpoint, Handle};
+use anabranch_trace::{CloseReason, Event, Origin, Recorder};
+use anabranch_units::{ConnId, Duration, Instant, PathId};
+use anabranch_wire::{Flags, MptcpOption, Packet, Reason};
+use core::net::IpAddr;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::BorrowedFd;
+
+/// Tokens below are not those of lines.
+pub(crate) const FIRST_LINE: u64 = 1 << 32;
+/// The token of an alarm that is for no line.
+pub(crate) const NOBODY: u64 = u64::MAX;
+
+/// A connection with what becomes of it.
+#[derive(Debug)]
+pub(crate) struct Line<S> {
+    /// The connection, if it has one.
+    pub handle: Option<Handle>,
+    /// The memory of its buffers.
+    pub share: Option<Part>,
+    /// How far it is.
+    pub stage: S,
+}
+
+/// The lines of one session.
+#[derive(Debug)]
+pub(crate) struct Board<S> {
+    pub engine: Engine,
+    pub sockets: Sockets,
+    lines: BTreeMap<u64, Line<S>>,
+    tokens: BTreeMap<Handle, u64>,
+    /// Lines that have something to do.
+    due: BTreeSet<u64>,
+    /// When lines are looked at again, whatever happens.
+    alarms: BTreeSet<(Instant, u64)>,
+    next: u64,
+    load: Load,
+    /// Connections that the server does not know any more.
+    forgotten: BTreeSet<Handle>,
+}
+
+impl<S> Board<S> {
+    /// Without lines.
+    ///
+    /// # Errors
+    /// The system has no file descriptor left.
+    pub fn new(endpoint: Endpoint) -> Result<Self, LinkError> {
+        Ok(Self {
+            engine: Engine::new(endpoint, unpredictable()),
+            sockets: Sockets::new()?,
+            lines: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            due: BTreeSet::new(),
+            alarms: BTreeSet::new(),
+            next: FIRST_LINE,
+            load: Load::default(),
+            forgotten: BTreeSet::new(),
+        })
+    }
+
+    /// A token for a line that is [put](Self::put) later.
+    pub fn token(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Puts a line where it is found; it has something to do if it is to `wake`.
+    pub fn put(&mut self, token: u64, line: Line<S>, wake: bool) {
+        if let Some(handle) = line.handle {
+            self.tokens.insert(handle, token);
+        }
+        self.lines.insert(token, line);
+        if wake {
+            self.due.insert(token);
+        }
+    }
+
+    /// Takes a line out, to change it or to forget it.
+    pub fn take(&mut self, token: u64) -> Option<Line<S>> {
+        let line = self.lines.remove(&token)?;
+        if let Some(handle) = line.handle {
+            self.tokens.remove(&handle);
+        }
+        Some(line)
+    }
+
+    /// A line, to look at.
+    pub fn find(&self, token: u64) -> Option<&Line<S>> {
+        self.lines.get(&token)
+    }
+
+    /// All lines.
+    pub fn lines(&self) -> impl Iterator<Item = (u64, &Line<S>)> {
+        self.lines.iter().map(|(token, line)| (*token, line))
+    }
+
+    /// How many lines there are.
+    pub fn len(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The line has something to do.
+    pub fn wake(&mut self, token: u64) {
+        self.due.insert(token);
+    }
+
+    /// The line has something to do at `at`.
+    pub fn alarm(&mut self, at: Instant, token: u64) {
+        self.alarms.insert((at, token));
+    }
+
+    /// A connection with the context to use it.
+    pub fn with<T>(
+        &mut self,
+        now: Instant,
+        handle: Handle,
+        act: impl FnOnce(&mut Connection, &mut Cx<'_>) -> T,
+    ) -> Option<T> {
+        let load = &mut self.load;
+        self.engine.with(now, load, |endpoint, cx| Some(act(endpoint.connection_mut(handle)?, cx)))
+    }
+
+    /// Moves what can be moved between a line's socket and its connection. False if that is over: all has been moved, or the socket
+    /// failed and the connection is aborted.
+    pub fn exchange(&mut self, now: Instant, token: u64, handle: Handle, joint: &mut Joint, buffer: &mut [u8]) -> bool {
+        match self.with(now, handle, |connection, cx| joint.exchange(now, connection, cx, buffer)) {
+            Some(Progress::Done) => return false,
+            Some(Progress::Failed) => {
+                self.with(now, handle, |connection, cx| connection.abort(cx));
+                return false;
+            }
+            Some(Progress::Fails(until)) => self.alarm(until, token),
+            Some(Progress::More) => self.wake(token),
+            Some(Progress::Waits) | None => {}
+        }
+        true
+    }
+
+    /// The peer has shown that it does not know the connection. True once.
+    pub fn is_forgotten(&mut self, handle: Handle) -> bool {
+        self.forgotten.remove(&handle)
+    }
+
+    /// Takes note of a packet that says that its receiver knows no such connection: a reset with this reason answers MP_JOIN
+    /// with an unknown token (RFC 8684 §3.2). A connection that is open over another path is not forgotten.
+    fn note_refusal(&mut self, handle: Handle, packet: &Packet) {
+        let unknown = |option: &MptcpOption| matches!(option, MptcpOption::TcpRst(Reason { code: 1, .. }));
+        let options = packet.segment.options.mptcp();
+        // A client alone joins.
+        if packet.segment.flags.has(Flags::RST)
+            && path(packet.dst).is_some()
+            && options.iter().any(unknown)
+            && let Some(connection) = self.engine.endpoint.connection(handle)
+            && !connection.subflows().any(|(_, _, state)| state.is_synchronized())
+        {
+            self.forgotten.insert(handle);
+        }
+    }
+
+    /// Opens a connection.
+    pub fn connect(&mut self, now: Instant, setup: anabranch_engine::connection::Setup) -> Handle {
+        let load = &mut self.load;
+        self.engine.with(now, load, |endpoint, cx| endpoint.connect(cx, setup))
+    }
+
+    /// The lines that have something to do now.
+    pub fn due(&mut self, now: Instant, changed: &mut dyn FnMut(&mut S, Change)) -> Vec<u64> {
+        let Self { lines, due, sockets, .. } = self;
+        while sockets.poll(|token, change| {
+            if let Some(line) = lines.get_mut(&token) {
+                changed(&mut line.stage, change);
+            }
+            due.insert(token);
+        }) {}
+        while let Some(handle) = self.engine.endpoint.poll_news() {
+            due.extend(self.tokens.get(&handle));
+        }
+        while let Some((_, token)) = self.alarms.first().copied().filter(|(at, _)| *at <= now) {
+            self.alarms.pop_first();
+            due.insert(token);
+        }
+        core::mem::take(due).into_iter().collect()
+    }
+
+    /// The state of each path, of all lines together; `address` says where a path goes.
+    pub fn paths(&self, now: Instant, address: &dyn Fn(PathId) -> Option<String>) -> Vec<PathState> {
+        let views: Vec<_> = self.tokens.keys().filter_map(|handle| self.engine.endpoint.connection(*handle)).collect();
+        let sent: u64 = self.load.tally.paths.values().map(|path| path.sent_bytes).sum();
+        let state = |id: PathId| {
+            let tally = self.load.tally.paths.get(&(0, id.0)).copied().unwrap_or_default();
+            let paths = || views.iter().filter_map(|connection| connection.view().path(id));
+            let received = self.load.received.get(&id).copied().unwrap_or_default();
+            Some(PathState {
+                path: id.0,
+                address: address(id)?,
+                srtt_s: paths().filter_map(|path| path.srtt).min().map(Duration::as_secs_f64),
+                rate_bps: tally.rate_bps(now),
+                sent_bytes: tally.sent_bytes,
+                share: tally.sent_bytes as f64 / sent.max(1) as f64,
+                loss_ratio: tally.retransmitted as f64 / tally.packets.max(1) as f64,
+                cwnd_packets: paths().map(|path| u64::from(path.cwnd)).sum(),
+                in_flight_packets: paths().map(|path| u64::from(path.in_flight)).sum(),
+                received_bytes: received.sent_bytes,
+                received_bps: received.rate_bps(now),
+            })
+        };
+        (0..MAX_PATHS as u8).map(PathId).filter_map(state).collect()
+    }
+}
+
+/// News of a connection. Other events say only that there is something to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct News {
+    /// Its first subflow is established.
+    pub established: bool,
+    /// It ended.
+    pub closed: Option<CloseReason>,
+}
+
+impl News {
+    /// Of a connection, since the last time.
+    pub fn of(connection: &mut Connection) -> Self {
+        let mut news = Self::default();
+        while let Some(event) = connection.poll_event() {
+            match event {
+                ConnectionEvent::Established => news.established = true,
+                ConnectionEvent::Closed(why) => news.closed = Some(why),
+                _ => {}
+            }
+        }
+        news
+    }
+}
+
+impl<S> Station for Board<S> {
+    fn receive(&mut self, now: Instant, _: &mut dyn Recorder, packet: &Packet) {
+        self.load.note(now, packet);
+        let load = &mut self.load;
+        let handle = self.engine.with(now, load, |endpoint, cx| endpoint.handle_packet(cx, packet));
+        if let Some(handle) = handle {
+            self.note_refusal(handle, packet);
+        }
+        self.due.extend(handle.and_then(|handle| self.tokens.get(&handle)));
+    }
+
+    fn transmit_into(&mut self, now: Instant, _: &mut dyn Recorder, packet: &mut Packet) -> bool {
+        self.engine.transmit_into(now, &mut self.load, packet)
+    }
+
+    fn handle_timeout(&mut self, now: Instant, _: &mut dyn Recorder) {
+        if self.engine.poll_timeout() <= now {
+            self.engine.handle_timeout(now, &mut self.load);
+        }
+    }
+
+    fn poll_timeout(&mut self) -> Instant {
+        let alarm = self.alarms.first().map_or(Instant::MAX, |(at, _)| *at);
+        let due = if self.due.is_empty() { Instant::MAX } else { Instant::ZERO };
+        self.engine.poll_timeout().min(alarm).min(due)
+    }
+
+    fn input(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.sockets.input())
+    }
+}
+
+/// The path of a client's address.
+fn path(ip: IpAddr) -> Option<PathId> {
+    match ip {
+        IpAddr::V4(v4) => address(&v4.octets(), 0).and_then(Addresses::path),
+        IpAddr::V6(_) => None,
+    }
+}
+
+/// The load of each path, all connections together.
+#[derive(Debug, Default)]
+struct Load {
+    tally: Tally,
+    /// Payload that came, where [`PathTally`] has what was sent.
+    received: BTreeMap<PathId, PathTally>,
+}
+
+impl Load {
+    /// A packet came: the client's end of it names the path.
+    fn note(&mut self, now: Instant, packet: &Packet) {
+        if let Some(path) = path(packet.dst).or_else(|| path(packet.src)) {
+            self.received.entry(path).or_default().add(now, packet.segment.payload.len() as u64);
+        }
+    }
+}
+
+impl Recorder for Load {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        self.tally.record(now, Origin { connection: ConnId(0), ..origin }, event);
+    }
+}

@@ -1,0 +1,39 @@
+//! Programs' connections over several paths: SOCKS5 and forwarded ports here, the targets dialled there. docs/proxy.md has the
+//! messages between both ends.
+
+mod asking;
+mod board;
+mod budget;
+mod credentials;
+mod dial;
+mod entry;
+mod exit;
+mod guard;
+mod interfaces;
+mod joint;
+mod listeners;
+mod message;
+mod pool;
+mod resolver;
+mod routes;
+mod rules;
+mod run;
+mod setup;
+mod sockets;
+mod socks;
+mod target;
+
+pub use credentials::Credentials;
+pub(crate) use exit::Exit;
+pub use exit::{ExitSettings, read_request};
+pub(crate) use guard::own_addresses;
+pub use guard::{Guard, parse_block};
+pub use listeners::Listeners;
+pub(crate) use message::PORT;
+pub use message::Refusal;
+pub use resolver::{Lookup, Resolver, system};
+pub use rules::{PathRule, Rules, Treatment};
+pub use run::{Proxy, ProxySettings};
+pub use setup::Common;
+pub use socks::{Dialogue, End, Outcome, Reply};
+pub use target::{Forward, Host, Target};

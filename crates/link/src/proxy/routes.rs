@@ -1,0 +1,111 @@
+//! The paths of a proxy's connections: through which interfaces, with which policy.
+
+use super::message::{Open, Policy};
+use super::rules::{PathRule, Treatment};
+use super::setup::path;
+use super::target::Target;
+use anabranch_carrier::Addresses;
+use anabranch_engine::Cx;
+use anabranch_engine::connection::{Connection, PathSetup};
+use anabranch_units::{PathId, Side};
+use anabranch_wire::Reason;
+use std::cell::Cell;
+use std::ops::Range;
+
+/// Ports of subflows, in turn, so that no two connections have the same ends. The engine draws others above, from few.
+const PORTS: Range<u16> = 1_024..49_152;
+
+/// The interfaces, and which of them can be used.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    addresses: Addresses,
+    /// All interfaces; the place is the path.
+    names: Vec<String>,
+    /// The paths that can be used, the best one first.
+    present: Vec<PathId>,
+    port: Cell<u16>,
+}
+
+impl Routes {
+    /// Paths through these interfaces, none of which can be used yet.
+    pub fn new(addresses: Addresses, names: Vec<String>) -> Self {
+        let port = PORTS.start + (crate::driver::unpredictable() % u64::from(PORTS.end - PORTS.start)) as u16;
+        Self { addresses, names, present: Vec::new(), port: Cell::new(port) }
+    }
+
+    /// Sets the paths that can be used, the best one first. False if they are the same as before, but for their order.
+    pub fn set(&mut self, present: Vec<PathId>) -> bool {
+        let same = present.len() == self.present.len() && present.iter().all(|id| self.present.contains(id));
+        self.present = present;
+        !same
+    }
+
+    /// Some path can be used.
+    pub fn any(&self) -> bool {
+        !self.present.is_empty()
+    }
+
+    /// The interface of a path.
+    pub fn name(&self, id: PathId) -> Option<&str> {
+        self.names.get(id.index()).map(String::as_str)
+    }
+
+    /// A path from the next port.
+    fn path(&self, id: PathId, port: u16, PathRule { backup, policy }: PathRule) -> PathSetup {
+        let mut path = PathSetup { backup, policy, ..path(self.addresses, Side::Client, id) };
+        path.tuple.local.set_port(port);
+        path
+    }
+
+    fn next_port(&self) -> u16 {
+        let port = self.port.get();
+        self.port.set(if port + 1 < PORTS.end { port + 1 } else { PORTS.start });
+        port
+    }
+
+    fn rule(&self, id: PathId, treatment: Option<&Treatment>) -> PathRule {
+        let interface = self.name(id).unwrap_or_default();
+        treatment.map(|treatment| treatment.path(interface)).unwrap_or_default()
+    }
+
+    /// Paths of a new connection, from a port of its own.
+    pub fn fresh(&self) -> Option<Vec<PathSetup>> {
+        let port = self.next_port();
+        self.any().then(|| self.present.iter().map(|id| self.path(*id, port, PathRule::default())).collect())
+    }
+
+    /// Gives a connection the scheduler and the policies that it is to have.
+    pub fn treat(&self, connection: &mut Connection, cx: &mut Cx<'_>, treatment: &Treatment) {
+        if let Some((name, scheduler)) = treatment.build() {
+            connection.set_scheduler(cx, name, scheduler);
+        }
+        for id in &self.present {
+            connection.set_path(self.path(*id, self.next_port(), self.rule(*id, Some(treatment))));
+        }
+    }
+
+    /// The request for a target.
+    pub fn open(&self, target: &Target, treatment: &Treatment) -> Open {
+        let policy = |(n, name): (usize, &String)| {
+            let policy = treatment.paths.get(name)?.policy;
+            Some(Policy { path: n as u8, price: policy.price, cap: policy.cap, weight: policy.weight })
+        };
+        let policies = self.names.iter().enumerate().filter_map(policy).collect();
+        Open { target: target.clone(), scheduler: treatment.scheduler.with_parameters(), policies }
+    }
+
+    /// Makes a connection use the paths that there are.
+    pub fn follow(&self, connection: &mut Connection, cx: &mut Cx<'_>, treatment: Option<&Treatment>) {
+        let subflows: Vec<_> = connection.subflows().map(|(id, ends, _)| (id, ends.local)).collect();
+        for id in self.present.iter().filter(|id| !subflows.iter().any(|(there, _)| there == *id)) {
+            connection.set_path(self.path(*id, self.next_port(), self.rule(*id, treatment)));
+        }
+        // Without any path it waits for one, with the subflows that it has.
+        for (id, local) in subflows.into_iter().filter(|(id, _)| self.any() && !self.present.contains(id)) {
+            match connection.address_id(local) {
+                Some(address) => connection.withdraw(cx, address),
+                None => _ = connection.reset_path(cx, id, Reason { code: 0, transient: false }),
+            }
+        }
+    }
+}

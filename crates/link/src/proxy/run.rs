@@ -1,0 +1,169 @@
+//! The proxy as a whole: the session with the server, its interfaces, its programs.
+
+use super::entry::Entry;
+use super::interfaces::Interfaces;
+use super::listeners::Listeners;
+use super::message::Refusal;
+use super::pool::Pool;
+use super::routes::Routes;
+use super::rules::Rules;
+use super::setup::Common;
+use crate::error::Unmet;
+use crate::measure::Reach;
+use crate::{ClientLink, Driver, LinkError, Status, Window};
+use anabranch_lab::Clock;
+use anabranch_units::{Duration, Instant};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How long the server has to answer the first handshake.
+const HANDSHAKE: Duration = Duration::from_secs(8);
+/// The loop looks for signals this often.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The settings of a proxy.
+#[derive(Debug)]
+pub struct ProxySettings {
+    /// The server, and the interfaces.
+    pub reach: Reach,
+    /// Where programs reach it.
+    pub listeners: Listeners,
+    /// The treatment of their connections.
+    pub rules: Rules,
+    /// Of the connections with the server.
+    pub common: Common,
+}
+
+/// A proxy with a session.
+#[derive(Debug)]
+pub struct Proxy {
+    driver: Driver<ClientLink, (), Entry>,
+    interfaces: Interfaces,
+    address: SocketAddr,
+    /// When the next reader of the state is served.
+    look: Instant,
+}
+
+impl Proxy {
+    /// Joins the server over the interfaces that there are. Returns what is wrong with the others, too.
+    ///
+    /// # Errors
+    /// There is no interface, the server does not answer, or the system refuses something.
+    pub fn open(settings: ProxySettings, stop: &AtomicBool) -> Result<(Self, Vec<LinkError>), LinkError> {
+        let ProxySettings { reach, listeners, rules, common } = settings;
+        let Reach { key, server, address, interfaces: names } = reach;
+        let clock = Clock::start();
+        let mut link = ClientLink::new(clock.now(), key, server, address);
+        let mut interfaces = Interfaces::new(address, names.clone());
+        let mut missing = interfaces.look(clock.now(), &mut link);
+        if missing.len() == names.len() && !missing.is_empty() {
+            return Err(missing.swap_remove(0));
+        }
+        let routes = Routes::new(link.addresses(), names.clone());
+        // A link of a client begins once.
+        let mut entry = Some(Entry::new(listeners, rules, routes, Pool::new(common))?);
+        let make = move |(), _| entry.take();
+        let mut driver = Driver::new(link, clock, Box::new(make));
+        let until = driver.now() + HANDSHAKE;
+        while !driver.link.is_established() {
+            if stop.load(Ordering::Relaxed) {
+                return Err(LinkError::Unmet(Unmet::Interrupted));
+            }
+            if driver.now() >= until {
+                return Err(LinkError::Unmet(Unmet::NoHandshake { address, interfaces: names.join(", ") }));
+            }
+            driver.turn(until.min(driver.now() + LOOK), &mut ())?;
+        }
+        let mut proxy = Self { driver, interfaces, address, look: Instant::ZERO };
+        proxy.follow();
+        proxy.await_welcome(stop)?;
+        Ok((proxy, missing))
+    }
+
+    /// Waits until the server has shown that it serves proxies.
+    fn await_welcome(&mut self, stop: &AtomicBool) -> Result<(), LinkError> {
+        let (until, address) = (self.driver.now() + HANDSHAKE, self.address);
+        let refused = |why: &str| Err(LinkError::Unmet(Unmet::Refused { address, why: why.to_owned() }));
+        loop {
+            let answer = self.driver.station(()).and_then(|entry| entry.answer_of_server());
+            match answer {
+                // A server that is full today has room tomorrow.
+                Some(Ok(()) | Err(Refusal::TooMany)) => return Ok(()),
+                Some(Err(_)) => return refused("it speaks another version of the proxy's messages"),
+                None if self.driver.now() >= until => {
+                    return refused("it serves no proxies; is `serve --proxy` running there?");
+                }
+                None if stop.load(Ordering::Relaxed) => return Err(LinkError::Unmet(Unmet::Interrupted)),
+                None => self.driver.turn(until.min(self.driver.now() + LOOK), &mut ())?,
+            }
+        }
+    }
+
+    /// Has connections use the interfaces that there are.
+    fn follow(&mut self) {
+        let now = self.driver.now();
+        let present = self.interfaces.present(now, &self.driver.link);
+        if let Some(entry) = self.driver.station(()) {
+            entry.set_present(now, present);
+        }
+    }
+
+    /// From now on the rules are these.
+    pub fn set_rules(&mut self, rules: Rules) {
+        let now = self.driver.now();
+        if let Some(entry) = self.driver.station(()) {
+            entry.set_rules(now, rules);
+        }
+    }
+
+    /// Its state now.
+    pub fn status(&self) -> Status {
+        let now = self.driver.now();
+        let name = format!("to {}", self.address);
+        let entry = self.driver.stations().next().map(|(_, entry)| entry);
+        let listening: Vec<String> =
+            entry.iter().flat_map(|entry| entry.locals()).map(|local| local.to_string()).collect();
+        let failures = entry.iter().flat_map(|entry| entry.failures());
+        let own = [("unsent", self.driver.link.unsent()), ("unread", self.driver.unread())];
+        let link = self.driver.link.counters();
+        let counters = link.all().chain(own).map(|(name, count)| (name.to_owned(), count));
+        Status {
+            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
+            listening: listening.join(", "),
+            up_s: now.since(Instant::ZERO).as_secs_f64(),
+            clients: entry.map(|entry| entry.status(now, &name)).into_iter().collect(),
+            counters: counters.chain(failures).collect(),
+        }
+    }
+
+    /// Serves programs until `stop` is set, and shows its state to those who ask at `window`. `changed` gives other rules, when there
+    /// are some.
+    ///
+    /// # Errors
+    /// A socket fails.
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        window: Option<&Window>,
+        changed: &mut dyn FnMut() -> Option<Rules>,
+    ) -> Result<(), LinkError> {
+        while !stop.load(Ordering::Relaxed) {
+            self.driver.turn(self.driver.now() + LOOK, &mut ())?;
+            let now = self.driver.now();
+            if now >= self.interfaces.next() {
+                self.interfaces.look(now, &mut self.driver.link);
+                self.follow();
+            }
+            if now >= self.look {
+                self.look = now + LOOK;
+                if let Some(rules) = changed() {
+                    self.set_rules(rules);
+                }
+                if let Some(window) = window {
+                    window.answer(|| self.status());
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! Any bytes of a program at a SOCKS5 port, of a client at a server's proxy and at its desk for measurements, and any rules and targets as
+//! text: no panic, and the same end in whatever pieces the bytes come.
+//!
+//! The first byte is the size of the pieces, less one, and whether a password is needed.
+
+#![no_main]
+
+use anabranch_link::measure::read_messages;
+use anabranch_link::proxy::{Dialogue, End, Forward, Rules, Target, read_request};
+use libfuzzer_sys::fuzz_target;
+
+/// The end of a negotiation, and all that was said.
+fn talk(guarded: bool, bytes: &[u8], size: usize) -> (Vec<u8>, Option<End>) {
+    let (mut dialogue, mut said) = (Dialogue::new(guarded), Vec::new());
+    let mut end = None;
+    for piece in bytes.chunks(size) {
+        match &mut end {
+            Some(End::Connect { early, .. }) => Vec::extend_from_slice(early, piece),
+            Some(End::Refused) => {}
+            None => {
+                let outcome = dialogue.take(piece, &|user, password| user == password);
+                said.extend(outcome.say);
+                end = outcome.end;
+            }
+        }
+    }
+    (said, end)
+}
+
+fuzz_target!(|data: &[u8]| {
+    let Some((first, bytes)) = data.split_first() else { return };
+    let (guarded, size) = (first & 128 != 0, usize::from(first & 127) + 1);
+    assert_eq!(talk(guarded, bytes, size), talk(guarded, bytes, bytes.len().max(1)));
+    let _ = read_messages(bytes);
+    if let Ok(Some(target)) = read_request(bytes) {
+        let _ = target.to_string();
+    }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        if let Some(target) = Target::parse(text) {
+            assert_eq!(Target::parse(&target.to_string()), Some(target));
+        }
+        let _ = Forward::parse(text);
+        if let Ok(scheduler) = anabranch_scenario::scheduler("fuzz", "minrtt") {
+            let _ = Rules::parse("rules", text, scheduler, &["wlan0".to_owned()]);
+        }
+    }
+});
