@@ -2,7 +2,7 @@
 
 use anabranch_carrier::files::{self, KeyFile};
 use anabranch_carrier::{Client, ClientSettings, Limits, Secret, Server, ServerSettings, StaticKey};
-use anabranch_units::{Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId};
 use chacha20::ChaCha20Rng;
 use cpu_time::ProcessTime;
 use rand_core::{Rng as _, SeedableRng as _};
@@ -29,7 +29,8 @@ fn home() -> SocketAddr {
 fn joined() -> (Client, Server) {
     let KeyFile { key: own, preshared } = key(2);
     let admitted = files::Client { public: own.public(), preshared: preshared.clone(), name: "client".into() };
-    let settings = ServerSettings { key: key(1).key, clients: vec![admitted], limits: Limits::default() };
+    let settings =
+        ServerSettings { key: key(1).key, clients: vec![admitted], limits: Limits::default(), keep: Duration::ZERO };
     let mut server = Server::new(settings, random(1));
     let settings = ClientSettings { key: own, preshared, server: key(1).key.public(), epoch: 0 };
     let (mut client, mut packet) = (Client::new(settings, random(2)), Vec::new());

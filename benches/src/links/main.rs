@@ -4,7 +4,11 @@
 //! between them. `links cut`: both pairs at 20 Mbit/s, one is
 //! cut in mid-download; the longest time without data, in 20 trials.
 
-#![allow(clippy::disallowed_methods, reason = "a program with arguments, and common code that starts threads")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a program with arguments, and common code with threads and sockets"
+)]
 
 #[path = "../../../crates/link/tests/common/mod.rs"]
 mod common;

@@ -205,6 +205,8 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
         early_rescue: !luck.chance(0.2),
         sender_model: default.sender_model,
         receiver_model: default.receiver_model,
+        mptcp_required: default.mptcp_required,
+        orphan_timeout: default.orphan_timeout,
     }
 }
 

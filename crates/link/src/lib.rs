@@ -23,6 +23,7 @@ pub use anabranch_carrier::PublicKey;
 pub use client::ClientLink;
 pub use driver::{Driver, Incoming, Link, Make};
 pub use error::{LinkError, Unmet};
+pub use ipnet::IpNet;
 pub use serve::{Host, Services};
 pub use server::ServerLink;
 pub use socket::{Socket, raise_file_limit};

@@ -16,7 +16,7 @@ use std::thread;
 
 /// Settings of both ends.
 pub struct Setting {
-    pub allow: Vec<ipnet::IpNet>,
+    pub allow: Vec<anabranch_link::IpNet>,
     pub lookup: Lookup,
     pub credentials: Option<Credentials>,
     /// Bytes of buffers at the server.
@@ -54,7 +54,7 @@ pub fn serve(
     local: SocketAddr,
     server: anabranch_carrier::files::KeyFile,
     client: anabranch_carrier::files::Client,
-    setting: (Vec<ipnet::IpNet>, Lookup, u64),
+    setting: (Vec<anabranch_link::IpNet>, Lookup, u64),
     stopped: &AtomicBool,
     ready: &Sender<SocketAddr>,
 ) {
