@@ -69,7 +69,7 @@ FIELDS = {
     "runs.csv": {"": RUN},
     "summary.csv": {"": SUMMARY},
     "comparisons.csv": {"": COMPARISON},
-    "timeline": {"": ("crates/trace/src/timeline.rs", "Timeline"), "packets[].": ("crates/trace/src/timeline.rs", "TimelinePacket")},
+    "timeline": {"": ("crates/trace/src/timeline.rs", "Timeline"), "packets[].": ("crates/trace/src/timeline.rs", "TimelinePacket"), "decisions.": ("crates/trace/src/decision.rs", "Decisions")},
 }
 FIELD = re.compile(r"((?: +///.*\n)*)(?: +#\[.*\n)* +(?:pub )?(\w+): ([\w<>]+)")
 #: Types of a few words, and where they are.

@@ -144,7 +144,7 @@ fn a_signal_ends_runs_in_virtual_time_with_a_word() {
     assert!(text.contains("interrupted after") && text.contains("the same command continues from here"), "{text}");
     std::fs::remove_dir_all(&out).unwrap();
 
-    let kept = out.join("kept/blest-table3.jsonl");
+    let kept = out.join("kept/virtual-time.jsonl");
     let begun = || std::fs::metadata(&kept).is_ok_and(|file| file.len() > 0);
     let text = interrupted(&["reproduce", "blest", "table3", "--out", out.to_str().unwrap()], begun);
     assert!(text.contains("finished runs are kept: the same command continues from here"), "{text}");
