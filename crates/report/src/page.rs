@@ -236,7 +236,7 @@ struct FigureView<'a> {
     id: String,
     title: &'a str,
     caption: &'a str,
-    /// What the chart leaves out.
+    /// How much the chart leaves out; empty if nothing.
     note: String,
     /// Heading before this figure, where a group begins.
     group: Option<&'a str>,

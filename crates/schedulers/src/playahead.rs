@@ -72,7 +72,7 @@ struct Line {
     capacity: Capacity,
     /// When it has let through what the scheduler sent, in seconds of the engine's time.
     free: f64,
-    /// What `capacity` tells, as of its newest acknowledgment: bytes per second and seconds.
+    /// The values of `capacity` as of its newest acknowledgment: bytes per second and seconds.
     rate: Option<f64>,
     base: Option<f64>,
     forward: Option<f64>,

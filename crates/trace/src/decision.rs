@@ -118,7 +118,8 @@ pub struct Decisions {
     pub state: Vec<String>,
     /// Names of those that each path has: `planned`.
     pub path_state: Vec<String>,
-    /// By time.
+    /// By time. Each is an array: seconds since the run began, outcome (0: waited, 1: bound data, 2: bound data, then waited), bytes
+    /// bound to no path, bytes that the window admits, an array per path, and the scheduler's own values.
     pub rows: Vec<Decision>,
 }
 
