@@ -86,9 +86,8 @@ fn each_packet_has_the_view_of_the_scheduler_that_bound_it() {
         let new = timeline.packets.iter().filter(|packet| packet.kind == SendKind::First);
         let (seen, unseen): (Vec<&TimelinePacket>, Vec<_>) =
             new.partition(|packet| timeline.decision_of(packet).is_some());
-        // The first went out before the second path was there.
-        let last = unseen.last().unwrap();
-        assert!(seen.len() > 1200 && last.bound_s < 0.3, "{scheduler}: {} {last:?}", unseen.len());
+        // The first went out before the second path was there; one that its path held back leaves outside a round, and has no view.
+        assert!(seen.len() > 1000 && seen.len() > 5 * unseen.len(), "{scheduler}: {} {}", seen.len(), unseen.len());
         for packet in seen {
             let decision = &decisions.rows[timeline.decision_of(packet).unwrap()];
             let path = &decision.paths[packet.path];
