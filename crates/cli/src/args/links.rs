@@ -90,14 +90,14 @@ is one Multipath TCP connection to the server, over all interfaces; the server d
 (CONNECT, names resolved by the server), or at a port of this host that --forward gives to a target.
 
 A rule per line: HOST PORTS KEY=VALUE…, such as `*.example.net 443 scheduler=blest path.usb0.backup=true`; the first that fits counts. \
-SIGHUP has the file read again. Interfaces may come and go. docs/proxy.md has everything.";
+SIGHUP has the file read again. Interfaces may come and go; those that are not there yet are used when they come. docs/proxy.md has everything.";
 
-/// `anabranch proxy`.
+/// The server of a command over real links, and the way there.
 #[derive(Debug, Args)]
-pub struct ProxyArguments {
+pub struct FarArguments {
     /// The server's name or address, with its UDP port unless that is 51900
     pub server: String,
-    /// The interfaces to use, separated by commas; those that are not there yet are used when they come
+    /// The interfaces to use, separated by commas
     #[arg(long, value_name = "A[,B…]", value_delimiter = ',', required = true)]
     pub via: Vec<String>,
     /// Our key
@@ -106,6 +106,13 @@ pub struct ProxyArguments {
     /// The server's public key
     #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
     pub server_key: String,
+}
+
+/// `anabranch proxy`.
+#[derive(Debug, Args)]
+pub struct ProxyArguments {
+    #[command(flatten)]
+    pub far: FarArguments,
     /// Where programs reach the proxy by SOCKS5; may be repeated. 127.0.0.1:1080 unless --forward is given
     #[arg(long, value_name = "ADDR:PORT")]
     pub socks: Vec<SocketAddr>,
@@ -173,7 +180,7 @@ single:INTERFACE. Metrics that need the capacity or the queue of a path (oracle_
 absent.
 
 Real networks change while one measures: each repetition has a run of every row, in a random order, and rows are compared \
-run by run within a repetition. Nothing else should use the interfaces meanwhile. An interrupted command prints what is \
+run by run within a repetition. The first interface opens connections. Nothing else should use the interfaces meanwhile. An interrupted command prints what is \
 finished; it cannot be continued.
 
 Before the runs each path is surveyed, for about three seconds; the rates and delays of the scenario in --out are \
@@ -182,17 +189,8 @@ from there, so that `anabranch run` can simulate what was measured.";
 /// `anabranch measure`.
 #[derive(Debug, Args)]
 pub struct MeasureArguments {
-    /// The server's name or address, with its UDP port unless that is 51900
-    pub server: String,
-    /// The interfaces to use, separated by commas; the first one opens connections
-    #[arg(long, value_name = "A[,B…]", value_delimiter = ',', required = true)]
-    pub via: Vec<String>,
-    /// Our key
-    #[arg(long, value_name = "FILE", default_value = "client.key")]
-    pub key: PathBuf,
-    /// The server's public key
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
-    pub server_key: String,
+    #[command(flatten)]
+    pub far: FarArguments,
     /// Schedulers, separated by commas; `NAME(PARAMETER=VALUE)` sets a parameter
     #[arg(long, value_name = "A[,B…]|all", default_value = "minrtt")]
     pub scheduler: Vec<String>,

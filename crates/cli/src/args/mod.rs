@@ -10,7 +10,8 @@ mod study;
 
 pub use format::{Format, ListFormat};
 pub use links::{
-    KeyAction, MeasureArguments, PORT, ProxyArguments, ServeArguments, StatusArguments, TrafficName, default_socket,
+    FarArguments, KeyAction, MeasureArguments, PORT, ProxyArguments, ServeArguments, StatusArguments, TrafficName,
+    default_socket,
 };
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
 pub use playground::PlaygroundArguments;

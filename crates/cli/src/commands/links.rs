@@ -1,6 +1,6 @@
 //! Parts that the commands for real links share.
 
-use crate::args::PORT;
+use crate::args::{FarArguments, PORT};
 use crate::failure::{Failure, Salvage};
 use crate::load::unusable;
 use anabranch_link::measure::Reach;
@@ -8,7 +8,6 @@ use anabranch_link::proxy::Common;
 use anabranch_link::{LinkError, PublicKey, Unmet, secrets};
 use anabranch_scenario::PlugIn;
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
 
 /// The code of their diagnostics.
 pub const CODE: &str = "anabranch::link";
@@ -29,7 +28,8 @@ pub fn failed(error: LinkError) -> Failure {
 }
 
 /// The server and the interfaces that a command names.
-pub fn reach(server: &str, via: &[String], key: &Path, server_key: &str) -> Result<Reach, Failure> {
+pub fn reach(far: &FarArguments) -> Result<Reach, Failure> {
+    let FarArguments { server, via, key, server_key } = far;
     let Ok(server_key) = PublicKey::parse(server_key) else {
         let help = "it has 44 characters; `anabranch key show server.key` prints it on the server";
         return Err(Failure::unusable(CODE, "--server-key: this is no public key", Some(help.to_owned())));
@@ -38,7 +38,7 @@ pub fn reach(server: &str, via: &[String], key: &Path, server_key: &str) -> Resu
         return Err(Failure::unusable(CODE, format!("--via: {} stands there twice", twice.1), None));
     }
     let key = secrets::read_key(key).map_err(failed)?;
-    Ok(Reach { key, server: server_key, address: address(server)?, interfaces: via.to_vec() })
+    Ok(Reach { key, server: server_key, address: address(server)?, interfaces: via.clone() })
 }
 
 /// The first address of a name.

@@ -14,11 +14,10 @@ use std::sync::atomic::Ordering;
 
 /// Serves programs until a signal comes, which is a success.
 pub fn proxy(arguments: &ProxyArguments) -> Result<Outcome, Failure> {
-    let ProxyArguments { server, via, key, server_key, .. } = arguments;
     let scheduler = scheduler("--scheduler", &arguments.scheduler)?;
     let common = common(&arguments.congestion, &arguments.orphan_timeout)?;
     let rules = read_rules(arguments, &scheduler).map_err(failed)?;
-    let reach = reach(server, via, key, server_key)?;
+    let reach = reach(&arguments.far)?;
     let listeners = listeners(arguments)?;
     raise_file_limit();
     let socket = arguments.socket.clone().or_else(default_socket);
@@ -60,7 +59,7 @@ fn read_rules(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Rules, L
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|source| LinkError::System { what: format!("reading {name}"), source })?;
-    Rules::parse(&name, &text, scheduler.clone(), &arguments.via)
+    Rules::parse(&name, &text, scheduler.clone(), &arguments.far.via)
 }
 
 fn listeners(arguments: &ProxyArguments) -> Result<Listeners, Failure> {
