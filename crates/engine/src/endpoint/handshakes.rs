@@ -5,7 +5,7 @@
 //! all handshakes of a listener that accepts only complete ones.
 
 use super::syn_queue::Place;
-use super::{Endpoint, Handle, Slot};
+use super::{Endpoint, Handle, Listener, Slot};
 use crate::connection::{Connection, Setup};
 use crate::cx::Cx;
 use crate::four_tuple::FourTuple;
@@ -54,7 +54,7 @@ impl Endpoint {
             return None;
         };
         let offers = offers_multipath(&packet.segment);
-        if !offers && listener.settings.as_ref().is_some_and(|settings| settings.mptcp_required) {
+        if !offers && listener.requires_multipath() {
             self.reset(tuple, packet, None);
             return None;
         }
@@ -111,8 +111,7 @@ impl Endpoint {
         match half.sense(&packet.segment) {
             Sense::Nothing => Some(None),
             Sense::Again => {
-                let listener = self.listeners.get(&tuple.local.port());
-                let required = listener.and_then(|l| l.settings.as_ref()).is_some_and(|s| s.mptcp_required);
+                let required = self.listeners.get(&tuple.local.port()).is_some_and(Listener::requires_multipath);
                 self.syns.ask_again(place, !required && !offers_multipath(&packet.segment));
                 Some(None)
             }

@@ -59,6 +59,13 @@ struct Listener {
     complete_only: bool,
 }
 
+impl Listener {
+    /// A SYN without an offer of Multipath TCP is refused, as far as the last connection tells.
+    fn requires_multipath(&self) -> bool {
+        self.settings.as_ref().is_some_and(|settings| settings.mptcp_required)
+    }
+}
+
 /// A subflow's two ends in the order in which they are looked for: the ports first, for those differ most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Ends {

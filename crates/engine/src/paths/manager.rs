@@ -342,6 +342,9 @@ impl PathManager {
 
     /// A path that is to be tried now.
     pub fn due(&self, now: Instant) -> Option<PathSetup> {
+        if self.next() > now {
+            return None;
+        }
         self.known.iter().find(|k| self.attempt_at(k) <= now).map(|k| k.setup.clone())
     }
 }
