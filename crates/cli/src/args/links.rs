@@ -90,7 +90,7 @@ is one Multipath TCP connection to the server, over all interfaces; the server d
 (CONNECT, names resolved by the server), or at a port of this host that --forward gives to a target.
 
 A rule per line: HOST PORTS KEY=VALUE…, such as `*.example.net 443 scheduler=blest path.usb0.backup=true`; the first that fits counts. \
-SIGHUP has the file read again. Interfaces may come and go; those that are not there yet are used when they come. docs/proxy.md has everything.";
+SIGHUP reloads the file. Interfaces may come and go; those that are not there yet are used when they come. docs/proxy.md has everything.";
 
 /// The server of a command over real links, and the way there.
 #[derive(Debug, Args)]
