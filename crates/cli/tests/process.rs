@@ -92,8 +92,13 @@ fn ended_by_id(signal: &str, arguments: &[&str], begun: impl Fn(u32) -> bool) ->
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let started = std::time::Instant::now();
     while !begun(child.id()) {
         assert_eq!(child.try_wait().unwrap(), None, "it ended by itself");
+        if started.elapsed().as_secs() >= 60 {
+            child.kill().unwrap();
+            panic!("no run is under way after a minute");
+        }
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     std::process::Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
