@@ -98,51 +98,28 @@ const strokes = {
   },
 };
 
-// For each stroke the packets of each path of which it draws something, so that no other is looked at again.
+// For each stroke what it draws of each path, so that no other packet is looked at again: `of` = the packets, in the order of sending;
+// `from`, `to` = seconds between which it draws; `latest` = the greatest `end` of packets up to here.
 function drawnBy(packets, paths) {
-  let marked = false;
-  const probe = { moveTo() { marked = true; }, lineTo() {} };
+  let low = Infinity, high = -Infinity;
+  const probe = { moveTo(x) { low = Math.min(low, x); high = Math.max(high, x); }, lineTo(x) { probe.moveTo(x); } };
   const same = (t) => t;
   return new Map(Object.values(strokes).map((draw) => {
-    const lists = Array.from({ length: paths }, () => []);
+    const lists = Array.from({ length: paths }, () => ({ of: [], from: [], to: [], latest: [] }));
     for (let i = 0; i < packets.length; i++) {
-      marked = false;
-      draw(probe, packets, i, same, 0, 1);
-      if (marked) lists[packets.path[i]].push(i);
+      [low, high] = [Infinity, -Infinity];
+      draw(probe, packets, i, same, 0, 0);
+      if (low > high) continue;
+      const { of, from, to, latest } = lists[packets.path[i]];
+      latest.push(Math.max(packets.end[i], latest.at(-1) ?? 0));
+      of.push(i); from.push(low); to.push(high);
     }
     return [draw, lists];
   }));
 }
 
-// A pen for lines along an axis: those of one row or column of half pixels that touch are one line. Within one stroke that looks the same.
-function joiningPen(pen) {
-  let x0 = 0, y0 = 0, line = null;
-  const flush = () => {
-    if (!line) return;
-    const { flat, at, low, high } = line;
-    pen.moveTo(flat ? low : at, flat ? at : low);
-    pen.lineTo(flat ? high : at, flat ? at : high);
-    line = null;
-  };
-  return {
-    flush,
-    moveTo(x, y) { x0 = x; y0 = y; },
-    lineTo(x, y) {
-      const flat = y === y0;
-      const low = flat ? Math.min(x0, x) : Math.min(y0, y), high = flat ? Math.max(x0, x) : Math.max(y0, y);
-      const at = Math.round((flat ? y : x) * 2) / 2;
-      if (line && line.flat === flat && line.at === at && low <= line.high + 1 && high >= line.low - 1) {
-        if (low < line.low) line.low = low;
-        if (high > line.high) line.high = high;
-        return;
-      }
-      flush();
-      line = { flat, at, low, high };
-    },
-  };
-}
-
-// The strokes, with how each looks; `along` = it is lines along an axis; `row` = pixels that a packet is high. Marks grow with the room that there is for them.
+// The strokes, with how each looks; `along` = it is lines along an axis; `row` = pixels that a packet is high. Marks grow with the room
+// that there is for them. Where packets share a row of pixels, bars are pale: they cover each other.
 // Sendings are upright ticks over the packet's bytes, as in a Stevens graph: together the line of the path's sequence.
 function layers(row) {
   // A canvas adds up lines that are thinner than a pixel: those of packets would hide that they are pale.

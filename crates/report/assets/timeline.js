@@ -11,6 +11,8 @@ function timeline(chart, place) {
   const whole = d3.scaleLinear([begin, end], [0, inner.width]);
   const pathName = (i) => paths[i] ?? "?";
   const drawn = drawnBy(packets, paths.length);
+  const latest = packets.end.slice();
+  for (let i = 1; i < latest.length; i++) latest[i] = Math.max(latest[i], latest[i - 1]);
   timelineLegend(place.legend, paths);
 
   const box = d3.select(place.chart);
@@ -37,15 +39,15 @@ function timeline(chart, place) {
   const told = box.append("p").attr("class", "told").attr("aria-live", "polite")
     .text(`Point at a packet, or go from one to the next with the arrow keys.${packets.decisions ? " Click it: why this path?" : ""}`);
 
-  let x = whole, ys = paths.map(() => d3.scaleLinear()), seen = [], chosen = -1, cause = -1;
+  let x = whole, ys = paths.map(() => d3.scaleLinear()), seen = [], chosen = -1, cause = -1, sheet = null;
 
   // The packets within the window, and the scale that they need.
   function look() {
     const [from, to] = x.domain();
     seen = [];
     let low = Infinity, high = -Infinity;
-    for (let i = 0; i < packets.length; i++) {
-      if (packets.sent[i] > to || packets.end[i] < from) continue;
+    for (let i = d3.bisectLeft(latest, from); i < packets.length && packets.sent[i] <= to; i++) {
+      if (packets.end[i] < from) continue;
       seen.push(i);
       low = Math.min(low, packets.data[i]);
       high = Math.max(high, packets.data[i] + packets.size[i]);
@@ -54,46 +56,58 @@ function timeline(chart, place) {
     ys = paths.map((_, path) => d3.scaleLinear(domain, [(path + 1) * panel - 6, path * panel + gap]));
   }
 
-  // Of a hundred thousand packets, a scale's own arithmetic is seen.
   const straight = (scale) => {
-    const [a, b] = scale.domain(), [low, high] = scale.range(), slope = (high - low) / (b - a);
-    return (value) => low + (value - a) * slope;
+    const [zero, slope] = coefficients(scale);
+    return (value) => zero + value * slope;
   };
   const heights = () => {
     const up = ys.map(straight);
-    return (i) => up[packets.path[i]]((packets.data[i] + packets.size[i] / 2) / 1e6);
+    return (i) => up[packets.path[i]](middle(packets, i));
   };
   const heightOf = (i) => heights()(i);
   const rowHeight = () => (seen.length ? Math.abs(ys[0](packets.size[seen[0]] / 1e6) - ys[0](0)) : 1);
 
-  // One layer of one path: lines into `pen`. Where many packets share a pixel, their lines are joined first.
+  // One layer of one path: lines into `pen`.
   function trace(pen, layer, path) {
-    const across = straight(x), height = heights(), [from, to] = x.domain();
-    const joined = layer.along && rowHeight() < 1 ? joiningPen(pen) : pen;
-    for (const i of drawn.get(layer.draw)[path]) {
-      if (packets.sent[i] > to) break;
-      if (packets.end[i] >= from) layer.draw(joined, packets, i, across, height(i), layer.mark);
+    const { of, latest } = drawn.get(layer.draw)[path], [from, to] = x.domain(), across = straight(x), height = heights();
+    for (let k = d3.bisectLeft(latest, from); k < of.length && packets.sent[of[k]] <= to; k++) {
+      if (packets.end[of[k]] >= from) layer.draw(pen, packets, of[k], across, height(of[k]), layer.mark);
     }
-    joined.flush?.();
   }
+
+  // The same onto a sheet of pixels, `scale` to a unit of length.
+  function cover(onto, layer, path, scale) {
+    const [wide, high] = [layer.mark ? layer.width / 2 : 0, layer.mark ?? layer.width / 2].map((half) => half * scale);
+    coverAll(onto, packets, drawn.get(layer.draw)[path], x.domain(), coefficients(x, scale), coefficients(ys[path], scale), wide, high);
+  }
+
+  const isDense = (layer) => layer.along && rowHeight() < 1;
 
   function paint() {
     const scale = devicePixelRatio || 1, [wide, high] = [inner.width, inner.height].map((side) => Math.round(side * scale));
     // A canvas that gets a size gets new memory.
     if (canvas.property("width") !== wide || canvas.property("height") !== high) {
       canvas.attr("width", wide).attr("height", high).style("width", `${inner.width}px`).style("height", `${inner.height}px`);
+      sheet = pixelSheet(wide, high);
     }
     const pen = canvas.node().getContext("2d");
-    pen.setTransform(scale, 0, 0, scale, 0, 0);
-    pen.clearRect(0, 0, inner.width, inner.height);
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, wide, high);
     eachStroke(rowHeight(), paths, (layer, path) => {
+      pen.fillStyle = pen.strokeStyle = resolved(layer.ink ? "var(--ink)" : colourOf(paths[path]));
+      pen.globalAlpha = layer.opacity;
+      if (isDense(layer)) {
+        cover(sheet, layer, path, scale);
+        sheet.take((left, top, length) => pen.fillRect(left, top, length, 1));
+        return;
+      }
+      pen.setTransform(scale, 0, 0, scale, 0, 0);
       pen.beginPath();
       trace(pen, layer, path);
-      pen.strokeStyle = resolved(layer.ink ? "var(--ink)" : colourOf(paths[path]));
       pen.lineWidth = layer.width;
-      pen.globalAlpha = layer.opacity;
       pen.setLineDash(layer.dash);
       pen.stroke();
+      pen.setTransform(1, 0, 0, 1, 0, 0);
     });
     mark();
   }
@@ -107,7 +121,7 @@ function timeline(chart, place) {
   function mark() {
     marked.selectAll("*").remove();
     for (const [i, dash] of [[chosen, null], [cause, "3 3"]]) {
-      if (i < 0 || !seen.includes(i)) continue;
+      if (i < 0 || packets.sent[i] > x.domain()[1] || packets.end[i] < x.domain()[0]) continue;
       marked.append("circle").attr("cx", x(packets.sent[i])).attr("cy", heightOf(i)).attr("r", 5).attr("stroke-dasharray", dash);
       marked.append("line").attr("x1", x(packets.sent[i])).attr("x2", x(packets.end[i]))
         .attr("y1", heightOf(i)).attr("y2", heightOf(i)).attr("stroke-dasharray", dash);
@@ -158,8 +172,8 @@ function timeline(chart, place) {
   function nearest([px, py]) {
     const [at, up] = [px - margin.left, py - margin.top];
     let best = -1, least = 12;
-    const across = straight(x), height = heights();
-    for (const i of seen) {
+    const across = straight(x), height = heights(), until = x.invert(at + least);
+    for (let i = d3.bisectLeft(latest, x.invert(at - least)); i < packets.length && packets.sent[i] <= until; i++) {
       const left = across(packets.sent[i]), right = across(packets.end[i]);
       const distance = Math.hypot(Math.max(0, left - at, at - right), height(i) - up);
       if (distance < least) { least = distance; best = i; }
@@ -215,9 +229,16 @@ function timeline(chart, place) {
     clip.append("rect").attr("width", inner.width).attr("height", inner.height);
     const group = d3.select(copy).append("g").attr("transform", `translate(${margin.left},${margin.top})`).append("g").attr("clip-path", "url(#window)");
     eachStroke(rowHeight(), paths, (layer, path) => {
-      const pen = d3.pathRound(2);
+      const pen = d3.pathRound(2), colour = layer.ink ? "var(--ink)" : colourOf(paths[path]);
+      if (isDense(layer)) {
+        const own = pixelSheet(Math.ceil(inner.width), Math.ceil(inner.height));
+        cover(own, layer, path, 1);
+        own.take((left, top, length) => pen.rect(left, top, length, 1));
+        group.append("path").attr("d", pen.toString()).attr("fill", colour).attr("fill-opacity", layer.opacity);
+        return;
+      }
       trace(pen, layer, path);
-      group.append("path").attr("d", pen.toString()).attr("fill", "none").attr("stroke", layer.ink ? "var(--ink)" : colourOf(paths[path]))
+      group.append("path").attr("d", pen.toString()).attr("fill", "none").attr("stroke", colour)
         .attr("stroke-width", layer.width).attr("stroke-opacity", layer.opacity).attr("stroke-dasharray", layer.dash.join(" ") || null);
     });
     return exported(copy);

@@ -27,6 +27,7 @@ const SCRIPT: &str = concat!(
     include_str!("../assets/overtime.js"),
     include_str!("../assets/charts.js"),
     include_str!("../assets/packets.js"),
+    include_str!("../assets/dense.js"),
     include_str!("../assets/timeline.js"),
     include_str!("../assets/numbers.js"),
     include_str!("../assets/page.js"),
