@@ -1,6 +1,6 @@
 // Light and dark: as the system says, or as the reader chose. The report in its frame has the same choice.
 
-const NAMES = { auto: "as the system", light: "light", dark: "dark" };
+const NAMES = { auto: "like the system", light: "light", dark: "dark" };
 const KEY = "anabranch-theme";
 
 export function chosen() {

@@ -3,7 +3,7 @@
 const shared = JSON.parse(document.getElementById("data").textContent);
 
 const theme = {
-  names: { auto: "as the system", light: "light", dark: "dark" },
+  names: { auto: "like the system", light: "light", dark: "dark" },
 
   chosen() {
     try { return localStorage.getItem("anabranch-theme") || "auto"; } catch { return "auto"; }

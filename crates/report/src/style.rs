@@ -49,7 +49,8 @@ pub struct Style {
 }
 
 /// The styles of `names`. A scheduler of the registry, with or without suffix, has the style of its place in `registry` in
-/// every report; other names get a colour that is left, in the order in which they appear, a path and its baseline the same.
+/// every report, unless one before it has the same colour and another is left; other names get a colour that is left, in the
+/// order in which they appear, a path and its baseline the same.
 /// A scheduler with several parameters, cells or congestion controls has the hue of the first in a shade and a dash that
 /// nothing else of the report has.
 pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>) -> IndexMap<String, Style> {
@@ -61,6 +62,7 @@ pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>)
     groups.values_mut().for_each(|forms| forms.sort_by_key(|form| !form.is_empty()));
     let mut firsts: IndexMap<&str, Style> =
         groups.keys().filter_map(|word| Some((*word, fixed(registry, word)?))).collect();
+    part_colours(&mut firsts);
     let mut paths: IndexMap<&str, Style> = IndexMap::new();
     for word in groups.keys() {
         if !firsts.contains_key(word) {
@@ -78,6 +80,26 @@ pub fn styles<'a>(registry: &[String], names: impl IntoIterator<Item = &'a str>)
         }
     }
     styles
+}
+
+/// Gives a scheduler whose colour another one before it has, with its variants, a colour that is left, as long as there is one.
+fn part_colours(firsts: &mut IndexMap<&str, Style>) {
+    let base = |word: &str| word.split_once('+').map_or(word, |(base, _)| base).to_owned();
+    let mut bases: IndexMap<String, usize> = IndexMap::new();
+    let mut late: IndexSet<String> = IndexSet::new();
+    for (word, style) in firsts.iter() {
+        match bases.iter().any(|(other, colour)| *other != base(word) && *colour == style.colour) {
+            true => drop(late.insert(base(word))),
+            false => drop(bases.insert(base(word), style.colour)),
+        }
+    }
+    for late in late {
+        let Some(colour) = (0..PALETTE.len()).find(|colour| bases.values().all(|taken| taken != colour)) else {
+            return;
+        };
+        firsts.iter_mut().filter(|(word, _)| base(word) == late).for_each(|(_, style)| style.colour = colour);
+        bases.insert(late, colour);
+    }
 }
 
 /// `blest+or(delta=0.01) (att)` is `blest+or` and the rest: parameters, cell, congestion control.
@@ -191,6 +213,11 @@ mod tests {
         assert_eq!(one["scheduler3"], other["scheduler3, lia"]);
         assert_eq!(one["scheduler9"], other["scheduler9 (olia)"]);
         assert_eq!(one["single:wlan"], other["wlan"]);
+        // Places 3 and 17 have one colour, and another is left.
+        let both = styles(&registry, ["scheduler3", "scheduler17", "scheduler17+pr", "single:wlan"]);
+        assert_eq!(both["scheduler3"], one["scheduler3"]);
+        let colours: BTreeSet<usize> = both.values().map(|style| style.colour).collect();
+        assert_eq!((colours.len(), both["scheduler17"].colour), (3, both["scheduler17+pr"].colour));
         let paths = styles(&registry, ["single:wlan", "single:3g, reno", "3g", "wlan"]);
         assert_eq!((paths["single:wlan"], paths["single:3g, reno"]), (paths["wlan"], paths["3g"]));
         assert_ne!(paths["wlan"], paths["3g"]);

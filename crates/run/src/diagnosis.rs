@@ -133,13 +133,14 @@ fn same(scenario: &Scenario, rows: &[RunRow<'_>]) -> (String, String) {
     let n = rows[0].len();
     let others = listed(rows[1..].iter().map(|row| &**row.scheduler()));
     let equal = rows[1..].iter().all(|row| row.digests() == rows[0].digests());
-    let equal = if equal { "equal digests" } else { "every value is equal" };
+    let equal = if equal { "equal digests: event by event" } else { "every value is equal" };
     let summary = format!("{others} did the same as {}", rows[0].scheduler());
-    let mut text = format!("{summary} in {n} of {n} runs ({equal})");
+    let mut text = format!("{summary} in all {n} runs ({equal})");
     if rows.iter().all(|row| part_blocked(scenario, row) == 0.0) {
-        text += ": the peer's receive window never held data back";
+        text += ". The receive window never held data back";
         if let Some(less) = narrower(scenario) {
-            text += &format!(". With recv_buffer = {} they may differ", size(less));
+            let has = size(scenario.settings.recv_buffer);
+            text += &format!(": with recv_buffer = {} instead of {has} they may differ", size(less));
         }
     }
     (summary, text + ".")
@@ -149,10 +150,10 @@ fn window(scenario: &Scenario, rows: &[RunRow<'_>]) -> (String, String) {
     let parts = rows.iter().map(|row| format!("{} {:.0} %", row.scheduler(), 100.0 * part_blocked(scenario, row)));
     let parts = listed(parts.collect::<Vec<_>>().iter().map(String::as_str));
     let settings = &scenario.settings;
-    let mut text = format!("The window was full for part of the time: {parts}");
+    let mut text = format!("The receive window was full for part of the time: {parts}");
     if let Some(needed) = product(scenario).filter(|needed| *needed > settings.recv_buffer) {
-        let (has, needed) = (size(settings.recv_buffer), size(needed.next_power_of_two()));
-        text += &format!(". recv_buffer is {has}; all rates × the longest round trip need {needed}");
+        let (has, needed) = (size(settings.recv_buffer), size(needed.next_multiple_of(1 << 10)));
+        text += &format!(". recv_buffer is {has}; the rates of all paths × the longest round trip are {needed}");
     }
     ("the window was full for part of the time".to_owned(), text + ".")
 }
@@ -162,8 +163,9 @@ fn loss(rows: &[RunRow<'_>], path: &str) -> (String, String) {
     let names = listed(rows.iter().map(|row| &**row.scheduler()));
     let (lost, used) = (of("loss_ratio"), of("utilisation"));
     let summary = format!("limited by loss on {path}");
-    let text =
-        format!("Limited by loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity.");
+    let text = format!(
+        "Limited by loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity, in the mean."
+    );
     (summary, text)
 }
 

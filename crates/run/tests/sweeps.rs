@@ -175,7 +175,7 @@ fn what_limited_the_runs_is_derived_from_what_they_measured() {
     assert_eq!(window.len(), 1, "{window:?}");
     assert_eq!((window[0].0, window[0].1.as_str()), (DiagnosisKind::Window, "minrtt blest roundrobin"));
     assert!(
-        window[0].2.ends_with("recv_buffer is 32KiB; all rates × the longest round trip need 128KiB."),
+        window[0].2.ends_with("recv_buffer is 32KiB; the rates of all paths × the longest round trip are 98KiB."),
         "{window:?}"
     );
     let lossy = findings(&[], &["path.a.loss=3%"]);
@@ -185,8 +185,9 @@ fn what_limited_the_runs_is_derived_from_what_they_measured() {
     let same = findings(&["scheduler=minrtt,blest,otias"], &["path.a.loss=1%"]);
     let (kind, schedulers, text) = &same[0];
     assert_eq!((*kind, schedulers.as_str()), (DiagnosisKind::Same, "minrtt blest"));
-    let start = "blest did the same as minrtt in 3 of 3 runs (every value is equal): the peer's receive window never held data back";
-    assert!(text.starts_with(start) && text.ends_with(". With recv_buffer = 64KiB they may differ."), "{text}");
+    let start =
+        "blest did the same as minrtt in all 3 runs (every value is equal). The receive window never held data back";
+    assert!(text.starts_with(start) && text.ends_with(": with recv_buffer = 64KiB instead of 16MiB they may differ."), "{text}");
 }
 
 /// Values that say which run it is.

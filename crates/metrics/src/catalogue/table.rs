@@ -47,8 +47,8 @@ pub const METRICS: &[MetricInfo] = &[
         names::RESPONSE,
         "response time",
         "Request/response: from the time at which the client writes a request to the delivery of the whole \
-         response. A response still under way at the end counts with its age, if that is above the mean of the \
-         others.",
+         response. A response that is still under way when the run ends counts with the time so far, if that \
+         is above the mean of those delivered.",
     )
     .less()
     .in_ms(),
@@ -62,7 +62,8 @@ pub const METRICS: &[MetricInfo] = &[
         names::FRAME_DELAY,
         "frame delay",
         "Frames: from the time at which the application has a frame to write, to its complete delivery in order. \
-         A frame still under way at the end counts with its age, if that is above the mean of the others.",
+         A frame that is still under way when the run ends counts with the time so far, if that is above the mean \
+         of those delivered.",
     )
     .less()
     .in_ms(),

@@ -97,11 +97,13 @@ fn between(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words)
         );
     }
     let (worse, same): (Vec<&Gain<'_>>, Vec<&Gain<'_>>) = gains.iter().partition(|gain| gain.is_sure);
-    let margins = margins(&worse, words).map(|text| format!("{text} ({})", seeds(best)));
     if same.is_empty() {
-        return format!("{name} has the {superlative} {label}, {value}: {}.", margins.unwrap_or_default());
+        let margins = margins(&worse, words, "with ").unwrap_or_default();
+        return format!("{name} has the {superlative} {label}, {value}: {margins} ({}).", seeds(best));
     }
-    let of_best = if words.best == "highest" { format!("{name} has") } else { format!("That of {name} is") };
+    let is_highest = words.best == "highest";
+    let of_best = if is_highest { format!("{name} has") } else { format!("That of {name} is") };
+    let margins = margins(&worse, words, if is_highest { "" } else { "that of " });
     let margins = margins.map(|text| format!(" {of_best} {text}.")).unwrap_or_default();
     format!("{}.{margins}", leaders(best, &same, info, words))
 }
@@ -120,13 +122,13 @@ fn leaders(best: &Entrant, same: &[&Gain<'_>], info: &MetricInfo, words: &Words)
     format!("{} have the {} {} ({}): {verdict}", in_list(&names), words.best, words.label, in_list(&values))
 }
 
-/// The best against the next and the last of those that are worse; none without any.
-fn margins(worse: &[&Gain<'_>], words: &Words) -> Option<String> {
-    let than = |gain: &Gain<'_>, rest: &str| format!("{} than with {}{rest}", words.difference(gain), gain.other.name);
+/// The best against the next and the last of those that are worse, which `of` introduces after "than"; none without any.
+fn margins(worse: &[&Gain<'_>], words: &Words, of: &str) -> Option<String> {
+    let than = |gain: &Gain<'_>, rest: &str| format!("{} than {of}{}{rest}", words.difference(gain), gain.other.name);
     match worse {
         [] => None,
         [one] => Some(than(one, "")),
-        [next, .., last] => Some(format!("{}, and {}", than(next, ", the next scheduler"), than(last, ", the last"))),
+        [next, .., last] => Some(format!("{}, and {}", than(next, ", the next best"), than(last, ", the worst"))),
     }
 }
 
@@ -145,7 +147,7 @@ fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, 
     let name = &best.name;
     let mut text = match gain.is_sure {
         true if gain.share > 0.0 => {
-            format!("Over all paths, {name} gives {} than the best path alone, {alone}", words.outcome(&gain))
+            format!("Over all paths together, {name} gives {} than the best path alone, {alone}", words.outcome(&gain))
         }
         true => format!(
             "Even {name} gives {} than the best path alone, {alone}: multipath does not pay here",
@@ -255,9 +257,9 @@ mod tests {
         assert_eq!(
             answer(names::GOODPUT, &[minrtt, daps, blest, slow, wlan]),
             [
-                "blest has the highest goodput, 5.6 Mbit/s: 10 % more (± 2 %) than with minrtt, the next scheduler, and 102 % more \
-                 (± 12 %) than with daps, the last (4 seeds).",
-                "Over all paths, blest gives 24 % more goodput (± 3 %) than the best path alone, wlan. These are worse than wlan \
+                "blest has the highest goodput, 5.6 Mbit/s: 10 % more (± 2 %) than with minrtt, the next best, and 102 % more \
+                 (± 12 %) than with daps, the worst (4 seeds).",
+                "Over all paths together, blest gives 24 % more goodput (± 3 %) than the best path alone, wlan. These are worse than wlan \
                  alone: daps, 39 % less (± 8 %)."
             ]
         );
@@ -281,9 +283,13 @@ mod tests {
             answer(names::COMPLETION, &[a, b, slow]),
             [
                 "a and b have the shortest completion time (510 ms and 510 ms): they are equal in every run. That of a is 50 % \
-              shorter (± 1 %) than with slow (4 seeds)."
+              shorter (± 1 %) than that of slow."
             ]
         );
+        let [a, b] = ["a", "b"].map(|name| entrant(name, &[2e6, 2.02e6, 2.04e6, 2.02e6]));
+        let slow = entrant("slow", &[1e6, 1.01e6, 1.02e6, 1.01e6]);
+        let said = answer(names::GOODPUT, &[a, b, slow]);
+        assert!(said[0].ends_with("they are equal in every run. a has 100 % more (± 1 %) than slow."), "{said:?}");
     }
 
     #[test]

@@ -21,6 +21,7 @@ use crate::value::{Figure, MadeBy, Report, Section};
 use anabranch_run::{CellValues, ResultRow, Results};
 use anabranch_trace::Timeline;
 use indexmap::{IndexMap, IndexSet};
+use std::collections::BTreeSet;
 
 /// Rows whose series are shown; for the others the page refers to `series/`.
 const SERIES: usize = 40;
@@ -136,7 +137,11 @@ fn subtitle(rows: &[ResultRow<'_>], seeds: &[u64]) -> String {
     let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let paths = rows.iter().filter(|row| row.kind().is_single()).count();
     let alone = (paths > 0).then(|| count(paths, "path") + " alone");
-    let parts = [Some(count(rows.len() - paths, "multipath row")), alone, Some(count(seeds.len(), "seed"))];
+    let multipath = rows.iter().filter(|row| !row.kind().is_single());
+    let schedulers: BTreeSet<&str> = multipath.map(|row| row.scheduler).collect();
+    // With several congestion controls a scheduler has several rows.
+    let rows = (rows.len() - paths != schedulers.len()).then(|| count(rows.len() - paths, "multipath row"));
+    let parts = [Some(count(schedulers.len(), "scheduler")), rows, alone, Some(count(seeds.len(), "seed"))];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -145,7 +150,9 @@ fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures
     let mut about = unfinished(rows);
     about.extend(findings(results, rows));
     if rows.iter().any(|row| row.n() > 1) {
-        about.push("± is the half-width of the 95 % interval of the mean over n seeds (Student's t).".to_owned());
+        about.push(
+            "± and whiskers are half the 95 % confidence interval of the mean over the seeds (Student's t).".to_owned(),
+        );
     }
     if rows.iter().any(ResultRow::deterministic) {
         about.push("n = 1, deterministic: nothing in the scenario is random, so one run suffices.".to_owned());

@@ -113,14 +113,20 @@ pub fn picture(network: &Network) -> Option<String> {
     for (n, path) in paths.iter().enumerate() {
         draw(&mut text, path, ROW * n as f64, THICK.0 * path.rate_bps / widest, scale);
     }
+    let lost = if paths.iter().any(|path| crosses(path) > 0) { " ✗: 1 % lost, rounded." } else { "" };
     let legend = [
-        "Box: the time in which a full queue drains (× 2: twice as long).",
-        "Bar: delay, on the same scale; thicker: more rate. ✗: 1 % lost.",
+        "Box: the time in which a full queue drains (× 2: twice the box).".to_owned(),
+        format!("Bar: one-way delay on the same scale; thicker: higher rate.{lost}"),
     ];
     for (line, y) in legend.into_iter().zip([height - 24.0, height - 8.0]) {
         let _ = writeln!(text, "<text x=\"2\" y=\"{y:.1}\" font-size=\"11\" fill=\"var(--soft)\">{line}</text>");
     }
     Some(text + CLOSE)
+}
+
+/// One per cent of loss each.
+fn crosses(path: &PathShape) -> usize {
+    libm::round(100.0 * path.loss).min(CROSSES) as usize
 }
 
 fn draw(text: &mut String, path: &PathShape, top: f64, thick: f64, scale: f64) {
@@ -165,8 +171,7 @@ fn draw(text: &mut String, path: &PathShape, top: f64, thick: f64, scale: f64) {
             whole / QUEUE
         );
     }
-    let crosses = libm::round(100.0 * path.loss).min(CROSSES) as usize;
-    for n in 0..crosses {
+    for n in 0..crosses(path) {
         let x = BEGIN + queue + 4.0 + 11.0 * n as f64;
         let _ = writeln!(text, "<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"var(--bad)\">✗</text>", middle - 15.0);
     }
