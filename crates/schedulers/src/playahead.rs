@@ -198,8 +198,8 @@ impl Scheduler for Playahead {
     fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
         for (id, line) in (0u8..).zip(&self.lines) {
             let Some(pace) = line.pace else { continue };
-            put("B_mbit", Some(PathId(id)), pace.rate * 8.0 / 1e6);
-            put("next_ms", Some(PathId(id)), line.next.first * 1e3);
+            put("capacity_mbit", Some(PathId(id)), pace.rate * 8.0 / 1e6);
+            put("arrives_ms", Some(PathId(id)), line.next.first * 1e3);
         }
     }
 }
@@ -346,6 +346,6 @@ mod tests {
         let mut seen = Vec::new();
         scheduler.state(&mut |name, on, value| seen.push((name, on, (value * 1e3).round() / 1e3)));
         let (near, far) = (Some(PathId(0)), Some(PathId(1)));
-        assert_eq!(seen, [("B_mbit", near, 5.6), ("next_ms", near, 14.0), ("B_mbit", far, 2.8), ("next_ms", far, 34.0)]);
+        assert_eq!(seen, [("capacity_mbit", near, 5.6), ("arrives_ms", near, 14.0), ("capacity_mbit", far, 2.8), ("arrives_ms", far, 34.0)]);
     }
 }
