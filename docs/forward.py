@@ -4,6 +4,7 @@
 docs/forward.py ANABRANCH picture        writes docs/forward.svg: the packets of one transfer, by two schedulers
 docs/forward.py ANABRANCH capacity       writes docs/forward-capacity.svg, and prints the table over synthetic traces
 docs/forward.py ANABRANCH capacity FILE… prints the table over recorded traces (mahimahi's format)
+docs/forward.py goals FOLDER             prints the goals' figures from the frontier.json of `anabranch compare --out FOLDER`
 """
 
 import json
@@ -13,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import tomllib
 from bisect import bisect_left, bisect_right
 from pathlib import Path
 
@@ -295,8 +297,87 @@ def courses(drawn):
     picture.write(DOCS / "forward-capacity.svg")
 
 
+# ---- the goals ----
+
+OWN, SINGLE, TWIN = "playahead", "single:best", "known-rates+"
+FIRST_OF = DOCS.parent / "scenarios" / "frontier"
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
+
+
+def interval(values):
+    """Mean and half a 95 % interval over five seeds (Student's t, 4 degrees of freedom); of other numbers of seeds the normal one."""
+    half = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.776}.get(len(values), 1.96) * statistics.stdev(values) / len(values) ** 0.5
+    return f"{mean(values) * 100:+.1f} ± {half * 100:.1f}"
+
+
+def published(cell):
+    own = lambda name: name in (OWN, SINGLE) or name.startswith(TWIN)
+    return {entry["scheduler"]: entry["ratios"] for entry in cell["entries"] if not own(entry["scheduler"])}
+
+
+def chosen_without(rows, seed):
+    """The scheduler that is best by the other seeds."""
+    return max(rows, key=lambda name: sum(rows[name]) - rows[name][seed])
+
+
+def goals(folder):
+    """Own mean against that of the best published of each cell, chosen by all seeds, and by the other seeds than the one it counts for."""
+    comparison = json.loads((Path(folder) / "frontier.json").read_text())
+    first = {}
+    for file in sorted(FIRST_OF.glob("*.toml")):
+        scenario = tomllib.loads(file.read_text())
+        first[scenario["name"]] = scenario["path"][0]["name"]
+    for frontier in comparison["frontiers"]:
+        cells = frontier["cells"]
+        print(f"\n{frontier['congestion']}: {len(cells)} cells\n")
+        seeds = range(len(cells[0]["entries"][0]["ratios"]))
+        rows = [(published(cell), cell) for cell in cells]
+        names = [entry["scheduler"] for entry in cells[0]["entries"] if entry["scheduler"] not in rows[0][0]]
+        best = [max(map(mean, rows.values())) for rows, _ in rows]
+        leader = max(rows[0][0], key=lambda name: sum(mean(published[name]) for published, _ in rows))
+        fair = [[rows[chosen_without(rows, seed)][seed] for seed in seeds] for rows, _ in rows]
+        print(f"per-cell best {mean(best):.3f}; chosen by the other seeds {mean(map(mean, fair)):.3f}; leader {leader}")
+        print(f"the choice by the other seeds is within 2 % of the best in {share(mean(a) >= 0.98 * b for a, b in zip(fair, best))} of cells")
+        for name in [name for name in names if name != SINGLE] + [leader]:
+            entries = [next(entry for entry in cell["entries"] if entry["scheduler"] == name) for _, cell in rows]
+            of = [entry["ratios"] for entry in entries]
+            against = lambda other: interval([mean(a[s] - b[s] for a, b in zip(of, other)) for s in seeds])
+            top = [max(rows.values(), key=mean) for rows, _ in rows]
+            below = [e["against_single"] < 0.975 and c["best_single"] == first.get(c["paths"]) for e, (_, c) in zip(entries, rows)]
+            near = share(mean(a) >= 0.98 * b for a, b in zip(of, best))
+            nearer = share(mean(a) >= 0.98 * mean(b) for a, b in zip(of, fair))
+            print(f"{name}: mean {mean(map(mean, of)):.3f}, against the best {against(top)}, against the choice {against(fair)}")
+            print(f"  within 2 % of the best {near}, of the choice {nearer}; below the first path alone {share(below)}")
+        lacking(rows, best)
+
+
+def share(cases):
+    return f"{mean(map(float, cases)):.1%}"
+
+
+def lacking(rows, best):
+    """The cells in which more than 2 % of the best are missing, the worst first."""
+    print("\n| paths | application | best | playahead | with the true rates | lacks % | best published |")
+    print("|---|---|---:|---:|---:|---:|---|")
+    table = []
+    for (others, cell), most in zip(rows, best):
+        of = {entry["scheduler"]: mean(entry["ratios"]) for entry in cell["entries"]}
+        lack = 1 - of[OWN] / most if most else 0
+        if lack > 0.02:
+            twin = f"{of[TWIN + OWN]:.3f}" if TWIN + OWN in of else ""
+            name = max(others, key=lambda name: mean(others[name]))
+            table.append((lack, f"| {cell['paths']} | {cell['traffic']} | {most:.3f} | {of[OWN]:.3f} | {twin} | {lack * 100:.1f} | {name} |"))
+    print("\n".join(row for _, row in sorted(table, reverse=True)))
+
+
 def main():
     match sys.argv[1:]:
+        case ["goals", folder]:
+            goals(folder)
         case [anabranch, "picture"]:
             idea(anabranch)
         case [anabranch, "capacity", *files]:

@@ -51,9 +51,9 @@ impl Scheduler for KnownRates {
     }
     fn schedule(&mut self, round: &mut Round<'_>) {
         for n in 0..round.paths().len() {
-            let path = &round.paths()[n];
+            let path = round.paths()[n];
             // An outage has no rate to divide by.
-            if let Some(rate) = self.rate(round.now(), path).filter(|rate| *rate > 0.0) {
+            if let Some(rate) = self.rate(round.now(), &path).filter(|rate| *rate > 0.0) {
                 round.assume_capacity(path.id, rate);
             }
         }

@@ -184,7 +184,8 @@ impl Layout {
         KnownRates::new(inner, capacities, header(job, true).into())
     }
 
-    /// The connections under test., job: &Job) -> Result<FlowSetup, RunError> {
+    /// The connections under test.
+    fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
         let v6 = job.scenario.hosts.ip == 6;
         let end = |side| -> Result<End, RunError> {
             if host(job, side) == Host::Linux {

@@ -145,8 +145,8 @@ impl Forecast for Fdps {
 
     fn packets(&mut self, path: &PathView, lead: Duration) -> f64 {
         let delivered = self.throughput[path.id.index()].rate.filter(|_| self.config.measured_rate);
-        let bottleneck = refill_rate(path).filter(|_| self.config.capacity).map(|rate| rate / 1e9);
-        match bottleneck.or(delivered) {
+        let bottleneck = if self.config.capacity { refill_rate(path) } else { None };
+        match bottleneck.map(|rate| rate / 1e9).or(delivered) {
             Some(rate) => (lead.as_nanos() as f64 * rate / f64::from(path.mss.max(1))) as u64 as f64,
             None => fluid(path, lead),
         }

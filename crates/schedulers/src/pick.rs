@@ -149,8 +149,8 @@ pub const fn capacity_flag(about: &'static str) -> Handle<bool> {
 
 /// Bytes per second that a full path still takes, once its capacity is known: that, or its window per least RTT.
 pub fn refill_rate(path: &PathView) -> Option<f64> {
-    let (_, window) = without_queue(path)?;
-    path.capacity_rate().map(|rate| rate.min(window))
+    let (rate, (_, window)) = path.capacity_rate().zip(without_queue(path))?;
+    Some(rate.min(window))
 }
 
 /// Least RTT in seconds, and a window per least RTT in bytes per second. `None` before the first RTT sample.

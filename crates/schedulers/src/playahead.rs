@@ -207,7 +207,7 @@ impl Scheduler for Playahead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, MSS, path};
+    use crate::testing::{Bench, path};
     use anabranch_engine::schedule::ForwardDelay;
     use anabranch_units::Instant;
 
