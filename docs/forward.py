@@ -24,20 +24,23 @@ SHARE = 1420 / 1500
 NEAR, FAR, INK, PALE = "#1f6fb4", "#c2571a", "#23272d", "#b9bfc6"
 
 IDEA = """
-name = "A near and a far path"
-duration = "10s"
+name = "Frames over a near and a far path"
+duration = "5s"
 [[path]]
 name = "near"
-rate = "8mbit"
+rate = "6mbit"
 delay = "10ms"
 [[path]]
 name = "far"
-rate = "8mbit"
-delay = "60ms"
+rate = "6mbit"
+delay = "50ms"
 [[traffic]]
-kind = "bulk"
-size = 300_000
+kind = "frames"
+size = 60_000
+interval = "80ms"
 """
+# The frames that are drawn.
+FRAME, SHOWN = 60_000, range(38, 42)
 
 BESIDE = """
 name = "{name}"
@@ -67,6 +70,11 @@ def timelines(anabranch, folder, scenario, schedulers, packets):
     subprocess.run([anabranch, *words, "--timeline", str(packets)], check=True, stdout=subprocess.DEVNULL)
     read = lambda name: json.loads(next((out / "timeline").glob(f"{name}*.json")).read_text())
     return [read(name) for name in schedulers]
+
+
+def mean(values):
+    values = list(values)
+    return sum(values) / len(values)
 
 
 # ---- pictures ----
@@ -115,35 +123,23 @@ class Picture:
 
 
 def idea(anabranch):
-    """The packets of a transfer: each a line from its sending to its arrival; black, what the application has."""
+    """The packets of four frames: each a line from its sending to its arrival; black, what the application has."""
     with tempfile.TemporaryDirectory() as folder:
-        runs = timelines(anabranch, Path(folder), IDEA, ["minrtt", "playahead"], 300)
-    end = max(p["delivered_s"] for run in runs for p in run["packets"] if p["delivered_s"]) * 1000
-    ticks = list(range(0, int(end) + 1, 100))
-    picture = Picture(940, 330, "The packets of a transfer of 300 KB by minRTT and by playahead")
+        runs = timelines(anabranch, Path(folder), IDEA, ["minrtt", "playahead"], 3000)
+    picture = Picture(940, 330, "The packets of four frames by minRTT and by playahead")
     for n, (run, name) in enumerate(zip(runs, ("minrtt", "playahead"))):
-        done = max(p["delivered_s"] for p in run["packets"] if p["delivered_s"]) * 1000
-        title = f"{name}: done after {done:.0f} ms"
-        box = (52 + n * 465, 40, 410, 235)
-        place = picture.panel(box, title, ("ms", end, ticks), ("KB", 300, range(0, 301, 50)))
-        delivered = []
-        for packet in run["packets"]:
-            if packet["arrived_s"] is None:
-                continue
+        packets = [p for p in run["packets"] if p["data_start"] // FRAME in SHOWN and p["delivered_s"]]
+        waits = mean(p["delivered_s"] - p["arrived_s"] for p in packets) * 1000
+        begin, first, most = min(p["sent_s"] for p in packets) - 0.01, SHOWN[0] * FRAME, len(SHOWN) * FRAME / 1000
+        title = f"{name}: after its arrival a packet waits for {waits:.0f} ms"
+        place = picture.panel((52 + n * 465, 40, 410, 235), title, ("ms", 400, range(0, 401, 100)), ("KB", most, range(0, 250, 60)))
+        at = lambda packet, key: place((packet[key] - begin) * 1000, (packet["data_end"] - first) / 1000)
+        for packet in packets:
             colour = NEAR if run["paths"][packet["path"]] == "near" else FAR
-            at = packet["data_end"] / 1000
-            sent, arrived = place(packet["sent_s"] * 1000, at), place(packet["arrived_s"] * 1000, at)
-            picture.line([sent, arrived], colour, 0.8, 0.55)
-            picture.dot(*arrived, colour)
-            if packet["delivered_s"] is not None:
-                delivered.append((packet["delivered_s"] * 1000, at))
-        steps, high = [place(0, 0)], 0.0
-        for at, upto in sorted(delivered):
-            if upto > high:
-                steps += [place(at, high), place(at, upto)]
-                high = upto
-        picture.line(steps, INK, 1.4)
-    for n, (colour, text) in enumerate([(NEAR, "near path, 10 ms"), (FAR, "far path, 60 ms"), (INK, "delivered in order")]):
+            picture.line([at(packet, "sent_s"), at(packet, "arrived_s")], colour, 0.8, 0.55)
+            picture.dot(*at(packet, "arrived_s"), colour)
+        picture.line([at(packet, "delivered_s") for packet in sorted(packets, key=lambda p: p["data_end"])], INK, 1.4)
+    for n, (colour, text) in enumerate([(NEAR, "near path, 10 ms"), (FAR, "far path, 50 ms"), (INK, "delivered in order")]):
         picture.line([(52 + n * 150, 318), (72 + n * 150, 318)], colour, 2)
         picture.text(78 + n * 150, 322, text)
     picture.write(DOCS / "forward.svg")
@@ -301,11 +297,6 @@ def courses(drawn):
 
 OWN, SINGLE, TWIN = "playahead", "single:best", "known-rates+"
 FIRST_OF = DOCS.parent / "scenarios" / "frontier"
-
-
-def mean(values):
-    values = list(values)
-    return sum(values) / len(values)
 
 
 def interval(values):
