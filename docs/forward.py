@@ -4,7 +4,8 @@
 docs/forward.py ANABRANCH picture        writes docs/forward.svg: the packets of one transfer, by two schedulers
 docs/forward.py ANABRANCH capacity       writes docs/forward-capacity.svg, and prints the table over synthetic traces
 docs/forward.py ANABRANCH capacity FILE… prints the table over recorded traces (mahimahi's format)
-docs/forward.py goals FOLDER             prints the goals' figures from the frontier.json of `anabranch compare --out FOLDER`
+docs/forward.py goals FOLDER [KNOWN]     prints the goals' figures from the frontier.json of `anabranch compare --out FOLDER`, with the rows
+                                         that know the true rates from KNOWN, made with --known-rates
 """
 
 import json
@@ -315,9 +316,24 @@ def chosen_without(rows, seed):
     return max(rows, key=lambda name: sum(rows[name]) - rows[name][seed])
 
 
-def goals(folder):
+def read(folder, known):
+    """The comparison in a folder, with the rows of another one that know the true rates."""
+    one, other = (json.loads((Path(at) / "frontier.json").read_text()) for at in (folder, known or folder))
+    key = lambda frontier, cell: (frontier["congestion"], cell["paths"], cell["traffic"])
+    twins = {}
+    for frontier in other["frontiers"] if known else []:
+        for cell in frontier["cells"]:
+            twins[key(frontier, cell)] = [e for e in cell["entries"] if e["scheduler"] == TWIN + OWN]
+    for frontier in one["frontiers"]:
+        whole = all(key(frontier, cell) in twins for cell in frontier["cells"])
+        for cell in frontier["cells"] if whole else []:
+            cell["entries"] += twins[key(frontier, cell)]
+    return one
+
+
+def goals(folder, known=None):
     """Own mean against that of the best published of each cell, chosen by all seeds, and by the other seeds than the one it counts for."""
-    comparison = json.loads((Path(folder) / "frontier.json").read_text())
+    comparison = read(folder, known)
     first = {}
     for file in sorted(FIRST_OF.glob("*.toml")):
         scenario = tomllib.loads(file.read_text())
@@ -339,10 +355,11 @@ def goals(folder):
             against = lambda other: interval([mean(a[s] - b[s] for a, b in zip(of, other)) for s in seeds])
             top = [max(rows.values(), key=mean) for rows, _ in rows]
             below = [e["against_single"] < 0.975 and c["best_single"] == first.get(c["paths"]) for e, (_, c) in zip(entries, rows)]
+            where = [f"{c['paths']}, {c['traffic']} {e['against_single']:.3f}" for is_below, e, (_, c) in zip(below, entries, rows) if is_below]
             near = share(mean(a) >= 0.98 * b for a, b in zip(of, best))
             nearer = share(mean(a) >= 0.98 * mean(b) for a, b in zip(of, fair))
             print(f"{name}: mean {mean(map(mean, of)):.3f}, against the best {against(top)}, against the choice {against(fair)}")
-            print(f"  within 2 % of the best {near}, of the choice {nearer}; below the first path alone {share(below)}")
+            print(f"  within 2 % of the best {near}, of the choice {nearer}; below the first path alone {share(below)}: {'; '.join(where)}")
         lacking(rows, best)
 
 
@@ -367,8 +384,8 @@ def lacking(rows, best):
 
 def main():
     match sys.argv[1:]:
-        case ["goals", folder]:
-            goals(folder)
+        case ["goals", folder, *known]:
+            goals(folder, *known)
         case [anabranch, "picture"]:
             idea(anabranch)
         case [anabranch, "capacity", *files]:

@@ -55,8 +55,9 @@ Le and Bui, Forward Delay-based Packet Scheduling Algorithm for Multipath TCP, s
 const MEASURED_RATE: Handle<bool> = flag("measured_rate", false)
     .about("throughput of a faster path: its deliveries in the last round trip instead of cwnd/RTT");
 
-const CAPACITY: Handle<bool> =
-    capacity_flag("throughput of a faster path: its capacity by its acknowledgments, or what its window admits if that is less");
+const CAPACITY: Handle<bool> = capacity_flag(
+    "throughput of a faster path: its capacity by its acknowledgments, or what its window admits if that is less",
+);
 
 /// `fdps`.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {

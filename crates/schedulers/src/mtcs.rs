@@ -355,10 +355,13 @@ mod tests {
 
     #[test]
     fn capacities_and_forward_delays_may_be_those_that_were_measured() {
-        let forward = |ms: u64| Some(ForwardDelay { relative: Duration::from_millis(1000 + ms), sampled: Instant::ZERO });
+        let forward =
+            |ms: u64| Some(ForwardDelay { relative: Duration::from_millis(1000 + ms), sampled: Instant::ZERO });
         // By half the round trips the first would be better; there it takes 25 ms longer.
-        let paths =
-            [PathView { forward_delay: forward(40), ..path(0, 50, 100, 0) }, PathView { forward_delay: forward(15), ..path(1, 60, 100, 0) }];
+        let paths = [
+            PathView { forward_delay: forward(40), ..path(0, 50, 100, 0) },
+            PathView { forward_delay: forward(15), ..path(1, 60, 100, 0) },
+        ];
         let mut mtcs = Mtcs { capacity: true, ..known() };
         let mut bench = Bench::new(&paths);
         bench.view.measure_capacity(mtcs.measures_capacity());

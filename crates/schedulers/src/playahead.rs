@@ -116,12 +116,7 @@ impl Pace {
     fn of(path: &PathView, measured: bool) -> Option<Self> {
         let (base, window) = without_queue(path)?;
         let forward = path.least_forward().filter(|_| measured).map(Duration::as_secs_f64);
-        Some(Self {
-            rate: path.capacity_rate().unwrap_or(window),
-            window,
-            base,
-            delay: forward.unwrap_or(base / 2.0),
-        })
+        Some(Self { rate: path.capacity_rate().unwrap_or(window), window, base, delay: forward.unwrap_or(base / 2.0) })
     }
 }
 
@@ -346,6 +341,14 @@ mod tests {
         let mut seen = Vec::new();
         scheduler.state(&mut |name, on, value| seen.push((name, on, (value * 1e3).round() / 1e3)));
         let (near, far) = (Some(PathId(0)), Some(PathId(1)));
-        assert_eq!(seen, [("capacity_mbit", near, 5.6), ("arrives_ms", near, 14.0), ("capacity_mbit", far, 2.8), ("arrives_ms", far, 34.0)]);
+        assert_eq!(
+            seen,
+            [
+                ("capacity_mbit", near, 5.6),
+                ("arrives_ms", near, 14.0),
+                ("capacity_mbit", far, 2.8),
+                ("arrives_ms", far, 34.0)
+            ]
+        );
     }
 }
