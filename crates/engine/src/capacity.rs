@@ -223,7 +223,7 @@ mod tests {
             capacity.on_ack(Instant::from_millis(at), (1, MSS), Some(Duration::from_millis(5)));
         }
         assert!((capacity.spread().unwrap() - 0.5).abs() < 0.02, "{:?}", capacity.spread());
-        // What covers no data adds its time to the rate alone.
+        // An acknowledgment of no data adds its time to the rate alone.
         capacity.on_ack(Instant::from_millis(at + 1), (0, 0), Some(Duration::from_millis(5)));
         assert!(capacity.spread().is_some_and(f64::is_finite));
     }
@@ -266,11 +266,14 @@ mod tests {
     #[test]
     fn an_acknowledgment_that_may_have_waited_for_a_timer_does_not_count() {
         let mut capacity = Capacity::default();
-        let mut hear = |ms, waited: Option<u64>| {
+        let mut acknowledge = |ms, waited: Option<u64>| {
             capacity.on_ack(Instant::from_millis(ms), (1, MSS), waited.map(Duration::from_millis));
             capacity.rate()
         };
-        assert_eq!([hear(80, Some(40)), hear(90, Some(40)), hear(130, None)], [None, Some(140e3), Some(140e3)]);
+        assert_eq!(
+            [acknowledge(80, Some(40)), acknowledge(90, Some(40)), acknowledge(130, None)],
+            [None, Some(140e3), Some(140e3)]
+        );
     }
 
     #[test]

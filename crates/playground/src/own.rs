@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(LAST.lock().unwrap().1, 0);
     }
 
-    /// What was last known of the first path: capacity, its spread, when it last sent, and the time.
+    /// The values seen last of the first path: capacity, its spread, when it last sent, and the time.
     static KNOWN: std::sync::Mutex<[f64; 4]> = std::sync::Mutex::new([f64::NAN; 4]);
 
     #[test]

@@ -174,7 +174,7 @@ fn grid(arguments: &CompareArguments) -> Result<Grid, Failure> {
     Ok(Grid { path_sets, traffic, schedulers, congestions })
 }
 
-/// Each scheduler that measures capacities is followed by itself with the true ones.
+/// Each scheduler that measures capacities is followed by its twin with the true ones.
 fn beside_known_rates(schedulers: Vec<PlugIn>) -> Vec<PlugIn> {
     let both = |scheduler: PlugIn| {
         let known = with_known_rates(&scheduler);
