@@ -177,6 +177,22 @@ class Path:
     def window_rate(self) -> float:
         """Bytes per second that the window admits: cwnd/srtt; zero without an RTT sample."""
     @property
+    def capacity(self) -> float | None:
+        """Bytes per second of its bottleneck by its acknowledgments.
+
+        ``None`` until the bottleneck was busy between two of them, and unless the scheduler has ``measures_capacity``."""
+    @property
+    def capacity_spread(self) -> float | None:
+        """How much the capacity varies: the standard deviation of the time per byte over its mean. ``None`` as for ``capacity``."""
+    @property
+    def least_forward_ns(self) -> int | None:
+        """Least forward delay by the clocks of both hosts: only differences between paths mean anything.
+
+        ``None`` before the first sample, and unless the scheduler has ``measures_capacity``."""
+    @property
+    def last_sent_ns(self) -> int | None:
+        """When the newest segment left; ``None`` before the first, and unless the scheduler has ``measures_capacity``."""
+    @property
     def used_bytes(self) -> int:
         """Payload bytes that the connection has sent on it, repetitions included."""
     @property

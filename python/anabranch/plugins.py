@@ -32,6 +32,9 @@ class Scheduler(_Named):
     """True: what a silent path strands waits for its retransmission timer. Otherwise it is retransmitted elsewhere as soon as
     the path is silent while others deliver."""
 
+    measures_capacity: bool = False
+    """True: a path's ``capacity``, ``capacity_spread``, ``least_forward_ns`` and ``last_sent_ns`` are measured."""
+
     def schedule(self, round: Round) -> None:
         """Gives this round's commands; none means: wait.
 

@@ -56,6 +56,29 @@ def test_processes_and_order_do_not_matter():
     assert set(alone.timeline["scheduler"]) == set(alone.schedulers)
 
 
+class Measuring(MinRtt):
+    measures_capacity = True
+    seen: list = []
+
+    def schedule(self, round):
+        super().schedule(round)
+        self.seen.extend((p.id, p.capacity, p.capacity_spread, p.least_forward_ns, p.last_sent_ns) for p in round.paths)
+
+
+class Blind(Measuring):
+    measures_capacity = False
+    seen: list = []
+
+
+def test_capacities_are_measured_for_a_scheduler_that_reads_them():
+    for one in (Measuring(), Blind()):
+        ab.run(ab.Scenario(TWO), one, baselines=False, repeat=1)
+    known = [path for path in Measuring.seen if None not in path]
+    wifi, lte = ([capacity for id, capacity, *_ in known if id == path][-1] * 8e-6 for path in (0, 1))
+    assert 18 < wifi < 20 and 9 < lte < 10
+    assert Blind.seen and all(set(values) == {None} for _, *values in Blind.seen)
+
+
 def test_the_object_that_is_given_does_not_change():
     mine = Blest()
     before = copy.copy(mine.__dict__)

@@ -2,6 +2,7 @@
 
     python3 scenarios/forward/draw.py            # writes development/ and validation/
     python3 scenarios/forward/draw.py --check    # fails unless the files are those that it would write
+    python3 scenarios/forward/draw.py 14142136 DIR    # writes another half, of this seed, into DIR
 
 Only `Random.random` is used, whose values are the same in every version of Python.
 """
@@ -114,7 +115,16 @@ def digest(files: dict[str, str]) -> str:
     return hashlib.sha256("".join(files[name] for name in sorted(files)).encode()).hexdigest()
 
 
+def write(folder: Path, files: dict[str, str]) -> None:
+    folder.mkdir(exist_ok=True)
+    for file, text in files.items():
+        (folder / file).write_text(text)
+
+
 def main() -> int:
+    if len(sys.argv) == 3:
+        write(Path(sys.argv[2]), half(int(sys.argv[1])))
+        return 0
     wrong = []
     for name, seed in HALVES.items():
         files, folder = half(seed), HERE / name
@@ -123,9 +133,7 @@ def main() -> int:
             found = {file.name: file.read_text() for file in folder.glob("*.toml")}
             wrong += [name] * (found != files)
             continue
-        folder.mkdir(exist_ok=True)
-        for file, text in files.items():
-            (folder / file).write_text(text)
+        write(folder, files)
     for name in wrong:
         print(f"{name} is not what is drawn", file=sys.stderr)
     return 1 if wrong else 0

@@ -58,6 +58,9 @@ impl Scheduler for Seat {
     fn waits_for_timeouts(&self) -> bool {
         self.0.waits_for_timeouts()
     }
+    fn measures_capacity(&self) -> bool {
+        self.0.measures_capacity()
+    }
     fn next_wakeup(&self) -> Option<Instant> {
         self.0.next_wakeup()
     }

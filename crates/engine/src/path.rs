@@ -1,5 +1,6 @@
 //! A path as plug-ins see it.
 
+use crate::capacity::Capacity;
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Rate};
 
@@ -109,6 +110,9 @@ pub struct PathView {
     pub used_bytes: u64,
     /// The device by which the path leaves, if the driver can read it.
     pub device: Option<Device>,
+    /// Its bottleneck by its acknowledgments, since it last came or returned; `None` unless the scheduler
+    /// [measures it](crate::Scheduler::measures_capacity).
+    pub capacity: Option<Capacity>,
 }
 
 impl PathView {
@@ -145,6 +149,7 @@ impl PathView {
             policy: PathPolicy::default(),
             used_bytes: 0,
             device: None,
+            capacity: None,
         }
     }
 
@@ -206,6 +211,16 @@ impl PathView {
     pub fn window_rate(&self) -> f64 {
         let bytes = f64::from(self.cwnd) * f64::from(self.mss);
         self.srtt.map_or(0.0, |srtt| bytes / srtt.max(Duration::from_nanos(1)).as_secs_f64())
+    }
+
+    /// Bytes per second of its bottleneck, if they are measured and known: [`Capacity::rate`].
+    pub fn capacity_rate(&self) -> Option<f64> {
+        self.capacity.and_then(|capacity| capacity.rate())
+    }
+
+    /// The least forward delay, if it is measured and known: [`Capacity::least_forward`].
+    pub fn least_forward(&self) -> Option<Duration> {
+        self.capacity.and_then(|capacity| capacity.least_forward())
     }
 
     /// Smoothed RTT for comparisons: unknown counts as longest.

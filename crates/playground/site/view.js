@@ -1,7 +1,8 @@
 // A question of the engine as an object for the reader's scheduler, and its answer as a command; `src/own.rs` says what the numbers are.
 
 const HEAD = 6;
-const FIELDS = ["id", "usable", "eligible", "srtt", "rttvar", "minRtt", "cwnd", "inFlight", "queued", "mss", "loss", "rate", "mayWait", "copy"];
+const FIELDS = ["id", "usable", "eligible", "srtt", "rttvar", "minRtt", "cwnd", "inFlight", "queued", "mss", "loss", "rate", "mayWait", "copy",
+  "capacity", "spread", "leastForward", "lastSent"];
 const FLAGS = new Set(["usable", "eligible", "mayWait"]);
 
 export function viewOf(numbers) {

@@ -5,7 +5,7 @@ use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, View};
 use anabranch_run::Choice;
 use anabranch_scenario::PlugIn;
 use anabranch_sim::{End, FlowSetup, Party};
-use anabranch_units::{PathId, Range};
+use anabranch_units::{Instant, PathId, Range};
 
 /// The name of the page's scheduler in plans and results.
 pub const OWN: &str = "yours";
@@ -16,8 +16,10 @@ pub const HEAD: usize = 6;
 
 /// Numbers of each path: its number, usable (1, or 0), eligible, smoothed RTT in seconds (NaN before the first sample), its
 /// variation in seconds (0 until then), the least sample in seconds (NaN until then), congestion window, packets in flight, packets queued, bytes of a packet, estimated loss, bytes per second that the
-/// window admits, whether it is safe to wait for it, the offset of the lowest outstanding data that it has not carried (NaN for none).
-pub const FIELDS: usize = 14;
+/// window admits, whether it is safe to wait for it, the offset of the lowest outstanding data that it has not carried (NaN for none), bytes
+/// per second of its bottleneck by its acknowledgments, how much that varies, the least forward delay in seconds by the clocks of both hosts, and
+/// when its newest segment left in seconds (NaN until they are known).
+pub const FIELDS: usize = 18;
 
 /// Asks the page: a path, below zero to wait; and in the second argument what to send on it: its kind, 0 the next new segment, 1 the
 /// one that lies so many unassigned bytes further on, 2 outstanding data once more from an offset on; and these bytes.
@@ -56,6 +58,10 @@ impl Own {
     }
 }
 
+fn known(value: Option<f64>) -> f64 {
+    value.unwrap_or(f64::NAN)
+}
+
 fn of_path(view: &View, path: &PathView) -> [f64; FIELDS] {
     [
         f64::from(path.id.0),
@@ -72,6 +78,10 @@ fn of_path(view: &View, path: &PathView) -> [f64; FIELDS] {
         path.window_rate(),
         flag(view.may_wait_for(path.id)),
         missing(view, path.id).map_or(f64::NAN, |start| start as f64),
+        known(path.capacity_rate()),
+        known(path.capacity.and_then(|capacity| capacity.spread())),
+        seconds(path.least_forward()),
+        known(path.capacity.and_then(|capacity| capacity.last_sent()).map(Instant::as_secs_f64)),
     ]
 }
 
@@ -114,6 +124,10 @@ impl Scheduler for Own {
                 return;
             }
         }
+    }
+
+    fn measures_capacity(&self) -> bool {
+        true
     }
 }
 
@@ -175,6 +189,22 @@ mod tests {
         });
         assert!(metrics["copied_packets"].as_f64().unwrap() > 100.0);
         assert_eq!(LAST.lock().unwrap().1, 0);
+    }
+
+    /// The values seen last of the first path: capacity, its spread, when it last sent, and the time.
+    static KNOWN: std::sync::Mutex<[f64; 4]> = std::sync::Mutex::new([f64::NAN; 4]);
+
+    #[test]
+    fn it_sees_the_capacities_of_the_paths() {
+        run(|question, _| {
+            let of = |n| field(question, 0, n);
+            *KNOWN.lock().unwrap() = [of(14), of(15), of(17), question[0]];
+            (0..question[4] as usize).find(|path| field(question, *path, 2) == 1.0).map_or(-1, |path| path as i32)
+        });
+        let [capacity, spread, sent, now] = *KNOWN.lock().unwrap();
+        // 10 Mbit/s, of which headers take a twentieth.
+        assert!((1.15e6..1.25e6).contains(&capacity), "{capacity}");
+        assert!(spread < 0.1 && now - sent < 0.1, "{spread}, {sent} of {now}");
     }
 
     #[test]

@@ -154,6 +154,7 @@ struct PyScheduler {
     seed: Option<Py<PyAny>>,
     serves_lone_path: bool,
     waits_for_timeouts: bool,
+    measures_capacity: bool,
     /// The round as the object sees it.
     round: Py<Round>,
     arguments: Py<PyTuple>,
@@ -176,6 +177,7 @@ impl PyScheduler {
             seed: method(&object, "seed")?,
             serves_lone_path: flag(&object, "serves_lone_path")?,
             waits_for_timeouts: flag(&object, "waits_for_timeouts")?,
+            measures_capacity: flag(&object, "measures_capacity")?,
             arguments: PyTuple::new(py, [&round])?.unbind(),
             round,
             value: None,
@@ -263,6 +265,9 @@ impl Scheduler for PyScheduler {
 
     fn waits_for_timeouts(&self) -> bool {
         self.waits_for_timeouts
+    }
+    fn measures_capacity(&self) -> bool {
+        self.measures_capacity
     }
 
     fn next_wakeup(&self) -> Option<Instant> {

@@ -281,6 +281,28 @@ impl Path {
     fn window_rate(&self) -> PyResult<f64> {
         self.get(PathView::window_rate)
     }
+    /// Bytes per second of its bottleneck by its acknowledgments; `None` until the bottleneck was busy between two of them, and
+    /// unless the scheduler has `measures_capacity`.
+    #[getter]
+    fn capacity(&self) -> PyResult<Option<f64>> {
+        self.get(PathView::capacity_rate)
+    }
+    /// How much the capacity varies: the standard deviation of the time per byte over its mean. `None` as for `capacity`.
+    #[getter]
+    fn capacity_spread(&self) -> PyResult<Option<f64>> {
+        self.get(|p| p.capacity.and_then(|capacity| capacity.spread()))
+    }
+    /// Least forward delay in ns by the clocks of both hosts: only differences between paths mean anything. `None` before the first sample,
+    /// and unless the scheduler has `measures_capacity`.
+    #[getter]
+    fn least_forward_ns(&self) -> PyResult<Option<u64>> {
+        self.get(|p| nanos(p.least_forward()))
+    }
+    /// When the newest segment left, in ns of virtual time; `None` before the first, and unless the scheduler has `measures_capacity`.
+    #[getter]
+    fn last_sent_ns(&self) -> PyResult<Option<u64>> {
+        self.get(|p| p.capacity.and_then(|capacity| capacity.last_sent()).map(|at| at.as_nanos()))
+    }
     /// Payload bytes that the connection has sent on it, repetitions included.
     #[getter]
     fn used_bytes(&self) -> PyResult<u64> {

@@ -6,10 +6,11 @@ use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome};
 use crate::known::{KnownCapacity, fills, registered};
+use crate::known_rates::{self, KnownRates};
 use crate::setup::{fifo, setup};
 use crate::values::Values;
 use anabranch_engine::congestion::PACED_HEADERS;
-use anabranch_engine::{DssWidth, FirstPath, Settings};
+use anabranch_engine::{DssWidth, FirstPath, Scheduler, Settings};
 use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
     Timed, header_len, names, oracle_ratio,
@@ -157,6 +158,9 @@ impl Layout {
                 let fills = fills(&scenario.topology, full_packet(&settings), self.crowd.at_once());
                 setup.congestion = Box::new(KnownCapacity::new(setup.congestion, fills));
             }
+            if let (Side::Server, (_, true)) = (side, known_rates::registered(&scheduler.name)) {
+                setup.scheduler = Box::new(self.with_known_rates(setup.scheduler, job));
+            }
             setup.paths = paths_between(v6, CONNECTION.0, side, &over);
             setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
             for (n, path) in setup.paths.iter_mut().enumerate() {
@@ -172,6 +176,12 @@ impl Layout {
             Ok(Party { setup, workload: self.crowd.workload(side) })
         };
         self.crowd.ids().map(party).collect()
+    }
+
+    /// `inner`, which knows the capacities of all paths.
+    fn with_known_rates(&self, inner: Box<dyn Scheduler>, job: &Job) -> KnownRates {
+        let capacities = (0..job.scenario.topology.paths.len()).map(|path| self.capacity(path)).collect();
+        KnownRates::new(inner, capacities, header(job, true).into())
     }
 
     /// The connections under test.
@@ -297,13 +307,8 @@ impl Layout {
         (written, end): (&[FrameTimes], Instant),
     ) -> Best {
         let settings = &job.scenario.settings;
-        let header = |dss| header_len(job.scenario.hosts.ip, settings.tcp.timestamps, dss);
-        let dss = match settings.dss {
-            DssWidth::Four => 4,
-            DssWidth::Eight => 8,
-        };
-        let multipath = self.multipath.then(|| header(Some(dss)));
-        let sizes = SegmentSizes { mss: settings.mss, plain: header(None), multipath };
+        let multipath = self.multipath.then(|| header(job, true));
+        let sizes = SegmentSizes { mss: settings.mss, plain: header(job, false), multipath };
         let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, sizes);
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
@@ -320,6 +325,16 @@ impl Layout {
         };
         Best { metric, value }
     }
+}
+
+/// Bytes of a full packet's headers, with Multipath TCP's option or without.
+fn header(job: &Job, multipath: bool) -> u32 {
+    let settings = &job.scenario.settings;
+    let dss = match settings.dss {
+        DssWidth::Four => 4,
+        DssWidth::Eight => 8,
+    };
+    header_len(job.scenario.hosts.ip, settings.tcp.timestamps, multipath.then_some(dss))
 }
 
 /// Bytes of a full IPv4 packet.

@@ -1,7 +1,7 @@
 //! The set-up of every connection of a run.
 
 use crate::job::{RunError, unsupported};
-use crate::known;
+use crate::{known, known_rates};
 use anabranch_engine::Settings;
 use anabranch_engine::connection::Setup;
 use anabranch_scenario::PlugIn;
@@ -21,10 +21,11 @@ pub(crate) fn setup(
 ) -> Result<Setup, RunError> {
     let refused = |what: &dyn core::fmt::Display| unsupported(&what.to_string());
     let (registered, _) = known::registered(&congestion.name);
+    let (scheduling, _) = known_rates::registered(&scheduler.name);
     Ok(Setup {
         id,
         settings: settings.clone(),
-        scheduler: anabranch_schedulers::build(&scheduler.name, &scheduler.parameters).map_err(|e| refused(&e))?,
+        scheduler: anabranch_schedulers::build(scheduling, &scheduler.parameters).map_err(|e| refused(&e))?,
         congestion: anabranch_congestion::build(registered, &congestion.parameters).map_err(|e| refused(&e))?,
         paths: Vec::new(),
         announce: Vec::new(),

@@ -151,6 +151,9 @@ impl Scheduler for Witness {
     fn waits_for_timeouts(&self) -> bool {
         self.inner.waits_for_timeouts()
     }
+    fn measures_capacity(&self) -> bool {
+        self.inner.measures_capacity()
+    }
     fn next_wakeup(&self) -> Option<Instant> {
         self.inner.next_wakeup()
     }

@@ -1,5 +1,6 @@
 //! FDPS: forward prediction by measured differences of forward delays.
 
+use crate::pick::{capacity_flag, refill_rate};
 use crate::skip::{Forecast, SkipAhead, fluid};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
 use anabranch_engine::schedule::{PathView, Scheduler, SchedulerEvent, View};
@@ -41,8 +42,8 @@ sending time of the newest acknowledged packet that was sent once, so delayed ac
 packet follows. Samples expire after ten round trips. While a path lacks one, or the peer adds a different offset to its
 clock on each path (Linux does, unless its net.ipv4.tcp_timestamps is 2), all use RTT/2 as `kim2012` does; the value
 `fdps.measured` in traces shows which. The paper renews its choice of i* each RTT; here every decision compares the
-present estimates. `measured_rate` replaces w/R by the bytes acknowledged in the last round trip. Only faster paths that
-can be waited for count. When fewer than N + 1 segments are unassigned, or the peer's window does not admit the next, the
+present estimates. `measured_rate` replaces w/R by the bytes acknowledged in the last round trip; `capacity` by min(B, w/min R), as
+`playahead` has it, once B is known. Only faster paths that can be waited for count. When fewer than N + 1 segments are unassigned, or the peer's window does not admit the next, the
 path waits.
 
 # References
@@ -54,13 +55,17 @@ Le and Bui, Forward Delay-based Packet Scheduling Algorithm for Multipath TCP, s
 const MEASURED_RATE: Handle<bool> = flag("measured_rate", false)
     .about("throughput of a faster path: its deliveries in the last round trip instead of cwnd/RTT");
 
+const CAPACITY: Handle<bool> = capacity_flag(
+    "throughput of a faster path: its capacity by its acknowledgments, or what its window admits if that is less",
+);
+
 /// `fdps`.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "fdps",
     aliases: &[],
     about: "skip the data that faster paths deliver meanwhile, by measured forward delays",
     page: PAGE,
-    parameters: &[MEASURED_RATE.parameter],
+    parameters: &[MEASURED_RATE.parameter, CAPACITY.parameter],
     build: |p| Box::new(SkipAhead::new(Fdps::new(Config::from(p)))),
 };
 
@@ -77,11 +82,13 @@ pub const ENTRY_STAR: Entry<dyn Scheduler> = Entry {
 pub struct Config {
     /// Whether the throughput is measured.
     pub measured_rate: bool,
+    /// Whether the throughput is that of the bottleneck.
+    pub capacity: bool,
 }
 
 impl From<&Parameters<'_>> for Config {
     fn from(p: &Parameters<'_>) -> Self {
-        Self { measured_rate: MEASURED_RATE.of(p) }
+        Self { measured_rate: MEASURED_RATE.of(p), capacity: CAPACITY.of(p) }
     }
 }
 
@@ -138,8 +145,9 @@ impl Forecast for Fdps {
     }
 
     fn packets(&mut self, path: &PathView, lead: Duration) -> f64 {
-        let rate = self.throughput[path.id.index()].rate.filter(|_| self.config.measured_rate);
-        match rate {
+        let delivered = self.throughput[path.id.index()].rate.filter(|_| self.config.measured_rate);
+        let bottleneck = if self.config.capacity { refill_rate(path) } else { None };
+        match bottleneck.map(|rate| rate / 1e9).or(delivered) {
             Some(rate) => (lead.as_nanos() as f64 * rate / f64::from(path.mss.max(1))) as u64 as f64,
             None => fluid(path, lead),
         }
@@ -157,6 +165,10 @@ impl Forecast for Fdps {
             }
             _ => {}
         }
+    }
+
+    fn measures_capacity(&self) -> bool {
+        self.config.capacity
     }
 
     fn values(&self) -> Option<(&'static str, f64)> {
@@ -225,7 +237,7 @@ mod tests {
     fn throughput_may_be_measured() {
         let mut bench = Bench::new(&[measured(0, 40, 20, 20, 10), measured(1, 80, 10, 0, 30)]);
         bench.write(100);
-        let mut scheduler = SkipAhead::new(Fdps::new(Config { measured_rate: true }));
+        let mut scheduler = SkipAhead::new(Fdps::new(Config { measured_rate: true, ..Config::default() }));
         // A packet per 4 ms for two round trips: 5 in the difference of 20 ms.
         for n in 0..=20 {
             bench.at(4 * n);
@@ -235,5 +247,20 @@ mod tests {
         }
         bench.round(&mut scheduler);
         assert_eq!(bench.bound(1)[0], 5);
+    }
+    #[test]
+    fn throughput_may_be_that_of_the_bottleneck() {
+        // A packet per 4 ms, and a window of 20 or 4 per 40 ms: 5 or 2 in the difference of 21 ms. Until that is known, 10.
+        for (known, cwnd, skipped) in [(true, 20, 5), (true, 4, 2), (false, 20, 10)] {
+            let mut bench = Bench::new(&[measured(0, 40, cwnd, cwnd, 10), measured(1, 80, 10, 0, 31)]);
+            bench.write(100);
+            let mut scheduler = SkipAhead::new(Fdps::new(Config { capacity: true, ..Config::default() }));
+            bench.view.measure_capacity(scheduler.measures_capacity());
+            if known {
+                bench.know_capacity(0, (4, 40));
+            }
+            bench.round(&mut scheduler);
+            assert_eq!(bench.bound(1)[0], skipped);
+        }
     }
 }

@@ -17,7 +17,6 @@ pub mod barre;
 pub mod bas;
 pub mod blest;
 pub mod blest_linux;
-mod capacity;
 pub mod cost;
 pub mod cp;
 pub mod daps;

@@ -1,7 +1,7 @@
 //! MTCS: the path with the earliest delivery first, at a bandwidth that wireless losses do not reduce.
 
 use crate::fifo::QUEUE;
-use crate::pick::{Ahead, by_rtt, no_choice, takes_ahead, takes_up_to};
+use crate::pick::{Ahead, by_rtt, capacity_flag, no_choice, takes_ahead, takes_up_to};
 use anabranch_engine::congestion::Acked;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
@@ -46,7 +46,8 @@ window in any case.
 The paper's receiver reports bandwidth; here acknowledgments yield it. d_j is half the least RTT, because A_j accounts
 for the queue; the delay in the test of a loss is the relative forward delay where timestamps show it, otherwise half the
 newest RTT. Before the first sample B_j is the window over the RTT. A path that is silent keeps its B_j. A path without
-an RTT sample comes last.
+an RTT sample comes last. With `capacity` B_j is the capacity by the acknowledgments, as `playahead` has it, once that is known, and d_j the
+least forward delay, once all paths have measured it.
 
 # References
 
@@ -59,14 +60,19 @@ applications in heterogeneous wireless networks, IEEE Transactions on Mobile Com
 const THRESHOLD: Handle<f64> = number("threshold", 0.25, 0.0..=1.0)
     .about("position between the least and the greatest delay from which on a loss counts as congestion; 0 = always");
 
+const CAPACITY: Handle<bool> =
+    capacity_flag("B: the capacity by the acknowledgments; d: the least forward delay, once all paths have it");
+
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
     name: "mtcs",
     aliases: &[],
     about: "earliest delivery path first, with wireless losses distinguished from congestion",
     page: PAGE,
-    parameters: &[THRESHOLD.parameter, QUEUE.parameter],
-    build: |p: &Parameters<'_>| Box::new(Mtcs { queue: QUEUE.of(p), ..Mtcs::new(THRESHOLD.of(p)) }),
+    parameters: &[THRESHOLD.parameter, QUEUE.parameter, CAPACITY.parameter],
+    build: |p: &Parameters<'_>| {
+        Box::new(Mtcs { queue: QUEUE.of(p), capacity: CAPACITY.of(p), ..Mtcs::new(THRESHOLD.of(p)) })
+    },
 };
 
 /// The estimates of a path.
@@ -96,7 +102,9 @@ impl Line {
     fn serialisation(&self, path: &PathView) -> Duration {
         let window = f64::from(path.cwnd) * f64::from(path.mss);
         let first = path.srtt.map_or(0.0, |rtt| window / rtt.max(Duration::from_nanos(1)).as_secs_f64());
-        let bandwidth = if self.bandwidth > 0.0 { self.bandwidth } else { first };
+        let estimate = if self.bandwidth > 0.0 { self.bandwidth } else { first };
+        // Unless the scheduler reads them, paths have no capacity.
+        let bandwidth = path.capacity_rate().unwrap_or(estimate);
         if bandwidth > 0.0 { Duration::from_secs_f64(f64::from(path.mss) / bandwidth) } else { Duration::ZERO }
     }
 
@@ -147,6 +155,8 @@ pub struct Mtcs {
     threshold: f64,
     /// Most packets that may wait for a path beyond its free window.
     queue: u64,
+    /// It reads the capacities of the paths.
+    capacity: bool,
     ahead: Ahead,
     lines: [Line; PathId::LIMIT],
 }
@@ -154,7 +164,7 @@ pub struct Mtcs {
 impl Mtcs {
     /// A scheduler without estimates, and with nothing bound ahead.
     pub fn new(threshold: f64) -> Self {
-        Self { threshold, queue: 0, ahead: Ahead::default(), lines: [Line::default(); PathId::LIMIT] }
+        Self { threshold, queue: 0, capacity: false, ahead: Ahead::default(), lines: [Line::default(); PathId::LIMIT] }
     }
 
     /// Whether `path` takes the next segment.
@@ -164,9 +174,10 @@ impl Mtcs {
 
     /// The path on which a segment arrives first, and when that path is free again.
     fn earliest(&self, view: &View) -> Option<(PathId, Instant)> {
+        let measured = self.capacity && view.candidates().all(|p| p.least_forward().is_some());
         let estimate = |p: &PathView| {
             let line = &self.lines[p.id.index()];
-            let delay = p.min_rtt.or(p.srtt).map(|rtt| rtt / 2);
+            let delay = p.least_forward().filter(|_| measured).or(p.min_rtt.or(p.srtt).map(|rtt| rtt / 2));
             let free = line.free.max(view.now()) + line.serialisation(p);
             let arrives = delay.map_or(Instant::MAX, |delay| free + delay);
             (arrives, delay.unwrap_or(Duration::MAX), p.id, free)
@@ -209,6 +220,10 @@ impl Scheduler for Mtcs {
             }
             _ => {}
         }
+    }
+
+    fn measures_capacity(&self) -> bool {
+        self.capacity
     }
 }
 
@@ -336,6 +351,26 @@ mod tests {
             bench.tell_ack(&mut mtcs, 0, ms, 1);
             assert_eq!(mtcs.lines[0].bandwidth < 700e3, falls, "{ms}");
         }
+    }
+
+    #[test]
+    fn capacities_and_forward_delays_may_be_those_that_were_measured() {
+        let forward =
+            |ms: u64| Some(ForwardDelay { relative: Duration::from_millis(1000 + ms), sampled: Instant::ZERO });
+        // By half the round trips the first would be better; there it takes 25 ms longer.
+        let paths = [
+            PathView { forward_delay: forward(40), ..path(0, 50, 100, 0) },
+            PathView { forward_delay: forward(15), ..path(1, 60, 100, 0) },
+        ];
+        let mut mtcs = Mtcs { capacity: true, ..known() };
+        let mut bench = Bench::new(&paths);
+        bench.view.measure_capacity(mtcs.measures_capacity());
+        bench.know_capacity(0, (4, 100));
+        bench.know_capacity(1, (5, 100));
+        bench.write(6);
+        bench.round(&mut mtcs);
+        // 44 ms on the first; 20, 25, … 45 on the second.
+        assert_eq!((bench.bound(1), bench.bound(0)), (vec![0, 1, 2, 3, 4], vec![5]));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Choices that several schedulers share.
 
+use anabranch_engine::plugin::{Handle, flag};
 use anabranch_engine::schedule::{PathView, Round, View};
 use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, PathId, Range};
@@ -139,6 +140,24 @@ pub fn rate(path: &PathView) -> Option<f64> {
 /// At most one path may carry new data, so there is no choice.
 pub fn no_choice(view: &View) -> bool {
     view.candidates().nth(1).is_none()
+}
+
+/// The parameter of schedulers that may read the capacities of the paths, `about` what of theirs these replace.
+pub const fn capacity_flag(about: &'static str) -> Handle<bool> {
+    flag("capacity", false).about(about)
+}
+
+/// Bytes per second that a full path still takes, once its capacity is known: that, or its window per least RTT.
+pub fn refill_rate(path: &PathView) -> Option<f64> {
+    let (rate, (_, window)) = path.capacity_rate().zip(without_queue(path))?;
+    Some(rate.min(window))
+}
+
+/// Least RTT in seconds, and a window per least RTT in bytes per second. `None` before the first RTT sample.
+pub fn without_queue(path: &PathView) -> Option<(f64, f64)> {
+    // Of no length at all, a round trip would be a rate without bound.
+    let base = path.min_rtt?.max(Duration::from_nanos(1)).as_secs_f64();
+    Some((base, f64::from(path.cwnd.max(1)) * f64::from(path.mss) / base))
 }
 
 /// A limit other than the paths' own windows stops new data: the peer's window blocks the next segment, or everything

@@ -1,8 +1,6 @@
 //! Playahead: the backlog is played forward, segment by segment, each on the path that has it there first.
 
-use crate::capacity::Capacity;
-use crate::pick::{by_rtt, no_choice};
-use anabranch_engine::congestion::Acked;
+use crate::pick::{by_rtt, no_choice, without_queue};
 use anabranch_engine::plugin::Entry;
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId};
@@ -66,18 +64,26 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |_| Box::new(Playahead::default()),
 };
 
-/// A path's bottleneck.
+/// A path's bottleneck, as of the round under way. Rates in bytes per second, times in seconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
-    capacity: Capacity,
-    /// When it has let through what the scheduler sent, in seconds of the engine's time.
+    /// When it has let through what the scheduler sent, by the engine's time.
     free: f64,
-    /// The values of `capacity` as of its newest acknowledgment: bytes per second and seconds.
-    rate: Option<f64>,
-    base: Option<f64>,
-    forward: Option<f64>,
-    /// Of the round under way.
+    /// None until the path has an RTT.
+    pace: Option<Pace>,
     next: Arrivals,
+}
+
+/// How a path takes segments.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    /// The capacity.
+    rate: f64,
+    /// A window per round trip.
+    window: f64,
+    /// The round trip without a queue, and its way there.
+    base: f64,
+    delay: f64,
 }
 
 /// When the next segments of a path arrive, in seconds.
@@ -105,32 +111,26 @@ pub struct Playahead {
     lines: [Line; PathId::LIMIT],
 }
 
-/// Of no length at all, a round trip would be a rate without bound.
-fn seconds(base: Duration) -> f64 {
-    base.max(Duration::from_nanos(1)).as_secs_f64()
+impl Pace {
+    /// `measured`: all paths have a forward delay.
+    fn of(path: &PathView, measured: bool) -> Option<Self> {
+        let (base, window) = without_queue(path)?;
+        let forward = path.least_forward().filter(|_| measured).map(Duration::as_secs_f64);
+        Some(Self { rate: path.capacity_rate().unwrap_or(window), window, base, delay: forward.unwrap_or(base / 2.0) })
+    }
 }
 
 impl Line {
-    fn on_ack(&mut self, acked: &Acked, path: &PathView) {
-        self.capacity.on_ack(acked, path);
-        self.rate = self.capacity.rate();
-        self.base = self.capacity.least_rtt(path).map(seconds);
-        self.forward = self.capacity.least_forward().map(Duration::as_secs_f64);
-    }
-
-    /// `measured`: all paths have a forward delay.
-    fn arrivals(&self, now: f64, path: &PathView, measured: bool) -> Arrivals {
-        let unknown = Arrivals { first: f64::INFINITY, step: 0.0, free: now };
-        let Some(base) = self.base.or_else(|| path.min_rtt.map(seconds)) else { return unknown };
-        let mss = f64::from(path.mss);
-        let window = f64::from(path.cwnd.max(1)) * mss / base;
-        let rate = self.rate.unwrap_or(window);
+    fn look(&mut self, now: f64, path: &PathView) {
+        let Some(Pace { rate, window, base, delay }) = self.pace else {
+            self.next = Arrivals { first: f64::INFINITY, step: 0.0, free: now };
+            return;
+        };
         let out = (path.in_flight_bytes + path.queued_bytes) as f64 / rate;
         let queue = (out - base).max((self.free - now).min(out)).max(0.0);
-        let delay = self.forward.filter(|_| measured).unwrap_or(base / 2.0);
         // A full path can add no more than its window lets it.
-        let step = mss / if path.eligible() { rate } else { rate.min(window) };
-        Arrivals { first: queue + delay + step, step, free: now + queue + step }
+        let step = f64::from(path.mss) / if path.eligible() { rate } else { rate.min(window) };
+        self.next = Arrivals { first: queue + delay + step, step, free: now + queue + step };
     }
 }
 
@@ -141,7 +141,8 @@ fn next(view: &View, lines: &[Line; PathId::LIMIT]) -> Option<Step> {
     let path = able.reduce(|best, other| if of(other).first < of(best).first { other } else { best })?;
     let first = of(path).first;
     let mut skip = 0u64;
-    for full in view.candidates().filter(|p| !p.eligible() && of(p).first < first && first.is_finite()) {
+    // Sooner than the soonest with room: full.
+    for full in view.candidates().filter(|p| of(p).first < first && first.is_finite()) {
         if view.may_wait_for(full.id) {
             let segments = ((first - of(full).first) / of(full).step) as u64 + 1;
             skip = skip.saturating_add(segments.saturating_mul(full.mss.into()));
@@ -159,10 +160,11 @@ impl Scheduler for Playahead {
             return by_rtt(round);
         }
         let now = round.now().as_secs_f64();
-        let measured = round.candidates().all(|p| self.lines[p.id.index()].forward.is_some());
+        let measured = round.candidates().all(|p| p.least_forward().is_some());
         for path in round.candidates() {
             let line = &mut self.lines[path.id.index()];
-            line.next = line.arrivals(now, path, measured);
+            line.pace = Pace::of(path, measured);
+            line.look(now, path);
         }
         while let Some(Step { on, mss, skip }) = next(round, &self.lines) {
             let Some(next) = round.next_new(skip, mss) else { return };
@@ -173,22 +175,26 @@ impl Scheduler for Playahead {
             line.free = line.next.free;
             // Sending changes a path's own room only.
             if let Some(path) = round.path(on) {
-                line.next = line.arrivals(now, path, measured);
+                line.look(now, path);
             }
         }
     }
 
-    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
-        match *event {
-            SchedulerEvent::Ack { path, acked } => {
-                if let Some(p) = view.path(path) {
-                    self.lines[path.index()].on_ack(acked, p);
-                }
-            }
-            SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } => {
-                self.lines[path.index()] = Line::default();
-            }
-            _ => {}
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, _view: &View) {
+        if let SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } = *event {
+            self.lines[path.index()] = Line::default();
+        }
+    }
+
+    fn measures_capacity(&self) -> bool {
+        true
+    }
+
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        for (id, line) in (0u8..).zip(&self.lines) {
+            let Some(pace) = line.pace else { continue };
+            put("capacity_mbit", Some(PathId(id)), pace.rate * 8.0 / 1e6);
+            put("arrives_ms", Some(PathId(id)), line.next.first * 1e3);
         }
     }
 }
@@ -196,30 +202,16 @@ impl Scheduler for Playahead {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Bench, MSS, path};
+    use crate::testing::{Bench, path};
     use anabranch_engine::schedule::ForwardDelay;
     use anabranch_units::Instant;
 
-    /// Gives `scheduler` acknowledgments of packets of path `id` that left a busy bottleneck one by one, each `gap` ms; the
-    /// last at `at` ms.
-    fn teach(scheduler: &mut Playahead, bench: &mut Bench, id: u8, (gap, at): (u64, u64)) {
-        for n in (0..8).rev() {
-            bench.at(at - n * gap);
-            let mut acked = Acked::default();
-            (acked.now, acked.packets, acked.bytes) = (bench.view.now(), 1, MSS);
-            (acked.rtt, acked.prior_in_flight) = (Some(Duration::from_secs(1)), 20);
-            scheduler.on_event(&SchedulerEvent::Ack { path: PathId(id), acked: &acked }, &bench.view);
-        }
-    }
-
-    /// A bench at 100 ms, and a scheduler that knows a packet per `gaps` ms.
+    /// A bench at 100 ms, in which each path is known to let a packet through per `gaps` ms.
     fn taught(paths: &[PathView], gaps: &[u64]) -> (Bench, Playahead) {
-        let (mut bench, mut scheduler) = (Bench::new(paths), Playahead::default());
-        for (p, gap) in paths.iter().zip(gaps) {
-            teach(&mut scheduler, &mut bench, p.id.0, (*gap, 100));
-        }
-        bench.at(100);
-        (bench, scheduler)
+        let mut bench = Bench::new(paths);
+        bench.view.measure_capacity(true);
+        paths.iter().zip(gaps).for_each(|(p, gap)| bench.know_capacity(p.id.0, (*gap, 100)));
+        (bench, Playahead::default())
     }
 
     #[test]
@@ -297,12 +289,17 @@ mod tests {
 
     #[test]
     fn until_a_capacity_is_known_it_is_a_window_per_round_trip() {
-        let line = Line::default();
+        let mut line = Line::default();
         let now = Instant::from_millis(100).as_secs_f64();
-        let arrivals = line.arrivals(now, &path(0, 20, 10, 0), false);
+        let mut look = |path: PathView| {
+            line.pace = Pace::of(&path, false);
+            line.look(now, &path);
+            line.next
+        };
+        let arrivals = look(path(0, 20, 10, 0));
         assert!((arrivals.first - 0.012).abs() < 1e-9 && (arrivals.step - 0.002).abs() < 1e-9);
         let unknown = PathView { srtt: None, min_rtt: None, ..path(1, 20, 10, 0) };
-        assert!(line.arrivals(now, &unknown, false).first.is_infinite());
+        assert!(look(unknown).first.is_infinite());
         let mut bench = Bench::new(&[unknown, path(2, 20, 3, 0)]);
         bench.write(5);
         bench.round(&mut Playahead::default());
@@ -327,10 +324,31 @@ mod tests {
     #[test]
     fn a_path_that_comes_or_goes_is_new() {
         for event in [SchedulerEvent::PathUp { path: PathId(0) }, SchedulerEvent::PathDown { path: PathId(0) }] {
-            let (bench, mut scheduler) = taught(&[path(0, 20, 100, 0), path(1, 60, 100, 0)], &[2, 4]);
+            let (mut bench, mut scheduler) = taught(&[path(0, 20, 100, 0), path(1, 20, 100, 0)], &[2, 2]);
+            bench.write(8);
+            bench.round(&mut scheduler);
             scheduler.on_event(&event, &bench.view);
-            let known = |n: usize| scheduler.lines[n].capacity.rate().is_some();
-            assert_eq!((known(0), known(1)), (false, true));
+            assert_eq!(scheduler.lines[0].free, 0.0);
+            assert!(scheduler.lines[1].free > 0.1);
         }
+    }
+
+    #[test]
+    fn its_state_is_the_rate_and_the_next_arrival_of_each_path() {
+        let (mut bench, mut scheduler) = taught(&[path(0, 20, 100, 0), path(1, 60, 100, 0)], &[2, 4]);
+        bench.write(1);
+        bench.round(&mut scheduler);
+        let mut seen = Vec::new();
+        scheduler.state(&mut |name, on, value| seen.push((name, on, (value * 1e3).round() / 1e3)));
+        let (near, far) = (Some(PathId(0)), Some(PathId(1)));
+        assert_eq!(
+            seen,
+            [
+                ("capacity_mbit", near, 5.6),
+                ("arrives_ms", near, 14.0),
+                ("capacity_mbit", far, 2.8),
+                ("arrives_ms", far, 34.0)
+            ]
+        );
     }
 }

@@ -31,6 +31,11 @@ pub trait Forecast: Debug + Send {
     /// An event.
     fn on_event(&mut self, _event: &SchedulerEvent<'_>, _view: &View) {}
 
+    /// As [`Scheduler::measures_capacity`].
+    fn measures_capacity(&self) -> bool {
+        false
+    }
+
     /// As [`Scheduler::values`].
     fn values(&self) -> Option<(&'static str, f64)> {
         None
@@ -124,6 +129,10 @@ impl<F: Forecast> Scheduler for SkipAhead<F> {
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         self.forecast.on_event(event, view);
+    }
+
+    fn measures_capacity(&self) -> bool {
+        self.forecast.measures_capacity()
     }
 
     fn values(&self) -> Option<(&'static str, f64)> {

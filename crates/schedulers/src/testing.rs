@@ -106,6 +106,18 @@ impl Bench {
         scheduler.on_event(&SchedulerEvent::Ack { path: PathId(id), acked: &acked }, &self.view);
     }
 
+    /// Eight packets of path `id`, which is measured, are acknowledged that left a busy bottleneck one by one, each `gap` ms; the
+    /// last at `at` ms, which is the time then.
+    pub fn know_capacity(&mut self, id: u8, (gap, at): (u64, u64)) {
+        for n in (0..8).rev() {
+            self.at(at - n * gap);
+            let mut acked = Acked::default();
+            (acked.now, acked.packets, acked.bytes) = (self.view.now(), 1, MSS);
+            (acked.rtt, acked.prior_in_flight) = (Some(Duration::from_secs(1)), 20);
+            self.view.on_acked(PathId(id), &acked);
+        }
+    }
+
     /// Packets of a path are acknowledged.
     pub fn acked(&mut self, id: u8, packets: u32) {
         let p = self.view.path_mut(PathId(id)).unwrap();

@@ -12,7 +12,7 @@ use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
 use anabranch_report::of_frontier::{cells, csv, first_path, picture, room, room_csv, standings, text};
 use anabranch_run::frontier::{APPLICATIONS, Comparison, FirstPath, Grid, Opened, PathSet, Room, usual_applications};
-use anabranch_run::{Driver, Pool, RunError};
+use anabranch_run::{Driver, Pool, RunError, with_known_rates};
 use anabranch_scenario::{Override, PlugIn};
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -164,6 +164,7 @@ fn grid(arguments: &CompareArguments) -> Result<Grid, Failure> {
         true => schedulers("--scheduler", &[&["all"][..], &FORMS].concat())?,
         false => schedulers("--scheduler", &arguments.scheduler)?,
     };
+    let schedulers = if arguments.known_rates { beside_known_rates(schedulers) } else { schedulers };
     let congestions = match (arguments.congestion.is_empty(), arguments.quick) {
         (true, true) => congestions("--congestion", &["cubic"])?,
         (true, false) => congestions("--congestion", &["cubic,lia,bbr"])?,
@@ -171,6 +172,15 @@ fn grid(arguments: &CompareArguments) -> Result<Grid, Failure> {
     };
     let (path_sets, traffic) = (path_sets(arguments)?, traffic(&arguments.traffic)?);
     Ok(Grid { path_sets, traffic, schedulers, congestions })
+}
+
+/// Each scheduler that measures capacities is followed by its twin with the true ones.
+fn beside_known_rates(schedulers: Vec<PlugIn>) -> Vec<PlugIn> {
+    let both = |scheduler: PlugIn| {
+        let known = with_known_rates(&scheduler);
+        core::iter::once(scheduler).chain(known)
+    };
+    schedulers.into_iter().flat_map(both).collect()
 }
 
 /// The applications of these names.

@@ -2,6 +2,7 @@
 
 use super::View;
 use super::view::{PathQueue, Queued};
+use crate::capacity::Capacity;
 use crate::path::PathView;
 use anabranch_trace::SendKind;
 use anabranch_units::{Instant, PathId, Range, RangeSet};
@@ -17,6 +18,8 @@ pub struct Assignment {
     pub(super) copied_early: bool,
     /// When new data was queued ahead of its window, by its first offset. Empty unless a scheduler does so.
     bound_ahead: BTreeMap<u64, Instant>,
+    /// The scheduler reads the paths' capacities.
+    pub(super) measures: bool,
 }
 
 impl Deref for Assignment {
@@ -56,7 +59,8 @@ impl Assignment {
     /// Adds a path or replaces what is known of it; queue counts are kept by the view itself.
     pub fn set_path(&mut self, path: PathView) {
         let segment = self.largest_worth().min(path.mss.into()) as u32;
-        let path = PathView { segment, worth: segment, ..path };
+        let capacity = path.capacity.or(self.measures.then(Capacity::default));
+        let path = PathView { segment, worth: segment, capacity, ..path };
         match self.index(path.id) {
             Some(i) => {
                 let (queued, queued_bytes) = (self.view.paths[i].queued, self.view.paths[i].queued_bytes);

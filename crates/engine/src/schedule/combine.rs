@@ -30,6 +30,9 @@ impl<A: Scheduler, B: Scheduler> Scheduler for Then<A, B> {
     fn waits_for_timeouts(&self) -> bool {
         self.0.waits_for_timeouts() || self.1.waits_for_timeouts()
     }
+    fn measures_capacity(&self) -> bool {
+        self.0.measures_capacity() || self.1.measures_capacity()
+    }
     fn next_wakeup(&self) -> Option<Instant> {
         match (self.0.next_wakeup(), self.1.next_wakeup()) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -64,6 +67,9 @@ impl Scheduler for Box<dyn Scheduler> {
 
     fn waits_for_timeouts(&self) -> bool {
         (**self).waits_for_timeouts()
+    }
+    fn measures_capacity(&self) -> bool {
+        (**self).measures_capacity()
     }
     fn next_wakeup(&self) -> Option<Instant> {
         (**self).next_wakeup()

@@ -5,10 +5,12 @@
 
 mod assignment;
 mod combine;
+mod measure;
 mod outstanding;
 mod round;
 mod view;
 
+pub use crate::capacity::Capacity;
 pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
 pub use anabranch_trace::RecoveryPhase;
 pub use assignment::Assignment;
@@ -105,6 +107,11 @@ pub trait Scheduler: Debug + Send {
     /// True: what a silent path strands waits for its retransmission timer, as in the kernel. Otherwise it is retransmitted
     /// elsewhere as soon as the path is silent while others deliver (`Settings::early_rescue`).
     fn waits_for_timeouts(&self) -> bool {
+        false
+    }
+
+    /// True: it reads [`PathView::capacity`], which is kept up to date from then on. Asked once, when it takes its place.
+    fn measures_capacity(&self) -> bool {
         false
     }
 

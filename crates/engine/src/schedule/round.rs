@@ -49,6 +49,13 @@ impl<'a> Round<'a> {
         self.penalised
     }
 
+    /// Until the next acknowledgment path `id` has a capacity of `rate` bytes per second for a scheduler that reads it: a wrapper
+    /// knows it better than they do.
+    pub fn assume_capacity(&mut self, id: PathId, rate: f64) {
+        let measured = self.assignment.path_mut(id).and_then(|path| path.capacity.as_mut());
+        measured.into_iter().for_each(|capacity| capacity.assume(rate));
+    }
+
     /// Binds the next new segment to `on`, to be sent now. Refused if the path is not [`PathView::eligible`],
     /// if there is no new data, or if the peer's window does not admit it.
     pub fn send_next(&mut self, on: PathId) -> bool {

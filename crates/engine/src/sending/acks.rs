@@ -142,6 +142,7 @@ impl Sending {
         }
         self.refresh_window(cx.settings(), s);
         self.record_window(cx, id, outcome.rtt);
+        self.assignment.on_acked(id, &acked);
         self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
         self.due = Some(Cause::Ack(id));
         if mode.is_plain() {
@@ -297,6 +298,9 @@ impl Sending {
         p.in_flight_bytes = s.sender.in_flight_bytes();
         p.window = s.window.left(s.sender.nxt());
         p.used_bytes += bytes;
+        if let Some(capacity) = &mut p.capacity {
+            capacity.on_sent(now);
+        }
         s.usage.on_sent(s.sender.una(), s.sender.nxt(), p.in_flight, p.cwnd);
         if let Some(rate) = p.pacing {
             s.pacer.on_sent(now, rate, bytes + PACED_HEADERS);

@@ -70,6 +70,7 @@ impl Sending {
         let mut assignment = Assignment::new(settings.tcp.nagle);
         assignment.set_send_buffer(settings.send_buffer, known_paths);
         assignment.set_as_linux(settings.sender_model == HostModel::Linux);
+        assignment.measure_capacity(scheduler.measures_capacity());
         Self {
             assignment,
             rounds: Rounds::new(&*scheduler),

@@ -73,6 +73,7 @@ impl Sending {
 
     /// The scheduler gets an event: a path may carry data from now on.
     pub(super) fn note_path_up(&mut self, id: PathId) {
+        self.assignment.renew_capacity(id);
         self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.assignment);
     }
 

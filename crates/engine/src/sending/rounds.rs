@@ -63,6 +63,7 @@ impl Sending {
         self.assignment.take_all_back();
         self.rounds.has_value = scheduler.values().is_some();
         self.scheduler = self.scheduler.give_way_to(scheduler);
+        self.assignment.measure_capacity(self.scheduler.measures_capacity());
         cx.record(None, Event::Scheduler(name));
         // Whether silent paths are usable depends on the scheduler.
         self.refresh_usability(cx.settings(), subflows);

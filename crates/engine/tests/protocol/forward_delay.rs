@@ -17,9 +17,9 @@ struct Seen {
     acks: Vec<(Option<u64>, u64, u64)>,
 }
 
-/// Fills both paths.
+/// Fills both paths, and has their capacities measured or not.
 #[derive(Debug)]
-struct Watching(Arc<Mutex<Seen>>);
+struct Watching(Arc<Mutex<Seen>>, bool);
 
 impl Scheduler for Watching {
     fn schedule(&mut self, round: &mut Round<'_>) {
@@ -37,16 +37,24 @@ impl Scheduler for Watching {
             self.0.lock().unwrap().acks.push((acked.data_ack, view.data_acked(), acked.data_end));
         }
     }
+
+    fn measures_capacity(&self) -> bool {
+        self.1
+    }
 }
 
 /// A client sends for a second over paths of 10 and 20 ms there and 40 and 15 back; the server's clock is ahead by
 /// `offsets` ticks on them.
 fn transfer(timestamps: bool, offsets: [u32; 2]) -> Seen {
+    measured(timestamps, offsets, false)
+}
+
+fn measured(timestamps: bool, offsets: [u32; 2], measures: bool) -> Seen {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let tcp = TcpSettings { timestamps, ..TcpSettings::default() };
     let settings = Settings { tcp, mss: 1000, ..Settings::default() };
     let mut client = setup(settings.clone(), client_paths(2));
-    client.scheduler = Box::new(Watching(seen.clone()));
+    client.scheduler = Box::new(Watching(seen.clone(), measures));
     let mut pair = Pair::with(1, client, move || {
         let paths = client_paths(2).into_iter().map(|p| PathSetup { tuple: mirror(p.tuple), ..p });
         setup(settings.clone(), paths.collect())
@@ -110,6 +118,20 @@ fn an_offset_of_the_clocks_cancels_unless_paths_have_their_own() {
     let [first, second] = forward(&transfer(true, [1_000_000_000, 3_000_000_000]));
     assert!(first.is_some() && second.is_none());
     assert_eq!(forward(&transfer(false, [0, 0])), [None, None]);
+}
+
+#[test]
+fn a_scheduler_that_measures_capacities_has_the_least_delay_and_the_newest_departure() {
+    let seen = measured(true, [0, 0], true);
+    let known = [0, 1].map(|i| seen.paths[i].capacity.unwrap());
+    for (path, known) in seen.paths.iter().zip(known) {
+        assert!(known.least_forward().unwrap() <= path.forward_delay.unwrap().relative);
+        let sent = known.last_sent().unwrap();
+        assert!(sent > at(800) && sent <= at(1000), "{sent:?}");
+    }
+    let [first, second] = known.map(|known| known.least_forward().unwrap());
+    assert!(second - first >= ms(9) && second - first <= ms(11));
+    assert!(transfer(true, [0, 0]).paths.iter().all(|path| path.capacity.is_none()));
 }
 
 #[test]

@@ -1,0 +1,138 @@
+//! Schedulers that know their paths' true capacities: the part of a result that is the estimator's.
+
+use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_metrics::CapacityCurve;
+use anabranch_scenario::PlugIn;
+use anabranch_units::{Duration, Instant, PathId, Rng};
+
+/// Before the name of a scheduler. No scenario can write it: the readers know registered names alone.
+const PREFIX: &str = "known-rates+";
+/// The capacity of a moment is the mean over so long from then on: a recorded one has no rate at a point.
+const SPAN: Duration = Duration::from_millis(100);
+
+/// `scheduler` with the true capacities in place of measured ones; `None` if it reads none.
+pub fn with_known_rates(scheduler: &PlugIn) -> Option<PlugIn> {
+    let built = anabranch_schedulers::build(&scheduler.name, &scheduler.parameters).ok()?;
+    let name = format!("{PREFIX}{}", scheduler.name);
+    built.measures_capacity().then(|| PlugIn { name, ..scheduler.clone() })
+}
+
+/// The scheduler of the registry behind `name`, and whether it knows the true capacities.
+pub(crate) fn registered(name: &str) -> (&str, bool) {
+    name.strip_prefix(PREFIX).map_or((name, false), |name| (name, true))
+}
+
+/// Puts the true capacity into each path's view before its scheduler reads it. Other traffic has no part of that.
+#[derive(Debug)]
+pub(crate) struct KnownRates {
+    inner: Box<dyn Scheduler>,
+    /// By path id; `None` for one without a limit.
+    capacities: Vec<Option<CapacityCurve>>,
+    /// Bytes of a packet without payload.
+    headers: u64,
+}
+
+impl KnownRates {
+    pub fn new(inner: Box<dyn Scheduler>, capacities: Vec<Option<CapacityCurve>>, headers: u64) -> Self {
+        Self { inner, capacities, headers }
+    }
+
+    /// Payload bytes per second.
+    fn rate(&self, now: Instant, path: &PathView) -> Option<f64> {
+        let capacity = self.capacities.get(path.id.index())?.as_ref()?;
+        let payload = f64::from(path.mss) / (f64::from(path.mss) + self.headers as f64);
+        Some(capacity.bytes(now, now + SPAN) / SPAN.as_secs_f64() * payload)
+    }
+}
+
+impl Scheduler for KnownRates {
+    fn seed(&mut self, rng: Rng) {
+        self.inner.seed(rng);
+    }
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        for n in 0..round.paths().len() {
+            let path = round.paths()[n];
+            // An outage has no rate to divide by.
+            if let Some(rate) = self.rate(round.now(), &path).filter(|rate| *rate > 0.0) {
+                round.assume_capacity(path.id, rate);
+            }
+        }
+        self.inner.schedule(round);
+    }
+    fn rescue(&mut self, round: &mut Round<'_>) {
+        self.inner.rescue(round);
+    }
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        self.inner.on_event(event, view);
+    }
+    fn serves_lone_path(&self) -> bool {
+        self.inner.serves_lone_path()
+    }
+    fn waits_for_timeouts(&self) -> bool {
+        self.inner.waits_for_timeouts()
+    }
+    fn measures_capacity(&self) -> bool {
+        self.inner.measures_capacity()
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.inner.next_wakeup()
+    }
+    fn values(&self) -> Option<(&'static str, f64)> {
+        self.inner.values()
+    }
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        self.inner.state(put);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_engine::congestion::FixedWindows;
+    use anabranch_engine::schedule::{Assignment, Cause};
+    use anabranch_network::CapacitySpec;
+    use anabranch_units::Rate;
+    use std::sync::{Arc, Mutex};
+
+    fn plug_in(name: &str) -> PlugIn {
+        PlugIn { name: name.into(), parameters: Vec::new() }
+    }
+
+    #[test]
+    fn only_schedulers_that_read_capacities_can_know_them() {
+        let known = with_known_rates(&plug_in("playahead")).unwrap();
+        assert_eq!(registered(&known.name), ("playahead", true));
+        assert_eq!(registered("playahead"), ("playahead", false));
+        assert!(with_known_rates(&plug_in("fdps")).is_none());
+        let capacity = PlugIn { parameters: vec![("capacity".into(), 1.0)], ..plug_in("fdps") };
+        assert_eq!(with_known_rates(&capacity).unwrap().parameters, capacity.parameters);
+        assert!(anabranch_scenario::scheduler("test", "known-rates+playahead").is_err());
+    }
+
+    /// Notes the capacities that it sees.
+    #[derive(Debug)]
+    struct Noting(Arc<Mutex<Vec<Option<f64>>>>);
+
+    impl Scheduler for Noting {
+        fn schedule(&mut self, round: &mut Round<'_>) {
+            *self.0.lock().unwrap() = round.paths().iter().map(PathView::capacity_rate).collect();
+        }
+    }
+
+    #[test]
+    fn a_round_sees_the_true_capacity_of_the_moment() {
+        let mut falling = CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(12_000_000)));
+        falling.change(Instant::from_millis(1000), CapacitySpec::Fixed(Rate::from_bps(0)));
+        let (seen, mut view) = (Arc::default(), Assignment::new(false));
+        view.measure_capacity(true);
+        [0, 1].into_iter().for_each(|id| view.set_path(PathView::new(PathId(id), 1400)));
+        let mut known = KnownRates::new(Box::new(Noting(Arc::clone(&seen))), vec![Some(falling), None], 100);
+        // 1,400 of 1,500 bytes of 1.5 MB/s; half of that where it ends after 50 of 100 ms.
+        for (at, rate) in [(500, 1.4e6), (950, 0.7e6)] {
+            view.set_now(Instant::from_millis(at));
+            known.schedule(&mut Round::new(&mut view, &mut FixedWindows::default(), Cause::Written));
+            let rates = seen.lock().unwrap().clone();
+            assert!(rates[0].is_some_and(|seen| (seen / rate - 1.0).abs() < 1e-6) && rates[1].is_none(), "{rates:?}");
+        }
+    }
+}
