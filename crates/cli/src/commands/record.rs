@@ -135,7 +135,7 @@ fn trace_name(file: &Path, path: &str) -> PathBuf {
     PathBuf::from(format!("{stem}.{path}.trace"))
 }
 
-/// What was seen of a path, for a reader.
+/// The record of a path, for a reader.
 fn comment(name: &str, record: &PathRecord) -> String {
     let mut text = format!("# {name}: ");
     let mbit = |rate: f64| rate / 1e6;

@@ -55,7 +55,7 @@ pub struct Session {
     program: String,
     /// No run and no question is left open: the next run may begin.
     pub(super) sound: bool,
-    /// What is seen of each path, if it is recorded.
+    /// Everything seen of each path, if the session records.
     pub(super) recordings: Option<Vec<Recording>>,
 }
 

@@ -74,7 +74,7 @@ pub(super) struct Stretch {
     pub bytes: u64,
 }
 
-/// What one download shows of its path.
+/// The path as one download shows it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sight {
     /// In order, without overlap. Only in them the path's capacity is seen.
@@ -105,7 +105,7 @@ struct Landed {
 }
 
 impl Sightings {
-    /// What they show; `None` if no packet is known at both ends. Every packet counts `overhead` bytes more.
+    /// The path as they show it; `None` if no packet is known at both ends. Every packet counts `overhead` bytes more.
     pub fn read(&self, overhead: u32) -> Option<Sight> {
         let (landed, least) = self.landed(overhead)?;
         let arrived: Vec<bool> = {
@@ -120,7 +120,7 @@ impl Sightings {
         sight.bytes = landed.iter().map(|packet| packet.bytes).sum();
         sight.lasted = landed.last()?.at - landed.first()?.at;
         sight.deepest = waited.iter().copied().max().unwrap_or(0);
-        // What waited before each packet was sent: that of the last one before it that arrived.
+        // The queue that each packet met is that of the last one before it that arrived.
         let mut queue = vec![0; self.sent.len()];
         landed.iter().zip(&waited).for_each(|(packet, waited)| queue[packet.sent] = *waited);
         let last = arrived.iter().rposition(|arrived| *arrived)?;

@@ -328,7 +328,7 @@ impl Upload {
     }
 }
 
-/// What each path carries shows the scheduler: `roundrobin` uses both paths, `active-backup` one.
+/// The load of each path shows the scheduler: `roundrobin` uses both paths, `active-backup` one.
 #[test]
 fn rules_may_change_while_connections_run() {
     let scheduler = |name| anabranch_scenario::scheduler("test", name).unwrap();
@@ -362,7 +362,7 @@ fn give_up(socks: std::net::SocketAddr, asked: &dyn Fn() -> bool, request: &[u8]
     socket2::SockRef::from(&program).set_linger(Some(Duration::ZERO)).unwrap();
 }
 
-/// The name of the target takes long to resolve, and the program is gone before it is known: the target hears nothing of it.
+/// The name of the target takes long to resolve, and the program is gone before it is known: the target gets nothing of it.
 #[test]
 fn a_request_that_its_program_gave_up_reaches_no_target() {
     let (socket, port) = listener();

@@ -1,4 +1,4 @@
-//! What was measured beside what the simulator says.
+//! Measured results beside those of the simulator.
 
 use super::plain::{plain_table, print_table};
 use anabranch_metrics::MetricInfo;
