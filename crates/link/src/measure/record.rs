@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(record.delay(), Duration::from_micros(10_050));
         // A packet has 1,512 bytes: one more has no room in a full queue, and one may have left before the next is lost.
         assert!(record.is_full && (100_000 - 2 * 1_512..=100_000).contains(&record.queue), "{}", record.queue);
-        assert!(record.light > 1_000 && record.lost == 0, "losses at the full queue are its own: {record:?}");
+        assert!(record.light > 100 && record.lost == 0, "losses at the full queue are its own: {record:?}");
         assert_eq!(record.trace(), None);
     }
 
