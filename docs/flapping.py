@@ -113,7 +113,7 @@ def build():
         run("ip", "-n", SERVER, "addr", "add", f"10.9.{number}.1/24", "dev", f"to-{name}")
         run("ip", "-n", SERVER, "link", "set", f"to-{name}", "up")
         change(name, True)
-        for namespace, device in ((LAPTOP, name), (SERVER, f"to-{name}")):
+        for namespace, device in ((LAPTOP, name), (SERVER, f"to-{name}")) if rate else ():
             run("tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "3028", "limit", "100000")
 
 

@@ -132,7 +132,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         #[cfg(target_os = "linux")]
         Command::Status(arguments) => commands::status(&arguments).map(Outcome::from),
         #[cfg(target_os = "linux")]
-        Command::Measure(arguments) => commands::measure(*arguments),
+        Command::Measure(arguments) => commands::measure(*arguments, drivers.virtual_time),
         #[cfg(not(target_os = "linux"))]
         Command::Serve(_) | Command::Proxy(_) | Command::Status(_) | Command::Measure(_) => {
             Err(Failure::failed("anabranch::link", "real links need Linux"))

@@ -337,6 +337,68 @@ fn the_example_in_two_namespaces_measures_no_more_than_the_simulator_predicts() 
     assert!((0.5..=1.05).contains(&ratio), "measured ÷ predicted: {ratio}");
 }
 
+/// A path of the emulator, whose packets the carrier lengthens by 60 bytes.
+const EMULATED: &str = r#"
+duration = "1s"
+[[path]]
+name = "a"
+rate = "20mbit"
+delay = "10ms"
+queue = "100000B"
+[[traffic]]
+kind = "bulk"
+"#;
+
+/// The number before `unit` in a text lies in `band`.
+fn is_within(text: &str, unit: &str, band: std::ops::RangeInclusive<f64>) -> bool {
+    let before = text.split_once(unit).and_then(|(before, _)| before.rsplit(' ').next());
+    before.is_some_and(|number| band.contains(&number.parse().unwrap()))
+}
+
+/// Time is real: on a busy machine the emulated path is not what it should be, so the first try is not the last.
+#[test]
+fn a_recorded_path_comes_back_and_predicts_what_was_measured() {
+    let (folder, server) = keys();
+    fs::write(folder.path().join("emulated.toml"), EMULATED).unwrap();
+    let bin = assert_cmd::cargo::cargo_bin!("anabranch").to_str().unwrap();
+    let serve = format!("{bin} serve --measure --listen 10.0.0.2:51900");
+    let shell = ["shell", "-q", "emulated.toml", "--server", &serve, "--"];
+    let measure = [bin, "measure", "10.0.0.2", "--via", "path0", "--server-key", &server, "--duration", "1s"];
+    let tried = |file: &str| {
+        let options = ["--repeat", "1", "--out", "out", "--record", file];
+        ran(folder.path(), &[&shell[..], &measure, &options].concat())
+    };
+    let (output, said, code) = tried("first.toml");
+    if said.contains("needs root") {
+        println!("SKIPPED: {said}");
+        return;
+    }
+    assert_eq!(code, 0, "{said}");
+    assert!(output.contains("measured ÷ simulated") && folder.path().join("out/prediction.json").is_file(), "{output}");
+    let (_, refused, code) = tried("first.toml");
+    assert!(code == 2 && refused.contains("first.toml exists"), "{refused}");
+    let is_near = |file: &str| {
+        let text = fs::read_to_string(folder.path().join(file)).unwrap();
+        let path = text.lines().find(|line| line.starts_with("# path0: ")).unwrap_or_else(|| panic!("{text}"));
+        // The bands: 3 % of 20 Mbit/s; two delays and 1 ms; a tenth of the queue and a packet.
+        is_within(path, " Mbit/s, constant", 19.4..=20.6)
+            && is_within(path, " ms at least", 20.0..=21.0)
+            && is_within(path, " bytes: packets were lost there", 88_500.0..=111_500.0)
+    };
+    let again = |n: u32| {
+        let file = format!("again{n}.toml");
+        tried(&file).2 == 0 && is_near(&file)
+    };
+    assert!(
+        is_near("first.toml") || (0..3).any(again),
+        "{}",
+        fs::read_to_string(folder.path().join("first.toml")).unwrap()
+    );
+    let (json, said, code) = ran(folder.path(), &["run", "first.toml", "--format", "json"]);
+    assert_eq!((said.as_str(), code), ("", 0));
+    assert!(goodput(&json) > 1e6);
+}
+
 /// `ip netns` needs root.
 fn is_root() -> bool {
     let id = std::process::Command::new("id").arg("-u").output().map(|ran| ran.stdout).unwrap_or_default();

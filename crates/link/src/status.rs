@@ -54,7 +54,7 @@ pub struct PathState {
     pub path: u8,
     /// The client's address on it, as the server sees it.
     pub address: String,
-    /// Smoothed round-trip time; absent before the first sample.
+    /// Smoothed round-trip time, the least of a proxy's connections; absent before the first sample.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub srtt_s: Option<f64>,
     /// Payload sent in the last whole second.

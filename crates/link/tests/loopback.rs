@@ -168,7 +168,9 @@ mod measured {
     #[test]
     fn a_path_is_surveyed_before_the_runs() {
         let client = secrets::new_key();
-        let found = with_session(same(&client), &client, &["lo"], |session| session.unwrap().survey()).unwrap();
+        let found =
+            with_session(same(&client), &client, &["lo"], |session| session.unwrap().survey(Duration::from_secs(1)))
+                .unwrap();
         assert_eq!(found.len(), 1);
         assert!(found[0].goodput_bps > 1e6 && !found[0].rtt.is_zero() && found[0].loss < 1.0, "{found:?}");
     }

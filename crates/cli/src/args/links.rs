@@ -184,7 +184,8 @@ run by run within a repetition. The first interface opens connections. Nothing e
 finished; it cannot be continued.
 
 Before the runs each path is surveyed, for about three seconds; the rates and delays of the scenario in --out are \
-from there, so that `anabranch run` can simulate what was measured.";
+from there. --record makes a better one, and compares the results with what `anabranch run` makes of it. docs/measure.md says \
+from what it is made.";
 
 /// `anabranch measure`.
 #[derive(Debug, Args)]
@@ -215,6 +216,10 @@ pub struct MeasureArguments {
     /// Skip the single-path baselines
     #[arg(long)]
     pub no_baselines: bool,
+    /// Write a scenario of the paths as the downloads over each alone show them, for `anabranch run`, with traces beside it; and
+    /// print how well the simulator predicts the results
+    #[arg(long, value_name = "FILE.toml")]
+    pub record: Option<PathBuf>,
     /// Write captures of this host's packets, decrypted, of the first repetition of each row into this directory
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,

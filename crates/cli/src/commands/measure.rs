@@ -1,6 +1,7 @@
 //! `anabranch measure`
 
 use super::links::{CODE, failed, reach};
+use super::record::{check_target, recorded};
 use super::run::{Making, execute, print};
 use crate::args::{Format, MeasureArguments, TrafficName};
 use crate::failure::Failure;
@@ -9,9 +10,9 @@ use crate::number::Repetitions;
 use crate::outcome::Outcome;
 use crate::watch::Wanted;
 use anabranch_lab::interrupt;
-use anabranch_link::measure::{MSS, OVERHEAD, PathSurvey, RealLinks, Session, path_names};
+use anabranch_link::measure::{MSS, PathSurvey, RealLinks, Session, is_recordable, overhead, path_names};
 use anabranch_report::text::{plain_table, print_table};
-use anabranch_run::{Options, Repeat, RunError};
+use anabranch_run::{Driver, Options, Repeat, RunError};
 use anabranch_scenario::Override;
 use anabranch_units::{Duration, Side};
 use std::net::SocketAddr;
@@ -23,7 +24,8 @@ const HEADERS: u32 = 20 + 32;
 const PATH_KEYS: [&str; 4] = ["backup", "price", "cap", "weight"];
 
 /// Measures schedulers over the interfaces of this host. What is wrong with the arguments is said before anything is measured.
-pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
+pub fn measure(mut arguments: MeasureArguments, virtual_time: &dyn Driver) -> Result<Outcome, Failure> {
+    arguments.record.as_deref().map_or(Ok(()), check_target)?;
     let options = options(&arguments)?;
     for (option, packets) in [("--timeline", arguments.output.timeline), ("--packets", arguments.output.packets)] {
         if packets.is_some_and(|packets| packets > 0) {
@@ -44,7 +46,10 @@ pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
     admitted.map_err(|error| Failure::unusable(CODE, error.to_string(), None))?;
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
     let mut session = Session::open(reach).map_err(failed)?;
-    let found = session.survey().map_err(|error| match error {
+    if arguments.record.is_some() {
+        session.record();
+    }
+    let found = session.survey(survey_time(&arguments, &early)).map_err(|error| match error {
         RunError::Interrupted => super::links::interrupted(),
         error => Failure::failed(CODE, error.to_string()),
     })?;
@@ -57,10 +62,24 @@ pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
         ..Wanted::default()
     };
     let making = Making::Changing(&driver, arguments.seed);
-    let (results, wrong) = execute(&loaded, &options, &arguments.output, wanted, making)?;
-    let paths = if arguments.output.format == Format::Table { table(&found) } else { String::new() };
-    let output = paths + &print(&results, arguments.output.format);
-    Ok(Outcome { notes: unsent(driver.unsent()), ..Outcome::new(output, wrong) })
+    let (results, mut wrong) = execute(&loaded, &options, &arguments.output, wanted, making)?;
+    let is_table = arguments.output.format == Format::Table;
+    let paths = if is_table { table(&found) } else { String::new() };
+    let mut outcome = Outcome::new(paths + &print(&results, arguments.output.format), Vec::new());
+    match recorded(&arguments, overhead(address), &driver, &results, virtual_time) {
+        Ok(prediction) if is_table => outcome.output += &prediction,
+        Ok(prediction) => outcome.notes = prediction,
+        Err(failure) => wrong.push(failure),
+    }
+    outcome.notes += &unsent(driver.unsent());
+    Ok(Outcome { wrong, ..outcome })
+}
+
+/// How long a path's survey counts: longer if no run shows a path to a record.
+fn survey_time(arguments: &MeasureArguments, loaded: &Loaded) -> Duration {
+    let runs_show = !arguments.no_baselines && is_recordable(&loaded.document.scenario);
+    let is_blind = arguments.record.is_some() && !runs_show;
+    Duration::from_secs(if is_blind { 9 } else { 1 })
 }
 
 /// A warning of losses that are not those of the paths.
@@ -74,7 +93,7 @@ fn unsent(datagrams: u64) -> String {
     }
 }
 
-fn options(arguments: &MeasureArguments) -> Result<Options, Failure> {
+pub(super) fn options(arguments: &MeasureArguments) -> Result<Options, Failure> {
     Ok(Options {
         schedulers: schedulers("--scheduler", &arguments.scheduler)?,
         congestions: congestions("--congestion", &arguments.congestion)?,
@@ -87,16 +106,26 @@ fn options(arguments: &MeasureArguments) -> Result<Options, Failure> {
 
 /// The scenario of the runs. Rates and delays of the paths are what was found; runs over real links do not use them.
 fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey]) -> Result<Loaded, Failure> {
-    // The outer IP header is there, too.
-    let overhead = OVERHEAD + if address.is_ipv4() { 20 } else { 40 };
+    let overhead = overhead(address);
     let path = |path: &PathSurvey| {
         let rate = path.goodput_bps * f64::from(MSS + HEADERS + overhead) / f64::from(MSS);
         let delay = path.rtt.as_nanos() / 2_000;
         let name = &path.name;
         format!("[[path]]\nname = {name:?}\nrate = \"{rate:.0}bit\"\ndelay = \"{delay}us\"\noverhead = {overhead}\n\n")
     };
-    let names: Vec<&str> = found.iter().map(|path| path.name.as_str()).collect();
-    let title = format!("{} through {}", arguments.far.server, names.join(", "));
+    let paths: String = found.iter().map(path).collect();
+    let text = scenario_text(arguments, &paths);
+    let loaded = Loaded::given("measure", &text, overrides(arguments))?;
+    if loaded.document.axes.is_empty() {
+        return Ok(loaded);
+    }
+    let help = "name every scheduler after --scheduler, and measure once per value of another key";
+    Err(Failure::unusable(CODE, "a measurement has no sweep", Some(help.to_owned())))
+}
+
+/// A scenario of the traffic that was chosen, over these paths.
+pub(super) fn scenario_text(arguments: &MeasureArguments, paths: &str) -> String {
+    let title = format!("{} through {}", arguments.far.server, path_names(&arguments.far.via).join(", "));
     let (traffic, ends) = match arguments.traffic {
         TrafficName::Bulk => ("kind = \"bulk\"", false),
         TrafficName::Frames => ("kind = \"frames\"\nsize = \"20KB\"\ninterval = \"20ms\"", false),
@@ -104,14 +133,7 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
         TrafficName::Request => ("kind = \"request\"\nsize = \"10KB\"\ninterval = \"100ms\"", false),
     };
     let duration = if ends { "" } else { "duration = \"10s\"\n" };
-    let paths: String = found.iter().map(path).collect();
-    let text = format!("name = {title:?}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n");
-    let loaded = Loaded::given("measure", &text, overrides(arguments))?;
-    if loaded.document.axes.is_empty() {
-        return Ok(loaded);
-    }
-    let help = "name every scheduler after --scheduler, and measure once per value of another key";
-    Err(Failure::unusable(CODE, "a measurement has no sweep", Some(help.to_owned())))
+    format!("name = {title:?}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n")
 }
 
 /// Real paths have their own rates, delays and losses.
@@ -124,7 +146,8 @@ fn check_paths(overrides: &[Override]) -> Result<(), Failure> {
     Err(Failure::unusable(CODE, message, Some(help)))
 }
 
-fn overrides(arguments: &MeasureArguments) -> Vec<Override> {
+/// The options that are keys of the scenario.
+pub(super) fn overrides(arguments: &MeasureArguments) -> Vec<Override> {
     let mut overrides = set_overrides(&arguments.set);
     let mut set = |option, key, value: String| overrides.push(Override::new(option, key, value));
     set("--seed", "seed", arguments.seed.to_string());
@@ -152,7 +175,7 @@ fn table(found: &[PathSurvey]) -> String {
         ]);
     }
     format!(
-        "The paths before the runs (plain TCP with CUBIC for a second over each alone; 20 datagrams to each):\n{}\n",
+        "The paths before the runs (plain TCP with CUBIC over each alone; 20 datagrams to each):\n{}\n",
         print_table(&table)
     )
 }

@@ -18,6 +18,8 @@ mod parity;
 mod playground;
 #[cfg(target_os = "linux")]
 mod proxy;
+#[cfg(target_os = "linux")]
+mod record;
 mod report;
 mod reproduce;
 mod run;

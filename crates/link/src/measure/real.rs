@@ -2,15 +2,17 @@
 
 use super::message::{Ask, Reply};
 use super::order;
+use super::record::{PathRecord, is_recordable};
 use super::running::Running;
 use super::session::{Idle, SILENCE, Session, check};
-use super::setup::HEADERS;
+use super::setup::{HEADERS, overhead};
+use super::sight::Sightings;
 use super::tape::{EVENTS, Events, MOST, too_long};
 use crate::LinkError;
 use crate::error::Unmet;
 use anabranch_metrics::{Meter, RunMetrics, names};
 use anabranch_run::layout::{Layout, outcome};
-use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome};
+use anabranch_run::{Choice, Driver, Job, Plan, Refusal, RunError, RunOutcome};
 use anabranch_scenario::{Scenario, Traffic, TrafficKind};
 use anabranch_trace::{Digest, Event, Origin, Recorder, Tee};
 use anabranch_units::{Duration, Instant, PathId, Side};
@@ -64,6 +66,12 @@ impl RealLinks {
         state.session.driver.link.unsent().saturating_sub(self.unsent)
     }
 
+    /// Each path's name and what its downloads showed, if the session records; `None` for a path through which nothing came.
+    pub fn records(&self) -> Vec<(String, Option<PathRecord>)> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.session.records()
+    }
+
     /// Whether real links can have such runs.
     ///
     /// # Errors
@@ -97,12 +105,15 @@ pub(super) fn run(
     session.drain().map_err(why)?;
     let idle = session.probe(CHALLENGES).map_err(why)?;
     fits(session, &plan.over, job)?;
-    let made = make(session, scenario, job, listener)?;
+    let mut seen = recorded_path(session, job).map(|_| Sightings::default());
+    let mut listener = Tee(&mut seen, listener);
+    let made = make(session, scenario, job, &mut listener)?;
     let events = made.merged()?;
     let mut recorder = Tee(Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), plan.curves(job)), listener);
     let count = events.len() as u64;
     events.iter().for_each(|(at, origin, event)| recorder.record(*at, *origin, event));
     let Tee(Tee(Tee(meter, digest), drawn), _) = recorder;
+    keep(session, job, &idle, seen.as_ref());
     let mut metrics = meter.finish(made.end);
     plan.judge(job, &mut metrics);
     leave_out(&mut metrics);
@@ -112,6 +123,24 @@ pub(super) fn run(
     }
     let curves = drawn.map(|drawn| drawn.finish(&metrics)).unwrap_or_default();
     Ok(RunOutcome { curves, ..outcome(&metrics, digest.finish(), count) })
+}
+
+/// The path that a run shows, if the session records and the run is a download over one path alone.
+fn recorded_path(session: &Session, job: &Job) -> Option<usize> {
+    match job.choice {
+        Choice::Single(path) if session.recordings.is_some() && is_recordable(&job.scenario) => Some(path),
+        _ => None,
+    }
+}
+
+/// Keeps what a run shows of the paths.
+fn keep(session: &mut Session, job: &Job, idle: &[Idle], seen: Option<&Sightings>) {
+    let (path, overhead) = (recorded_path(session, job), overhead(session.address()));
+    let recordings = session.recordings.iter_mut().flatten();
+    for (n, (recording, idle)) in recordings.zip(idle).enumerate() {
+        recording.add_idle(&idle.times);
+        recording.add(seen.filter(|_| path == Some(n)).and_then(|seen| seen.read(overhead)));
+    }
 }
 
 /// Why a run failed, as runs say it.

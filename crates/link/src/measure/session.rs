@@ -2,6 +2,7 @@
 
 use super::desk::write;
 use super::message::{Ask, Frames, Reply, VERSION, framed};
+use super::record::{PathRecord, Recording};
 use super::running::Ends;
 use super::setup::{control, paths};
 use crate::driver::{Driver, unpredictable};
@@ -54,6 +55,8 @@ pub struct Session {
     program: String,
     /// No run and no question is left open: the next run may begin.
     pub(super) sound: bool,
+    /// Everything seen of each path, if the session records.
+    pub(super) recordings: Option<Vec<Recording>>,
 }
 
 /// How often time is compared with the server's; the quickest answer counts.
@@ -113,7 +116,8 @@ impl Session {
         let handle = handle.ok_or(LinkError::Unmet(Unmet::Lost { address }))?;
         let (frames, program) = (Frames::default(), String::new());
         let names = path_names(&interfaces);
-        let mut session = Self { driver, names, address, handle, frames, program, sound: true };
+        let (sound, recordings) = (true, None);
+        let mut session = Self { driver, names, address, handle, frames, program, sound, recordings };
         session.program = match session.ask(&Ask::Hello { version: VERSION })? {
             Reply::Welcome { program } => program,
             other => return Err(session.unexpected(&other)),
@@ -124,6 +128,17 @@ impl Session {
     /// The version of the server's program.
     pub fn program(&self) -> &str {
         &self.program
+    }
+
+    /// From now on, records what downloads over one path alone show of it.
+    pub fn record(&mut self) {
+        self.recordings = Some(vec![Recording::default(); self.names.len()]);
+    }
+
+    /// Each path's name and what was recorded of it; `None` if nothing came through it.
+    pub(super) fn records(&self) -> Vec<(String, Option<PathRecord>)> {
+        let recordings = self.recordings.iter().flatten().map(Recording::read);
+        self.names.iter().cloned().zip(recordings).collect()
     }
 
     /// The names of the paths: those of the interfaces, as scenarios admit them.

@@ -5,11 +5,17 @@ use anabranch_carrier::Addresses;
 use anabranch_engine::connection::{PathSetup, Setup};
 use anabranch_engine::{FourTuple, Settings};
 use anabranch_units::{ConnId, PathId};
+use std::net::SocketAddr;
 
 /// Bytes of IPv4 and TCP with all its options at most.
 pub(super) const HEADERS: u32 = 20 + 60;
 /// Bytes that the carrier and UDP add to a packet.
-pub const OVERHEAD: u32 = anabranch_carrier::OVERHEAD as u32 + 8;
+const OVERHEAD: u32 = anabranch_carrier::OVERHEAD as u32 + 8;
+/// The same with the outer IP header, on the way to `server`.
+pub fn overhead(server: SocketAddr) -> u32 {
+    OVERHEAD + if server.is_ipv4() { 20 } else { 40 }
+}
+
 /// Payload of a segment that fits every path: 1,088 bytes have room in the least one.
 pub const MSS: u32 = 1_080;
 const _: () = assert!((MSS + HEADERS) as usize + anabranch_carrier::OVERHEAD <= anabranch_carrier::mtu::BASE);

@@ -16,7 +16,7 @@ const CHALLENGES: u32 = 20;
 pub struct PathSurvey {
     /// The path's name.
     pub name: String,
-    /// Goodput of plain TCP from the server over this path alone, with CUBIC, in the second after the first. Bit/s.
+    /// Goodput of plain TCP from the server over this path alone, with CUBIC, after the first second. Bit/s.
     pub goodput_bps: f64,
     /// The least round-trip time of the idle path.
     pub rtt: Duration,
@@ -27,14 +27,14 @@ pub struct PathSurvey {
 }
 
 impl Session {
-    /// Measures the idle paths, and then downloads over each alone.
+    /// Measures the idle paths, and then downloads over each alone: for a second that does not count, and `time` after it.
     ///
     /// # Errors
     /// The server is gone, or a path carries nothing.
-    pub fn survey(&mut self) -> Result<Vec<PathSurvey>, RunError> {
+    pub fn survey(&mut self, time: Duration) -> Result<Vec<PathSurvey>, RunError> {
         let idle = self.probe(CHALLENGES).map_err(why)?;
         let names: Vec<String> = self.names().to_vec();
-        let text = scenario(&names);
+        let text = scenario(&names, time);
         let read = |_| RunError::Fault { what: "the scenario of the survey cannot be read".to_owned() };
         let parsed = Arc::new(Document::parse("survey", &text).map_err(read)?.scenario);
         let mut found = Vec::new();
@@ -55,12 +55,12 @@ impl Session {
     }
 }
 
-/// A download of two seconds, the first of which does not count; rates and delays have no part in it.
-fn scenario(names: &[String]) -> String {
+/// A download; rates and delays have no part in it.
+fn scenario(names: &[String], time: Duration) -> String {
     let path = |name: &String| format!("[[path]]\nname = {name:?}\nrate = \"1gbit\"\ndelay = \"1ms\"\n");
     let paths: String = names.iter().map(path).collect();
-    let mss = super::MSS;
+    let (mss, time) = (super::MSS, time.as_millis());
     format!(
-        "name = \"survey\"\nwarmup = \"1s\"\nduration = \"1s\"\n[connection]\nmss = {mss}\n{paths}[[traffic]]\nkind = \"bulk\"\n"
+        "name = \"survey\"\nwarmup = \"1s\"\nduration = \"{time}ms\"\n[connection]\nmss = {mss}\n{paths}[[traffic]]\nkind = \"bulk\"\n"
     )
 }

@@ -5,10 +5,11 @@ use anabranch_link::measure::Reach;
 use anabranch_link::proxy::{
     Common, Credentials, ExitSettings, Guard, Listeners, Lookup, Proxy, ProxySettings, Resolver, Rules,
 };
-use anabranch_link::{Host, LinkError, Services, secrets};
+use anabranch_link::{Host, LinkError, PathState, Services, Window, read_status, secrets};
 use anabranch_units::Duration;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -38,6 +39,15 @@ pub struct Running {
     pub socks: SocketAddr,
     /// Takes other rules.
     pub rules: Sender<Rules>,
+    /// Where it shows its state.
+    window: PathBuf,
+}
+
+impl Running {
+    /// The state of its paths.
+    pub fn paths(&self) -> Vec<PathState> {
+        read_status(&self.window).unwrap().clients.remove(0).paths
+    }
 }
 
 fn common() -> Common {
@@ -83,8 +93,11 @@ pub fn open(
 pub fn run(reach: Reach, credentials: Option<Credentials>, stopped: &AtomicBool, ready: &Sender<Running>) {
     let (mut proxy, socks) = open(reach, credentials, stopped).unwrap();
     let (rules, changes) = channel();
-    ready.send(Running { socks, rules }).unwrap();
-    proxy.run(stopped, None, &mut || changes.try_recv().ok()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state");
+    let window = Window::open(&file).unwrap();
+    ready.send(Running { socks, rules, window: file }).unwrap();
+    proxy.run(stopped, Some(&window), &mut || changes.try_recv().ok()).unwrap();
 }
 
 /// Uses a proxy over the loopback interface, twice.

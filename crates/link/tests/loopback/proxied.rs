@@ -1,15 +1,15 @@
 //! A proxy and its server, with programs on one side and targets on the other.
 
-use crate::common::proxied::{End, Setting, connect, exchange, open, reach, run, serve, with_proxy};
+use crate::common::proxied::{End, Running, Setting, connect, exchange, open, reach, run, serve, with_proxy};
 use crate::common::{admit, stop};
 use anabranch_link::proxy::{Credentials, Rules, parse_block};
 use anabranch_link::{Host, Services, secrets};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -298,22 +298,115 @@ fn a_server_that_was_started_again_is_used_again() {
     });
 }
 
+/// A program that uploads to a target, and is answered with a byte when four megabytes have arrived.
+struct Upload(TcpStream);
+
+impl Upload {
+    const LEN: usize = 4 << 20;
+
+    fn begin(socks: std::net::SocketAddr) -> Self {
+        let (socket, port) = listener();
+        thread::spawn(move || {
+            let (mut program, _) = socket.accept().unwrap();
+            let mut piece = vec![0; Self::LEN];
+            while program.read_exact(&mut piece).is_ok() {
+                program.write_all(b".").unwrap();
+            }
+        });
+        Self(connect(socks, "127.0.0.1", port, None).unwrap())
+    }
+
+    /// The less used path's part of what the paths carry for four megabytes of the program's.
+    fn lesser_share(&mut self, proxy: &Running) -> f64 {
+        let sent = || proxy.paths().iter().map(|path| path.sent_bytes).collect::<Vec<_>>();
+        let before = sent();
+        self.0.write_all(&bytes(Self::LEN)).unwrap();
+        self.0.read_exact(&mut [0]).unwrap();
+        let each: Vec<u64> = sent().iter().zip(&before).map(|(now, before)| now - before).collect();
+        assert!(each.len() == 2 && each.iter().sum::<u64>() >= Self::LEN as u64, "{each:?}");
+        *each.iter().min().unwrap() as f64 / Self::LEN as f64
+    }
+}
+
+/// The load of each path shows the scheduler: `roundrobin` uses both paths, `active-backup` one.
 #[test]
 fn rules_may_change_while_connections_run() {
-    let port = backwards();
     let scheduler = |name| anabranch_scenario::scheduler("test", name).unwrap();
     with_proxy(Setting::default(), |proxy| {
-        let mut program = connect(proxy.socks, "127.0.0.1", port, None).unwrap();
-        program.write_all(b"abc").unwrap();
-        let text = "* * scheduler=redundant path.b.backup=true\n";
-        let rules = Rules::parse("rules", text, scheduler("blest"), &["a".into(), "b".into()]).unwrap();
-        proxy.rules.send(rules).unwrap();
+        let rule = |name: &str| {
+            let text = format!("* * scheduler={name}\n");
+            proxy.rules.send(Rules::parse("rules", &text, scheduler("blest"), &["lo".into()]).unwrap()).unwrap();
+            thread::sleep(Duration::from_millis(300));
+        };
+        rule("roundrobin");
+        let mut old = Upload::begin(proxy.socks);
+        let both = old.lesser_share(proxy);
+        assert!(both >= 0.05, "{both} on the lesser path by roundrobin");
+        rule("active-backup");
+        for (which, upload) in [("old", &mut old), ("new", &mut Upload::begin(proxy.socks))] {
+            let one = upload.lesser_share(proxy);
+            assert!(one < 0.02, "{one} on the lesser path by active-backup, {which} connection");
+        }
+    });
+}
+
+/// Sends the request and its first bytes, and gives up with a reset as soon as the server has it.
+fn give_up(socks: std::net::SocketAddr, asked: &dyn Fn() -> bool, request: &[u8]) {
+    let mut program = TcpStream::connect(socks).unwrap();
+    program.write_all(request).unwrap();
+    let until = Instant::now() + Duration::from_secs(60);
+    while !asked() {
+        assert!(Instant::now() < until, "the server never resolves the name");
+        thread::sleep(Duration::from_millis(5));
+    }
+    socket2::SockRef::from(&program).set_linger(Some(Duration::ZERO)).unwrap();
+}
+
+/// The name of the target takes long to resolve, and the program is gone before it is known: the target gets nothing of it.
+#[test]
+fn a_request_that_its_program_gave_up_reaches_no_target() {
+    let (socket, port) = listener();
+    let (release, held) = channel::<()>();
+    let (held, asked) = (Mutex::new(held), Arc::new(AtomicUsize::new(0)));
+    let count = asked.clone();
+    let lookup = move |_: &str| {
+        count.fetch_add(1, Ordering::Relaxed);
+        let _ = held.lock().unwrap().recv();
+        Ok(vec![Ipv4Addr::LOCALHOST.into()])
+    };
+    with_proxy(Setting { lookup: Arc::new(lookup), ..Setting::default() }, |proxy| {
+        let name = b"slow.test";
+        let head = [&[5, 1, 0, 5, 1, 0, 3, name.len() as u8][..], name, &port.to_be_bytes()].concat();
+        give_up(proxy.socks, &|| asked.load(Ordering::Relaxed) > 0, &[&head[..], b"given up"].concat());
+        thread::sleep(Duration::from_millis(500));
+        release.send(()).unwrap();
+        release.send(()).unwrap();
+        // Another program's request is the first that the target gets.
+        let mut program = connect(proxy.socks, "slow.test", port, None).unwrap();
+        program.write_all(b"waited").unwrap();
+        let mut got = [0; 6];
+        socket.accept().unwrap().0.read_exact(&mut got).unwrap();
+        assert_eq!(&got, b"waited");
         thread::sleep(Duration::from_millis(300));
-        program.write_all(b"def").unwrap();
-        program.shutdown(Shutdown::Write).unwrap();
-        let mut got = Vec::new();
-        program.read_to_end(&mut got).unwrap();
-        assert_eq!(got, b"fedcba");
-        assert_eq!(exchange(proxy.socks, port, b"xyz"), b"zyx");
+        socket.set_nonblocking(true).unwrap();
+        assert_eq!(socket.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "and the only one");
+    });
+}
+
+/// A program that finds the proxy full must not take it for an empty answer.
+#[test]
+fn a_program_beyond_the_limit_gets_a_reset() {
+    const LIMIT: usize = 4_096;
+    anabranch_link::raise_file_limit();
+    with_proxy(Setting::default(), |proxy| {
+        let mut all: Vec<TcpStream> = (0..LIMIT).map(|_| TcpStream::connect(proxy.socks).unwrap()).collect();
+        let mut beyond = TcpStream::connect(proxy.socks).unwrap();
+        beyond.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert_eq!(beyond.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        // One that has room is served.
+        all[0].write_all(&[5, 1, 0]).unwrap();
+        let mut answer = [0; 2];
+        all[0].read_exact(&mut answer).unwrap();
+        assert_eq!(answer, [5, 0]);
     });
 }

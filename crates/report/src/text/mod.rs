@@ -3,11 +3,13 @@
 mod fields;
 mod parity;
 mod plain;
+mod prediction;
 mod preflight;
 mod results;
 mod sweep;
 
 pub use parity::{parity_markdown, parity_text};
 pub use plain::{plain_table, print_table, seconds};
+pub use prediction::prediction_table;
 pub use preflight::preflight_table;
 pub use results::{auto_notes, results_table};

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Goodput of a download by `anabranch proxy`, through boringtun (WireGuard in user space), by the kernel's Multipath TCP and by its TCP.
+
+Between the two namespaces of flapping.py, with interfaces of 1,500 bytes, in three sets: one pair without a limit, two without, two of 50 and 20
+Mbit/s. anabranch and Multipath TCP use all pairs, the others the first. Needs root, `ip`, `tc`, `wg` (wireguard-tools) and boringtun-cli.
+Usage: docs/goodput.py ANABRANCH BORINGTUN [--trials N] [--seconds S]."""
+
+import argparse
+import os
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import flapping
+from flapping import LAPTOP, SERVER, SOCKS, TARGET
+from proxy_times import keys
+
+SETS = {
+    "one pair": {"wlan0": (None, 1)},
+    "two pairs": {"wlan0": (None, 1), "usb0": (None, 2)},
+    "50 and 20 Mbit/s": {"wlan0": ("50mbit", 1), "usb0": ("20mbit", 2)},
+}
+PORT, TUNNEL = 8080, "10.8.0.1"
+MPTCP = 262
+PIECE = 1 << 20
+# Student's t for a 95 % interval, by degrees of freedom.
+T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+
+def source():
+    """Sends without end to whoever connects."""
+    piece = bytes(PIECE)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, MPTCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("0.0.0.0", PORT))
+    listener.listen()
+
+    def serve(client):
+        with client:
+            try:
+                while True:
+                    client.sendall(piece)
+            except OSError:
+                pass
+
+    while True:
+        threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
+
+
+def connected(address, protocol=0):
+    program = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
+    program.settimeout(30)
+    program.connect(address)
+    return program
+
+
+def through_proxy():
+    program = connected(SOCKS)
+    program.sendall(b"\5\1\0\5\1\0\1" + socket.inet_aton(TARGET) + struct.pack("!H", PORT))
+    assert program.recv(12, socket.MSG_WAITALL)[:4] == b"\5\0\5\0"
+    return program
+
+
+WAYS = {
+    "anabranch proxy": through_proxy,
+    "boringtun": lambda: connected((TUNNEL, PORT)),
+    "kernel Multipath TCP": lambda: connected(("10.9.0.1", PORT), MPTCP),
+    "kernel TCP": lambda: connected(("10.9.0.1", PORT)),
+}
+
+
+def download(way, seconds):
+    """Bit/s, after a second that does not count."""
+    program, buffer = WAYS[way](), bytearray(PIECE)
+    begun, got = time.monotonic(), 0
+    counted = begun + 1
+    while (now := time.monotonic()) < counted + seconds:
+        length = program.recv_into(buffer)
+        got += length if now >= counted else 0
+    program.close()
+    return got * 8 / seconds
+
+
+def tunnel(folder, boringtun):
+    """WireGuard over the first pair."""
+    ends = [(LAPTOP, "wg-laptop", "10.8.0.2"), (SERVER, "wg-server", TUNNEL)]
+    environment = os.environ | {"WG_SUDO": "1"}
+    processes, public = [], {}
+    for namespace, device, address in ends:
+        processes.append(flapping.inside(namespace, boringtun, "--foreground", "--disable-drop-privileges", device, env=environment,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        private = subprocess.run(["wg", "genkey"], check=True, capture_output=True).stdout
+        public[device] = subprocess.run(["wg", "pubkey"], input=private, check=True, capture_output=True).stdout.decode().strip()
+        with open(os.open(os.path.join(folder, device), os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
+            file.write(private)
+        while subprocess.run(["ip", "-n", namespace, "link", "show", device], capture_output=True).returncode:
+            time.sleep(0.05)
+    for (namespace, device, address), (_, other, far) in zip(ends, reversed(ends)):
+        where = ["endpoint", "10.9.0.1:51820"] if namespace == LAPTOP else []
+        flapping.run("ip", "netns", "exec", namespace, "wg", "set", device, "listen-port", "51820", "private-key", os.path.join(folder, device),
+                     "peer", public[other], "allowed-ips", f"{far}/32", *where)
+        flapping.run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", device)
+        # 1,500 bytes less IPv4, UDP, WireGuard's header and tag.
+        flapping.run("ip", "-n", namespace, "link", "set", device, "mtu", "1440", "up")
+    return processes
+
+
+def multipath(interfaces):
+    """The kernel's second subflow leaves through the second interface."""
+    for namespace in (LAPTOP, SERVER):
+        flapping.run("ip", "-n", namespace, "mptcp", "limits", "set", "subflow", "4", "add_addr_accepted", "4")
+    for name, (_, number) in list(interfaces.items())[1:]:
+        flapping.run("ip", "-n", LAPTOP, "mptcp", "endpoint", "add", f"10.9.{number}.2", "dev", name, "subflow")
+    for name, (_, number) in interfaces.items():
+        flapping.run("ip", "-n", LAPTOP, "rule", "add", "from", f"10.9.{number}.2", "table", str(number))
+        flapping.run("ip", "-n", LAPTOP, "route", "add", "default", "via", f"10.9.{number}.1", "dev", name, "table", str(number))
+
+
+def measure(title, interfaces, arguments):
+    flapping.INTERFACES = interfaces
+    folder, processes = tempfile.TemporaryDirectory(), []
+    try:
+        flapping.build()
+        multipath(interfaces)
+        key = keys(arguments.anabranch, folder.name)
+        pipes = {"cwd": folder.name, "stderr": subprocess.PIPE, "text": True}
+        serve = ["serve", "--proxy", "--allow", TARGET, "--listen", "10.9.0.1:51900"]
+        processes.append(flapping.inside(SERVER, arguments.anabranch, *serve, **pipes))
+        flapping.said(processes[-1], "listening")
+        proxy = ["proxy", "10.9.0.1", "--via", ",".join(interfaces), "--server-key", key, "--socks", f"{SOCKS[0]}:{SOCKS[1]}"]
+        processes.append(flapping.inside(LAPTOP, arguments.anabranch, *proxy, **pipes))
+        flapping.said(processes[-1], "listening")
+        processes += tunnel(folder.name, arguments.boringtun)
+        processes.append(flapping.inside(SERVER, sys.executable, os.path.realpath(__file__), "source"))
+        # Path MTU discovery of the carrier is over by then.
+        time.sleep(8)
+        rates = {way: [] for way in WAYS}
+        for _ in range(arguments.trials):
+            for way in WAYS:
+                words = [sys.executable, os.path.realpath(__file__), "download", way, str(arguments.seconds)]
+                done = subprocess.run(["ip", "netns", "exec", LAPTOP, *words], check=True, capture_output=True, text=True)
+                rates[way].append(float(done.stdout) / 1e6)
+                time.sleep(0.5)
+        for way, of in rates.items():
+            half = T95.get(len(of) - 1, 1.96) * statistics.stdev(of) / len(of) ** 0.5 if len(of) > 1 else 0
+            print(f"{title}: {way}: {statistics.mean(of):.1f} ± {half:.1f} Mbit/s (n = {len(of)})", flush=True)
+        ratio = statistics.mean(rates["anabranch proxy"]) / statistics.mean(rates["boringtun"])
+        print(f"{title}: anabranch proxy ÷ boringtun: {ratio:.2f}", flush=True)
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.wait()
+        for namespace in (LAPTOP, SERVER):
+            subprocess.run(["ip", "netns", "del", namespace], check=False)
+        folder.cleanup()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("anabranch", type=os.path.realpath)
+    parser.add_argument("boringtun", type=os.path.realpath)
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=4)
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    print(f"load average {os.getloadavg()[0]:.1f}", flush=True)
+    for title, interfaces in SETS.items():
+        measure(title, interfaces, arguments)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["source"]:
+        source()
+    elif sys.argv[1:2] == ["download"]:
+        print(download(sys.argv[2], float(sys.argv[3])))
+    else:
+        main()
