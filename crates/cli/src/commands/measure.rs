@@ -35,10 +35,10 @@ pub fn measure(mut arguments: MeasureArguments) -> Result<Outcome, Failure> {
     // There are series all the same.
     arguments.output.timeline = arguments.output.out.is_some().then_some(0);
     check_paths(&overrides(&arguments))?;
-    let reach = reach(&arguments.far)?;
+    let reach = reach(&arguments.server, &arguments.server_key, &arguments.near)?;
     let address = reach.address;
     let unknown = |name| PathSurvey { name, goodput_bps: 1e6, rtt: Duration::from_millis(1), ..PathSurvey::default() };
-    let unknown: Vec<PathSurvey> = path_names(&arguments.far.via).into_iter().map(unknown).collect();
+    let unknown: Vec<PathSurvey> = path_names(&arguments.near.via).into_iter().map(unknown).collect();
     let early = loaded(&arguments, address, &unknown)?;
     let admitted = early.document.cells.iter().try_for_each(|(_, scenario)| RealLinks::admit(scenario));
     admitted.map_err(|error| Failure::unusable(CODE, error.to_string(), None))?;
@@ -96,7 +96,7 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
         format!("[[path]]\nname = {name:?}\nrate = \"{rate:.0}bit\"\ndelay = \"{delay}us\"\noverhead = {overhead}\n\n")
     };
     let names: Vec<&str> = found.iter().map(|path| path.name.as_str()).collect();
-    let title = format!("{} through {}", arguments.far.server, names.join(", "));
+    let title = format!("{} through {}", arguments.server, names.join(", "));
     let (traffic, ends) = match arguments.traffic {
         TrafficName::Bulk => ("kind = \"bulk\"", false),
         TrafficName::Frames => ("kind = \"frames\"\nsize = \"20KB\"\ninterval = \"20ms\"", false),
