@@ -97,7 +97,7 @@ pub(super) struct Machine {
     routes: Vec<Route>,
 }
 
-/// What `ip -json` prints for these arguments; it prints nothing where there is nothing.
+/// The output of `ip -json` for these arguments. It prints nothing where there is nothing.
 pub(super) fn shown<T: DeserializeOwned + Default>(arguments: &[&str]) -> Result<T, LinkError> {
     let text = tool::run("ip", &[&["-json", "-4"], arguments].concat(), "")?;
     read(&text).map_err(|error| LinkError::Ground {

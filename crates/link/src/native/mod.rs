@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-/// What the keeper is to do: its first line of input. The end of the input is the end of its work.
+/// The work of a keeper: its first line of input. The end of the input is the end of its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Orders {
     /// One per path.

@@ -117,11 +117,12 @@ pub(super) fn removal(address: Ipv4Addr) -> String {
     )
 }
 
-/// For `nft`: the table `name`. A device's packets leave by its interface alone, with the interface's address, and what comes back is
-/// answers. MSS options are those of the interface's MTU at most.
+/// For `nft`: the table `name`. A device's packets have its address, and leave by its interface alone, with the interface's address;
+/// answers alone come back. MSS options are those of the interface's MTU at most.
 pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>) -> String {
-    let (mut nat, mut forward) = (String::new(), String::new());
+    let (mut first, mut nat, mut forward) = (String::new(), String::new(), String::new());
     for Way { interface, device, address } in ways {
+        let _ = writeln!(first, "iifname \"{device}\" ip saddr != {address} drop");
         let _ = writeln!(nat, "ip saddr {address} oifname \"{interface}\" masquerade");
         let _ = write!(
             forward,
@@ -134,6 +135,7 @@ pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>) -> St
     }
     format!(
         "table inet {name} {{\n\
+         chain prerouting {{\ntype filter hook prerouting priority -300; policy accept;\n{first}}}\n\
          chain postrouting {{\ntype nat hook postrouting priority 100; policy accept;\n{nat}}}\n\
          chain forward {{\ntype filter hook forward priority 0; policy accept;\n{forward}}}\n}}\n"
     )

@@ -21,7 +21,7 @@ pub(super) fn check() -> Result<(), LinkError> {
     Err(LinkError::Ground { what, help: Some(help.to_owned()) })
 }
 
-/// Who the proxy becomes: the user who called it by sudo, else nobody.
+/// The user that the proxy becomes: the one that called it by sudo, else [`NOBODY`].
 fn user() -> (Uid, Gid) {
     let id = |name| std::env::var(name).ok()?.parse::<u32>().ok().filter(|id| *id != 0);
     let (user, group) = id("SUDO_UID").zip(id("SUDO_GID")).unwrap_or((NOBODY, NOBODY));

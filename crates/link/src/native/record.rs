@@ -1,4 +1,5 @@
-//! What a keeper changes on the machine: written down before it is done, so that it can be taken back by others if the keeper is killed.
+//! The changes of a keeper on the machine: each is written down before it is made, so that another can take it back if the keeper is
+//! killed.
 
 use super::machine::{Rule, shown};
 use super::plan;

@@ -66,6 +66,8 @@ impl NativeProxy {
         privilege::check()?;
         let mut ground = Ground::start()?;
         let (names, devices) = devices(interfaces.len())?;
+        // A later keeper that removes it has another working directory.
+        let file = file.map(std::path::absolute).transpose().map_err(LinkError::system("the working directory"))?;
         file.as_deref().map_or(Ok(()), privilege::give)?;
         let orders = Orders { interfaces, devices: names, file };
         let Ready { addresses, mtu, turns } = ground.set_up(&orders)?;

@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 /// The MTU of an interface that is not there yet.
 const MTU: u32 = 1_500;
 
-/// What is known of an interface.
+/// The state of an interface.
 #[derive(Debug, Default)]
 struct Known {
     seen: Option<Seen>,

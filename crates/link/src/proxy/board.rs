@@ -195,6 +195,11 @@ impl<S> Board<S> {
         core::mem::take(due).into_iter().collect()
     }
 
+    /// Segments of peers that broke a rule, by rule.
+    pub fn violations(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        self.load.violations.iter().map(|(rule, count)| (format!("violation: {rule}"), *count))
+    }
+
     /// The state of each path, of all lines together; `address` says where a path goes.
     pub fn paths(&self, now: Instant, address: &dyn Fn(PathId) -> Option<String>) -> Vec<PathState> {
         let views: Vec<_> = self.tokens.keys().filter_map(|handle| self.engine.endpoint.connection(*handle)).collect();
@@ -283,6 +288,8 @@ struct Load {
     tally: Tally,
     /// Payload that came, where [`PathTally`] has what was sent.
     received: BTreeMap<PathId, PathTally>,
+    /// Segments that break a rule, by the name of the rule.
+    violations: BTreeMap<String, u64>,
 }
 
 impl Load {
@@ -296,6 +303,9 @@ impl Load {
 
 impl Recorder for Load {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if let Event::Violation(rule) = event {
+            *self.violations.entry(format!("{rule:?}")).or_default() += 1;
+        }
         self.tally.record(now, Origin { connection: ConnId(0), ..origin }, event);
     }
 }

@@ -123,10 +123,11 @@ impl<S: Staged> Hall<S> {
         ClientStatus { name: name.to_owned(), scheduler, connections: joined.count(), paths }
     }
 
-    /// Requests that came to nothing, and connections that were cut off, by reason.
+    /// Requests that came to nothing, connections that were cut off, and segments that broke a rule, by reason.
     pub fn failures(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         let refused = self.refused.iter().map(|(why, count)| (format!("refused: {why:?}"), *count));
-        refused.chain(self.cut_off.iter().map(|(why, count)| (format!("cut off: {why}"), *count)))
+        let cut_off = self.cut_off.iter().map(|(why, count)| (format!("cut off: {why}"), *count));
+        refused.chain(cut_off).chain(self.board.violations())
     }
 
     /// Where programs reach it.
