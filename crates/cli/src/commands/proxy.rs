@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What both kinds of proxies begin with.
+/// The parts that both kinds of proxies begin with.
 struct Parts {
     common: Common,
     rules: Rules,
