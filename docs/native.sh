@@ -71,7 +71,7 @@ done
 received() { ip netns exec $laptop cat /proc/net/dev | awk -v dev="$1:" '$1 == dev { print $2 }'; }
 ip netns exec $laptop curl --silent --show-error --proxy socks5h://127.0.0.1:1080 http://10.9.0.1/ \
     --output /dev/null --write-out '%{size_download} %{time_total}\n' |
-    awk '{ printf "%d bytes in %.2f s: %.3f Gbit/s\n", $1, $2, $1 * 8 / $2 / 1e9 }'
+    awk '{ printf "%.0f bytes in %.2f s: %.3f Gbit/s\n", $1, $2, $1 * 8 / $2 / 1e9 }'
 wlan0=$(received wlan0) usb0=$(received usb0)
 echo "wlan0 $((100 * wlan0 / (wlan0 + usb0))) %, usb0 $((100 * usb0 / (wlan0 + usb0))) %"
 kill -TERM $proxying
