@@ -2,6 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "links/native.rs"]
+mod native;
+
 use assert_cmd::Command;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;

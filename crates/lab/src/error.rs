@@ -66,7 +66,10 @@ impl LabError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Privilege { .. } => Some(privilege::advice()),
-            Self::Tool { .. } => Some("install iproute2, and see that it is on the PATH or in /usr/sbin".into()),
+            Self::Tool { program } => {
+                let package = if program == "nft" { "nftables" } else { "iproute2" };
+                Some(format!("install {package}, and see that it is on the PATH or in /usr/sbin"))
+            }
             Self::NoMptcp => Some(
                 "boot a kernel with CONFIG_MPTCP, without `mptcp.enabled=0`; `--set mptcp=false` runs plain TCP".into(),
             ),

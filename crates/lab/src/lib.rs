@@ -24,6 +24,7 @@ mod readiness;
 mod real_time;
 mod seen;
 pub mod shell;
+pub mod tool;
 mod train;
 mod tun;
 

@@ -1,12 +1,9 @@
 //! Network namespaces without a name.
 
-use crate::LabError;
+use crate::{LabError, tool};
 use nix::sched::{CloneFlags, setns, unshare};
-use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
 use std::os::fd::AsRawFd;
-use std::process::{Command, Stdio};
 use std::thread;
 
 /// A network namespace. It lives as long as this value, a process, a socket or a device in it: nothing remains after
@@ -72,36 +69,8 @@ impl Namespace {
     /// # Errors
     /// It cannot be started, or fails.
     pub fn command(&self, program: &str, arguments: &[&str], input: &str) -> Result<String, LabError> {
-        let line = || format!("{program} {}", arguments.join(" "));
-        let run = || {
-            let mut child = Command::new(program)
-                .env("PATH", search_path())
-                .args(arguments)
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()?;
-            if let Some(mut stdin) = child.stdin.take() {
-                stdin.write_all(input.as_bytes())?;
-            }
-            child.wait_with_output()
-        };
-        let output = self.enter(run)?.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => LabError::Tool { program: program.into() },
-            _ => LabError::System { what: format!("`{}`", line()), source: error },
-        })?;
-        if output.status.success() {
-            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-        }
-        Err(LabError::Command { command: line(), output: String::from_utf8_lossy(&output.stderr).into_owned() })
+        self.enter(|| tool::run(program, arguments, input))?
     }
-}
-
-/// The search path of programs, with the administrators' directories, which are not on every user's PATH.
-fn search_path() -> OsString {
-    let mut path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    path.push(":/usr/sbin:/sbin");
-    path
 }
 
 /// A thread can change its namespace without changing the process's.

@@ -5,8 +5,10 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getgid, getuid};
 use std::{fs, io};
 
-/// CAP_NET_ADMIN and CAP_SYS_ADMIN as bits of `CapEff`; capabilities(7).
-const NEEDED: u64 = 1 << 12 | 1 << 21;
+/// As a bit of [`effective_capabilities`]; capabilities(7).
+pub const CAP_NET_ADMIN: u64 = 1 << 12;
+const CAP_SYS_ADMIN: u64 = 1 << 21;
+const NEEDED: u64 = CAP_NET_ADMIN | CAP_SYS_ADMIN;
 
 /// Makes sure that namespaces and devices can be made: as root, or else as the root of a user namespace, which this
 /// process enters. To be called before any thread starts.
@@ -21,8 +23,8 @@ pub fn acquire() -> Result<(), LabError> {
     probe.enter(|| Tun::open("probe", 1500, false))?.map(drop)
 }
 
-/// The capabilities of the calling thread; none if they cannot be read.
-fn effective_capabilities() -> u64 {
+/// The capabilities of the calling thread, as `CapEff` of proc(5); none if they cannot be read.
+pub fn effective_capabilities() -> u64 {
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let value = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     value.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0)

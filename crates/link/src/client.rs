@@ -5,9 +5,10 @@ use crate::{Incoming, Link, LinkError, Socket, secrets};
 use anabranch_carrier::files::KeyFile;
 use anabranch_carrier::{Addresses, Client, ClientSettings, Counters, PathStatus, PublicKey};
 use anabranch_units::{Instant, PathId};
+use anabranch_wire::Packet;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -115,10 +116,12 @@ impl ClientLink {
     }
 }
 
-/// The address in four bytes of an IPv4 packet.
-pub(crate) fn address(packet: &[u8], at: usize) -> Option<Ipv4Addr> {
-    let octets: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
-    Some(octets.into())
+/// The path of a client's address.
+pub(crate) fn path_of(client: IpAddr) -> Option<PathId> {
+    match client {
+        IpAddr::V4(v4) => Addresses::path(v4),
+        IpAddr::V6(_) => None,
+    }
 }
 
 impl Link<()> for ClientLink {
@@ -139,10 +142,9 @@ impl Link<()> for ClientLink {
         Ok(any)
     }
 
-    fn send(&mut self, now: Instant, (): (), packet: &[u8]) {
-        let id = address(packet, 12).and_then(Addresses::path);
-        let Some((id, path)) = id.and_then(|id| Some((id, self.paths.get_mut(&id)?))) else { return };
-        if self.carrier.send(now, id, packet, &mut self.datagram).is_ok() {
+    fn send(&mut self, now: Instant, (): (), packet: &Packet) {
+        let Some((id, path)) = path_of(packet.src).and_then(|id| Some((id, self.paths.get_mut(&id)?))) else { return };
+        if self.carrier.send(now, id, &packet.emit(), &mut self.datagram).is_ok() {
             path.put(self.server, &self.datagram);
         }
     }

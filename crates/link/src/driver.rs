@@ -6,6 +6,7 @@ use anabranch_carrier::Addresses;
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;
 use anabranch_lab::Clock;
+use anabranch_sim::Raw;
 use anabranch_trace::Recorder;
 use anabranch_units::Instant;
 use anabranch_wire::Packet;
@@ -21,6 +22,8 @@ pub enum Incoming<'a> {
     Ended,
     /// A packet.
     Packet(&'a [u8]),
+    /// A packet of a device, which may have left work to its receiver.
+    Raw(&'a Raw),
 }
 
 /// Makes the station of a session that began; without one its packets are dropped.
@@ -34,7 +37,7 @@ pub trait Link<E> {
     /// A socket fails.
     fn receive(&mut self, now: Instant, take: &mut dyn FnMut(E, Incoming<'_>)) -> Result<bool, LinkError>;
     /// Sends a packet of a station over the path that its addresses belong to. It may be lost.
-    fn send(&mut self, now: Instant, station: E, packet: &[u8]);
+    fn send(&mut self, now: Instant, station: E, packet: &Packet);
     /// Does what is due, and sends what waits.
     fn flush(&mut self, now: Instant);
     /// When something is due next.
@@ -72,6 +75,13 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
     pub fn new(link: L, clock: Clock, make: Make<E, S>) -> Self {
         let stations = Stations { all: Vec::new(), make, unread: 0 };
         Self { link, clock, stations, packet: Packet::default() }
+    }
+
+    /// A driver with one station, which needs no session.
+    pub fn with_station(link: L, clock: Clock, id: E, station: S) -> Self {
+        let mut driver = Self::new(link, clock, Box::new(|_, _| None));
+        driver.stations.all.push((id, station));
+        driver
     }
 
     /// Packets that are no IPv4 packets with a TCP segment, or whose station is gone.
@@ -136,7 +146,7 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
             let mut left = BURST;
             let now = self.clock.now();
             while left > 0 && station.transmit_into(now, recorder, &mut self.packet) {
-                self.link.send(now, *id, &self.packet.emit());
+                self.link.send(now, *id, &self.packet);
                 left -= 1;
             }
             more |= left == 0;
@@ -177,12 +187,16 @@ impl<E: Copy + PartialEq, S: Station> Stations<E, S> {
             }
             Incoming::Ended => self.all.retain(|(known, _)| *known != id),
             Incoming::Packet(bytes) => {
-                let packet = Packet::parse(Bytes::copy_from_slice(bytes)).ok();
-                match (self.find(id), packet) {
-                    (Some(station), Some(packet)) => station.receive(now, recorder, &packet),
-                    _ => self.unread += 1,
-                }
+                self.give(now, recorder, id, Packet::parse(Bytes::copy_from_slice(bytes)).ok());
             }
+            Incoming::Raw(raw) => self.give(now, recorder, id, raw.parse().ok()),
+        }
+    }
+
+    fn give(&mut self, now: Instant, recorder: &mut dyn Recorder, id: E, packet: Option<Packet>) {
+        match (self.find(id), packet) {
+            (Some(station), Some(packet)) => station.receive(now, recorder, &packet),
+            _ => self.unread += 1,
         }
     }
 }

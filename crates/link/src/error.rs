@@ -1,5 +1,6 @@
 //! Errors of sockets and files.
 
+use anabranch_lab::LabError;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -26,6 +27,13 @@ pub enum LinkError {
     Malformed {
         /// The file, the line and the mistake.
         what: String,
+    },
+    /// The network of [`crate::native`] cannot be set up, followed or taken back.
+    Ground {
+        /// The operation, and the system's answer.
+        what: String,
+        /// Advice to the user.
+        help: Option<String>,
     },
     /// The other end does not do what is expected of it.
     Unmet(Unmet),
@@ -109,6 +117,7 @@ impl LinkError {
         match self {
             Self::Exposed { file, .. } => Some(format!("`chmod 600 {file}`; if others have read it, make a new key")),
             Self::Unmet(unmet) => unmet.help(),
+            Self::Ground { help, .. } => help.clone(),
             Self::System { what, source } => {
                 let advice = match source.kind() {
                     // ENODEV has no kind.
@@ -136,10 +145,17 @@ impl fmt::Display for LinkError {
             Self::Exposed { file, mode } => {
                 write!(f, "{file} has a secret, and others than its owner may use it (mode {mode:04o})")
             }
-            Self::Malformed { what } => f.write_str(what),
+            Self::Malformed { what } | Self::Ground { what, .. } => f.write_str(what),
             Self::Unmet(unmet) => unmet.fmt(f),
         }
     }
 }
 
 impl std::error::Error for LinkError {}
+
+impl From<LabError> for LinkError {
+    /// The laboratory's devices and programs set a network up.
+    fn from(error: LabError) -> Self {
+        Self::Ground { what: error.to_string(), help: error.help() }
+    }
+}

@@ -10,6 +10,7 @@ mod far;
 mod frames;
 pub mod measure;
 mod memory;
+pub mod native;
 mod outbox;
 pub mod proxy;
 pub mod secrets;

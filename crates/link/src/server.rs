@@ -1,11 +1,12 @@
 //! The listening end of a link: one socket, and an engine per client.
 
-use crate::client::address;
+use crate::client::path_of;
 use crate::outbox::Outbox;
 use crate::{Incoming, Link, LinkError, Socket, secrets};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Addresses, Arrival, Counters, Limits, PeerEvent, PeerId, Server, ServerSettings, StaticKey};
 use anabranch_units::{Duration, Instant, PathId};
+use anabranch_wire::Packet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -105,9 +106,9 @@ impl Link<PeerId> for ServerLink {
         })
     }
 
-    fn send(&mut self, now: Instant, peer: PeerId, packet: &[u8]) {
-        let Some(path) = address(packet, 16).and_then(Addresses::path) else { return };
-        if let Ok(to) = self.carrier.send(now, Arrival { peer, path }, packet, &mut self.datagram) {
+    fn send(&mut self, now: Instant, peer: PeerId, packet: &Packet) {
+        let Some(path) = path_of(packet.dst) else { return };
+        if let Ok(to) = self.carrier.send(now, Arrival { peer, path }, &packet.emit(), &mut self.datagram) {
             self.outbox.push(&mut self.socket, to, &self.datagram);
         }
     }

@@ -84,35 +84,44 @@ Examples:
   curl --proxy socks5h://127.0.0.1:1080 https://example.org/file -o file
   anabranch proxy example.net --via wlan0,usb0 --server-key KEY \\
       --rules rules --forward 8080:intranet.example:80
+  sudo anabranch proxy --native --via wlan0,usb0
 
 SERVER runs `anabranch serve --proxy`; KEY is what `anabranch key show server.key` prints there. Each connection of a program \
 is one Multipath TCP connection to the server, over all interfaces; the server dials its target. Programs reach the proxy by SOCKS5 \
 (CONNECT, names resolved by the server), or at a port of this host that --forward gives to a target.
 
 A rule per line: HOST PORTS KEY=VALUE…, such as `*.example.net 443 scheduler=blest path.usb0.backup=true`; the first that fits counts. \
-SIGHUP reloads the file. Interfaces may come and go; those that are not there yet are used when they come. docs/proxy.md has everything.";
+SIGHUP reloads the file. Interfaces may come and go; those that are not there yet are used when they come. docs/proxy.md has everything.
 
-/// The server of a command over real links, and the way there.
+With --native there is no server: each connection is one Multipath TCP connection to the target itself, by IPv4. A Linux server with Multipath TCP \
+answers on all interfaces; one without it is reached by plain TCP, over one. Nothing is encrypted beyond what programs encrypt. Devices, \
+routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and root until then. docs/native.md says what it changes.";
+
+/// This host's part of a real link.
 #[derive(Debug, Args)]
-pub struct FarArguments {
-    /// The server's name or address, with its UDP port unless that is 51900
-    pub server: String,
+pub struct NearArguments {
     /// The interfaces to use, separated by commas
     #[arg(long, value_name = "A[,B…]", value_delimiter = ',', required = true)]
     pub via: Vec<String>,
     /// Our key
     #[arg(long, value_name = "FILE", default_value = "client.key")]
     pub key: PathBuf,
-    /// The server's public key
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
-    pub server_key: String,
 }
 
 /// `anabranch proxy`.
 #[derive(Debug, Args)]
 pub struct ProxyArguments {
+    /// The server's name or address, with its UDP port unless that is 51900
+    #[arg(required_unless_present = "native")]
+    pub server: Option<String>,
     #[command(flatten)]
-    pub far: FarArguments,
+    pub near: NearArguments,
+    /// The server's public key
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true, required_unless_present = "native")]
+    pub server_key: Option<String>,
+    /// Multipath TCP on the wire, straight to the targets, without a server; needs root for the setup
+    #[arg(long, conflicts_with_all = ["server", "server_key", "key"])]
+    pub native: bool,
     /// Where programs reach the proxy by SOCKS5; may be repeated. 127.0.0.1:1080 unless --forward is given
     #[arg(long, value_name = "ADDR:PORT")]
     pub socks: Vec<SocketAddr>,
@@ -190,8 +199,13 @@ from what it is made.";
 /// `anabranch measure`.
 #[derive(Debug, Args)]
 pub struct MeasureArguments {
+    /// The server's name or address, with its UDP port unless that is 51900
+    pub server: String,
     #[command(flatten)]
-    pub far: FarArguments,
+    pub near: NearArguments,
+    /// The server's public key
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    pub server_key: String,
     /// Schedulers, separated by commas; `NAME(PARAMETER=VALUE)` sets a parameter
     #[arg(long, value_name = "A[,B…]|all", default_value = "minrtt")]
     pub scheduler: Vec<String>,

@@ -10,7 +10,7 @@ mod study;
 
 pub use format::{Format, ListFormat};
 pub use links::{
-    FarArguments, KeyAction, MeasureArguments, PORT, ProxyArguments, ServeArguments, StatusArguments, TrafficName,
+    KeyAction, MeasureArguments, NearArguments, PORT, ProxyArguments, ServeArguments, StatusArguments, TrafficName,
     default_socket,
 };
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};

@@ -1,6 +1,6 @@
 //! Parts that the commands for real links share.
 
-use crate::args::{FarArguments, PORT};
+use crate::args::{NearArguments, PORT};
 use crate::failure::{Failure, Salvage};
 use crate::load::unusable;
 use anabranch_link::measure::Reach;
@@ -22,23 +22,29 @@ pub fn failed(error: LinkError) -> Failure {
     let (what, help) = (error.to_string(), error.help());
     match error {
         LinkError::Unmet(Unmet::Interrupted) => interrupted(),
-        LinkError::System { .. } | LinkError::Unmet(_) => Failure::missing(CODE, what, help),
+        LinkError::System { .. } | LinkError::Unmet(_) | LinkError::Ground { .. } => Failure::missing(CODE, what, help),
         _ => Failure::unusable(CODE, what, help),
     }
 }
 
 /// The server and the interfaces that a command names.
-pub fn reach(far: &FarArguments) -> Result<Reach, Failure> {
-    let FarArguments { server, via, key, server_key } = far;
+pub fn reach(server: &str, server_key: &str, near: &NearArguments) -> Result<Reach, Failure> {
+    let NearArguments { via, key } = near;
     let Ok(server_key) = PublicKey::parse(server_key) else {
         let help = "it has 44 characters; `anabranch key show server.key` prints it on the server";
         return Err(Failure::unusable(CODE, "--server-key: this is no public key", Some(help.to_owned())));
     };
-    if let Some(twice) = via.iter().enumerate().find(|(n, name)| via[..*n].contains(name)) {
-        return Err(Failure::unusable(CODE, format!("--via: {} stands there twice", twice.1), None));
-    }
+    interfaces(via)?;
     let key = secrets::read_key(key).map_err(failed)?;
     Ok(Reach { key, server: server_key, address: address(server)?, interfaces: via.clone() })
+}
+
+/// Each interface has one path.
+pub fn interfaces(via: &[String]) -> Result<(), Failure> {
+    match via.iter().enumerate().find(|(n, name)| via[..*n].contains(name)) {
+        Some((_, twice)) => Err(Failure::unusable(CODE, format!("--via: {twice} stands there twice"), None)),
+        None => Ok(()),
+    }
 }
 
 /// The first address of a name.

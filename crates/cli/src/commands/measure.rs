@@ -37,10 +37,10 @@ pub fn measure(mut arguments: MeasureArguments, virtual_time: &dyn Driver) -> Re
     // There are series all the same.
     arguments.output.timeline = arguments.output.out.is_some().then_some(0);
     check_paths(&overrides(&arguments))?;
-    let reach = reach(&arguments.far)?;
+    let reach = reach(&arguments.server, &arguments.server_key, &arguments.near)?;
     let address = reach.address;
     let unknown = |name| PathSurvey { name, goodput_bps: 1e6, rtt: Duration::from_millis(1), ..PathSurvey::default() };
-    let unknown: Vec<PathSurvey> = path_names(&arguments.far.via).into_iter().map(unknown).collect();
+    let unknown: Vec<PathSurvey> = path_names(&arguments.near.via).into_iter().map(unknown).collect();
     let early = loaded(&arguments, address, &unknown)?;
     let admitted = early.document.cells.iter().try_for_each(|(_, scenario)| RealLinks::admit(scenario));
     admitted.map_err(|error| Failure::unusable(CODE, error.to_string(), None))?;
@@ -125,7 +125,7 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
 
 /// A scenario of the traffic that was chosen, over these paths.
 pub(super) fn scenario_text(arguments: &MeasureArguments, paths: &str) -> String {
-    let title = format!("{} through {}", arguments.far.server, path_names(&arguments.far.via).join(", "));
+    let title = format!("{} through {}", arguments.server, path_names(&arguments.near.via).join(", "));
     let (traffic, ends) = match arguments.traffic {
         TrafficName::Bulk => ("kind = \"bulk\"", false),
         TrafficName::Frames => ("kind = \"frames\"\nsize = \"20KB\"\ninterval = \"20ms\"", false),

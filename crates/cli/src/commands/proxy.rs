@@ -1,52 +1,106 @@
 //! `anabranch proxy`
 
-use super::links::{CODE, common, failed, reach, scheduler};
+use super::links::{CODE, common, failed, interfaces, reach, scheduler};
 use crate::args::{ProxyArguments, default_socket};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
-use anabranch_link::proxy::{Credentials, Forward, Listeners, Proxy, ProxySettings, Rules};
+use anabranch_link::native::{NativeProxy, NativeSettings};
+use anabranch_link::proxy::{Common, Credentials, Forward, Listeners, Proxy, ProxySettings, Rules, system};
 use anabranch_link::{LinkError, Window, raise_file_limit};
 use anabranch_scenario::PlugIn;
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::sync::atomic::Ordering;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The parts that both kinds of proxies begin with.
+struct Parts {
+    common: Common,
+    rules: Rules,
+    listeners: Listeners,
+    window: Option<Window>,
+    /// The window's file.
+    socket: Option<PathBuf>,
+}
 
 /// Serves programs until a signal comes, which is a success.
 pub fn proxy(arguments: &ProxyArguments) -> Result<Outcome, Failure> {
     let scheduler = scheduler("--scheduler", &arguments.scheduler)?;
+    interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
+    let hangup = interrupt::on_hangup().map_err(|error| Failure::failed(CODE, error.to_string()))?;
+    let mut changed = || changed(arguments, &scheduler, &hangup);
+    match (&arguments.server, &arguments.server_key) {
+        (Some(server), Some(key)) => carried(arguments, server, key, &scheduler, &mut changed)?,
+        _ => native(arguments, &scheduler, &mut changed)?,
+    }
+    Ok(Outcome { notes: "ended\n".to_owned(), ..Outcome::default() })
+}
+
+fn parts(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Parts, Failure> {
     let common = common(&arguments.congestion, &arguments.orphan_timeout)?;
-    let rules = read_rules(arguments, &scheduler).map_err(failed)?;
-    let reach = reach(&arguments.far)?;
+    let rules = read_rules(arguments, scheduler).map_err(failed)?;
     let listeners = listeners(arguments)?;
     raise_file_limit();
     let socket = arguments.socket.clone().or_else(default_socket);
-    let window = socket.map(|file| Window::open(&file)).transpose().map_err(failed)?;
-    interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
-    let hangup = interrupt::on_hangup().map_err(|error| Failure::failed(CODE, error.to_string()))?;
-    let locals: Vec<String> = listeners.locals().map(|local| local.to_string()).collect();
-    let address = reach.address;
+    let window = socket.as_deref().map(Window::open).transpose().map_err(failed)?;
+    Ok(Parts { common, rules, listeners, window, socket })
+}
+
+/// Through a server.
+fn carried(
+    arguments: &ProxyArguments,
+    server: &str,
+    key: &str,
+    scheduler: &PlugIn,
+    changed: &mut dyn FnMut() -> Option<Rules>,
+) -> Result<(), Failure> {
+    let reach = reach(server, key, &arguments.near)?;
+    let Parts { common, rules, listeners, window, .. } = parts(arguments, scheduler)?;
+    let (locals, address) = (locals(&listeners), reach.address);
     let settings = ProxySettings { reach, listeners, rules, common };
     let (mut proxy, missing) = Proxy::open(settings, interrupt::flag()).map_err(failed)?;
     missing.iter().for_each(|missing| say(&format!("waiting for {missing}")));
-    say(&format!("listening at {}, to {address}", locals.join(", ")));
-    let mut changed = || {
-        if !hangup.swap(false, Ordering::Relaxed) {
-            return None;
+    say(&format!("listening at {locals}, to {address}"));
+    proxy.run(interrupt::flag(), window.as_ref(), changed).map_err(failed)
+}
+
+/// Straight to the targets.
+fn native(
+    arguments: &ProxyArguments,
+    scheduler: &PlugIn,
+    changed: &mut dyn FnMut() -> Option<Rules>,
+) -> Result<(), Failure> {
+    let via = &arguments.near.via;
+    interfaces(via)?;
+    let Parts { common, rules, listeners, window, socket } = parts(arguments, scheduler)?;
+    let locals = locals(&listeners);
+    let settings = NativeSettings { interfaces: via.clone(), listeners, rules, common, lookup: system(), file: socket };
+    let mut proxy = NativeProxy::open(settings).map_err(failed)?;
+    proxy.missing().for_each(|path| say(&format!("waiting for {}: it has no address or no route", via[path.index()])));
+    say(&format!("listening at {locals}, over {}", via.join(", ")));
+    proxy.run(interrupt::flag(), window.as_ref(), changed).map_err(failed)
+}
+
+fn locals(listeners: &Listeners) -> String {
+    listeners.locals().map(|local| local.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The rules, if SIGHUP came.
+fn changed(arguments: &ProxyArguments, scheduler: &PlugIn, hangup: &AtomicBool) -> Option<Rules> {
+    if !hangup.swap(false, Ordering::Relaxed) {
+        return None;
+    }
+    match read_rules(arguments, scheduler) {
+        Ok(rules) => {
+            say("the rules were read again");
+            Some(rules)
         }
-        match read_rules(arguments, &scheduler) {
-            Ok(rules) => {
-                say("the rules were read again");
-                Some(rules)
-            }
-            Err(error) => {
-                say(&format!("{error}; the rules remain as they are"));
-                None
-            }
+        Err(error) => {
+            say(&format!("{error}; the rules remain as they are"));
+            None
         }
-    };
-    proxy.run(interrupt::flag(), window.as_ref(), &mut changed).map_err(failed)?;
-    Ok(Outcome { notes: "ended\n".to_owned(), ..Outcome::default() })
+    }
 }
 
 /// Now, and wherever the output goes. Standard error may be closed.
@@ -59,7 +113,7 @@ fn read_rules(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Rules, L
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|source| LinkError::System { what: format!("reading {name}"), source })?;
-    Rules::parse(&name, &text, scheduler.clone(), &arguments.far.via)
+    Rules::parse(&name, &text, scheduler.clone(), &arguments.near.via)
 }
 
 fn listeners(arguments: &ProxyArguments) -> Result<Listeners, Failure> {

@@ -117,12 +117,12 @@ fn settings(arguments: &MeasureArguments, measured: &Results) -> Result<Vec<Over
 }
 
 fn heading(file: &Path, arguments: &MeasureArguments) -> String {
-    let MeasureArguments { scheduler, congestion, far, .. } = arguments;
+    let MeasureArguments { server, scheduler, congestion, .. } = arguments;
     let bare = if arguments.no_baselines { " --no-baselines" } else { "" };
     format!(
         "# The paths to {} as `anabranch measure --record` saw them; docs/measure.md says from what.\n\
          # The measured rows: anabranch run {} --scheduler '{}' --congestion '{}'{bare}\n",
-        far.server,
+        server,
         file.display(),
         scheduler.join(","),
         congestion.join(",")

@@ -2,7 +2,7 @@
 
 use super::tally::Tally;
 use super::tape::{MOST, Tape};
-use crate::client::address;
+use crate::client::path_of;
 use crate::driver::unpredictable;
 use crate::station::{Engine, Station};
 use anabranch_carrier::Addresses;
@@ -150,10 +150,7 @@ impl Ends {
 /// The path of a packet: that of the client's address.
 fn path(side: Side, sent: bool, packet: &Packet) -> PathId {
     let client = if (side == Side::Client) == sent { packet.src } else { packet.dst };
-    match client {
-        IpAddr::V4(client) => address(&client.octets(), 0).and_then(Addresses::path).unwrap_or_default(),
-        IpAddr::V6(_) => PathId::default(),
-    }
+    path_of(client).unwrap_or_default()
 }
 
 impl Station for Ends {

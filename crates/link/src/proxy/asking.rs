@@ -2,12 +2,11 @@
 
 use super::joint::Joint;
 use super::message::{Answer, Ask, Frames, LONGEST, Open, Refusal, framed};
-use super::socks::Reply;
+use super::talking::Wish;
 use super::target::Target;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_units::{Duration, Instant};
-use bytes::Bytes;
 
 /// How long a server has: longer than it tries to dial.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -15,16 +14,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A request.
 #[derive(Debug)]
 pub(super) struct Asking {
-    pub joint: Joint,
-    pub target: Target,
-    /// The program speaks SOCKS, and awaits a reply.
-    pub socks: bool,
+    pub wish: Wish,
     /// The connection had waited for a program.
     pub waited: bool,
     /// When it is given up.
     pub until: Instant,
-    /// The program's first bytes.
-    early: Bytes,
     /// Where the request begins in the stream to the server.
     begins: u64,
     frames: Frames,
@@ -44,10 +38,9 @@ pub(super) enum Heard {
 }
 
 impl Asking {
-    /// A program at `joint` wants a target.
-    pub fn new(joint: Joint, target: Target, early: Bytes, socks: bool) -> Self {
-        let frames = Frames::default();
-        Self { joint, target, socks, waited: false, until: Instant::MAX, early, begins: 0, frames }
+    /// Of a program.
+    pub fn new(wish: Wish) -> Self {
+        Self { wish, waited: false, until: Instant::MAX, begins: 0, frames: Frames::default() }
     }
 
     /// Asks over a connection on which `frames` arrived. False if the request cannot be written.
@@ -65,16 +58,13 @@ impl Asking {
         let Ok(frame) = framed(&Ask::Open(open)) else { return false };
         // The least buffer has room for both.
         connection.write(cx, frame.into());
-        connection.write(cx, self.early.clone());
+        connection.write(cx, self.wish.early.clone());
         true
     }
 
     /// The target is connected, and these are its `first` bytes: the program learns of it.
     pub fn opened(self, first: Vec<u8>) -> (Joint, Target) {
-        let Self { mut joint, target, socks, .. } = self;
-        if socks {
-            joint.say(Reply::Succeeded.bytes().to_vec());
-        }
+        let (mut joint, target) = self.wish.granted();
         joint.say(first);
         (joint, target)
     }

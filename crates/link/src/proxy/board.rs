@@ -4,19 +4,18 @@ use super::budget::Part;
 use super::joint::{Joint, Progress};
 use super::sockets::{Change, Sockets};
 use crate::LinkError;
-use crate::client::address;
+use crate::client::path_of;
 use crate::driver::unpredictable;
 use crate::measure::{PathTally, Tally};
 use crate::station::{Engine, Station};
 use crate::status::PathState;
-use anabranch_carrier::{Addresses, MAX_PATHS};
+use anabranch_carrier::MAX_PATHS;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, ConnectionEvent};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_trace::{CloseReason, Event, Origin, Recorder};
 use anabranch_units::{ConnId, Duration, Instant, PathId};
 use anabranch_wire::{Flags, MptcpOption, Packet, Reason};
-use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 
@@ -162,7 +161,7 @@ impl<S> Board<S> {
         let options = packet.segment.options.mptcp();
         // A client alone joins.
         if packet.segment.flags.has(Flags::RST)
-            && path(packet.dst).is_some()
+            && path_of(packet.dst).is_some()
             && options.iter().any(unknown)
             && let Some(connection) = self.engine.endpoint.connection(handle)
             && !connection.subflows().any(|(_, _, state)| state.is_synchronized())
@@ -194,6 +193,11 @@ impl<S> Board<S> {
             due.insert(token);
         }
         core::mem::take(due).into_iter().collect()
+    }
+
+    /// Segments of peers that broke a rule, by rule.
+    pub fn violations(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        self.load.violations.iter().map(|(rule, count)| (format!("violation: {rule}"), *count))
     }
 
     /// The state of each path, of all lines together; `address` says where a path goes.
@@ -278,26 +282,20 @@ impl<S> Station for Board<S> {
     }
 }
 
-/// The path of a client's address.
-fn path(ip: IpAddr) -> Option<PathId> {
-    match ip {
-        IpAddr::V4(v4) => address(&v4.octets(), 0).and_then(Addresses::path),
-        IpAddr::V6(_) => None,
-    }
-}
-
 /// The load of each path, all connections together.
 #[derive(Debug, Default)]
 struct Load {
     tally: Tally,
     /// Payload that came, where [`PathTally`] has what was sent.
     received: BTreeMap<PathId, PathTally>,
+    /// Segments that break a rule, by the name of the rule.
+    violations: BTreeMap<String, u64>,
 }
 
 impl Load {
     /// A packet came: the client's end of it names the path.
     fn note(&mut self, now: Instant, packet: &Packet) {
-        if let Some(path) = path(packet.dst).or_else(|| path(packet.src)) {
+        if let Some(path) = path_of(packet.dst).or_else(|| path_of(packet.src)) {
             self.received.entry(path).or_default().add(now, packet.segment.payload.len() as u64);
         }
     }
@@ -305,6 +303,9 @@ impl Load {
 
 impl Recorder for Load {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if let Event::Violation(rule) = event {
+            *self.violations.entry(format!("{rule:?}")).or_default() += 1;
+        }
         self.tally.record(now, Origin { connection: ConnId(0), ..origin }, event);
     }
 }

@@ -24,7 +24,15 @@ pub(crate) struct Budget {
 #[derive(Debug)]
 pub(crate) struct Part(#[expect(dead_code, reason = "it is held")] [Share; 2]);
 
+/// Bytes of buffers for all connections of a host that has no clients.
+const ALL: u64 = 2 << 30;
+
 impl Budget {
+    /// For connections of this host's programs alone.
+    pub fn whole() -> Self {
+        Self::new(&Memory::new(ALL), ALL)
+    }
+
     /// A client's part of the `common` memory, which has so many bytes for all clients.
     pub fn new(common: &Memory, total: u64) -> Self {
         Self { common: common.clone(), own: Memory::new(total), total }

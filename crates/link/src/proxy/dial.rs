@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind};
 use std::net::TcpStream;
 
 /// How long an address has to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Addresses of a name that are tried.
-const ADDRESSES: usize = 4;
+pub(super) const ADDRESSES: usize = 4;
 /// A target or a program that vanishes without a word is noticed after this time and Linux's nine probes.
 pub(super) const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_secs(600);
 

@@ -6,7 +6,7 @@ use super::dial::{Dial, Dialled};
 use super::guard::{Guard, own_addresses};
 use super::joint::Joint;
 use super::message::{Answer, Ask, Frames, LONGEST, Open, PORT, Policy, Refusal, VERSION, framed};
-use super::resolver::{Names, Resolved, Resolver};
+use super::resolver::{Names, Resolved, Resolver, unresolved};
 use super::setup::{Common, all_paths, path};
 use super::target::{Host, Target};
 use crate::LinkError;
@@ -23,7 +23,6 @@ use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
-use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 
 /// Connections of one client, those that wait with a request and those in TIME-WAIT included.
@@ -279,11 +278,6 @@ impl Exit {
 
 fn at_port(addresses: Vec<IpAddr>, port: u16) -> Vec<SocketAddr> {
     addresses.into_iter().map(|ip| SocketAddr::new(ip, port)).collect()
-}
-
-/// Why a name has no address. The system's resolver gives no kind for a name that is not known.
-fn unresolved(kind: ErrorKind) -> Refusal {
-    if kind == ErrorKind::TimedOut { Refusal::TimedOut } else { Refusal::NoSuchName }
 }
 
 /// The last bytes of a connection that has ended, for its socket; when that is reset, if the end was not in order.

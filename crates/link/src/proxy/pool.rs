@@ -7,15 +7,13 @@ use super::entry::Stage;
 use super::message::{Ask, Frames, Refusal, VERSION, framed};
 use super::routes::Routes;
 use super::setup::Common;
-use crate::memory::Memory;
 use anabranch_engine::endpoint::Handle;
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 
 /// Connections that wait.
 const WARM: usize = 8;
-/// Bytes of buffers for all connections.
-const MEMORY: u64 = 2 << 30;
 /// The first and the longest pause after a connection was lost that waited.
 const PAUSES: std::ops::Range<Duration> = Duration::from_secs(1)..Duration::from_secs(30);
 
@@ -23,6 +21,7 @@ const PAUSES: std::ops::Range<Duration> = Duration::from_secs(1)..Duration::from
 #[derive(Debug)]
 pub(crate) struct Pool {
     waiting: VecDeque<u64>,
+    server: SocketAddr,
     common: Common,
     budget: Budget,
     /// The server has welcomed a connection.
@@ -44,10 +43,15 @@ pub(super) struct Drawn {
 }
 
 impl Pool {
-    /// Without connections.
-    pub fn new(common: Common) -> Self {
-        let budget = Budget::new(&Memory::new(MEMORY), MEMORY);
-        Self { waiting: VecDeque::new(), common, budget, welcomed: false, refused: None, pause: None }
+    /// Without connections to `server`.
+    pub fn new(server: SocketAddr, common: Common) -> Self {
+        let budget = Budget::whole();
+        Self { waiting: VecDeque::new(), server, common, budget, welcomed: false, refused: None, pause: None }
+    }
+
+    /// The far end of its connections.
+    pub fn server(&self) -> SocketAddr {
+        self.server
     }
 
     /// A connection was welcomed.
@@ -115,7 +119,8 @@ impl Pool {
     fn connect(&mut self, now: Instant, board: &mut Board<Stage>, routes: &Routes) -> Option<(Handle, Part)> {
         let each = self.budget.offer()?;
         let share = self.budget.take(each)?;
-        let handle = board.connect(now, self.common.setup(each, routes.fresh().filter(|paths| !paths.is_empty())?)?);
+        let paths = routes.fresh(self.server, None)?;
+        let handle = board.connect(now, self.common.setup(each, paths)?);
         let hello = framed(&Ask::Hello { version: VERSION }).ok()?;
         board.with(now, handle, |connection, cx| connection.write(cx, hello.into()));
         Some((handle, share))

@@ -1,5 +1,6 @@
 //! Names to addresses, on threads of their own: the system's resolver blocks.
 
+use super::message::Refusal;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -187,6 +188,11 @@ impl Names {
     pub fn hush(&self) {
         let _ = self.bell.read();
     }
+}
+
+/// Why a name has no address. The system's resolver gives no kind for a name that is not known.
+pub(super) fn unresolved(kind: io::ErrorKind) -> Refusal {
+    if kind == io::ErrorKind::TimedOut { Refusal::TimedOut } else { Refusal::NoSuchName }
 }
 
 #[cfg(test)]

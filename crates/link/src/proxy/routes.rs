@@ -2,14 +2,13 @@
 
 use super::message::{Open, Policy};
 use super::rules::{PathRule, Treatment};
-use super::setup::path;
 use super::target::Target;
-use anabranch_carrier::Addresses;
-use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, PathSetup};
-use anabranch_units::{PathId, Side};
+use anabranch_engine::{Cx, FourTuple};
+use anabranch_units::PathId;
 use anabranch_wire::Reason;
 use std::cell::Cell;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
 /// Ports of subflows, in turn, so that no two connections have the same ends. The engine draws others above, from few.
@@ -18,19 +17,21 @@ const PORTS: Range<u16> = 1_024..49_152;
 /// The interfaces, and which of them can be used.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    addresses: Addresses,
     /// All interfaces; the place is the path.
     names: Vec<String>,
+    /// The addresses of our subflows through them.
+    locals: Vec<Ipv4Addr>,
     /// The paths that can be used, the best one first.
     present: Vec<PathId>,
     port: Cell<u16>,
 }
 
 impl Routes {
-    /// Paths through these interfaces, none of which can be used yet.
-    pub fn new(addresses: Addresses, names: Vec<String>) -> Self {
+    /// Paths through these interfaces, none of which can be used yet; `local` is our address on a path.
+    pub fn new(names: Vec<String>, local: impl Fn(PathId) -> Ipv4Addr) -> Self {
+        let locals = (0..names.len()).map(|n| local(PathId(n as u8))).collect();
         let port = PORTS.start + (crate::driver::unpredictable() % u64::from(PORTS.end - PORTS.start)) as u16;
-        Self { addresses, names, present: Vec::new(), port: Cell::new(port) }
+        Self { names, locals, present: Vec::new(), port: Cell::new(port) }
     }
 
     /// Sets the paths that can be used, the best one first. False if they are the same as before, but for their order.
@@ -50,11 +51,12 @@ impl Routes {
         self.names.get(id.index()).map(String::as_str)
     }
 
-    /// A path from the next port.
-    fn path(&self, id: PathId, port: u16, PathRule { backup, policy }: PathRule) -> PathSetup {
-        let mut path = PathSetup { backup, policy, ..path(self.addresses, Side::Client, id) };
-        path.tuple.local.set_port(port);
-        path
+    /// A path to `remote` from a port.
+    fn path(&self, id: PathId, port: u16, remote: SocketAddr, treatment: Option<&Treatment>) -> PathSetup {
+        let PathRule { backup, policy } = self.rule(id, treatment);
+        let local = self.locals.get(id.index()).copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let tuple = FourTuple { local: (local, port).into(), remote };
+        PathSetup { backup, policy, ..PathSetup::new(id, tuple) }
     }
 
     fn next_port(&self) -> u16 {
@@ -68,19 +70,24 @@ impl Routes {
         treatment.map(|treatment| treatment.path(interface)).unwrap_or_default()
     }
 
-    /// Paths of a new connection, from a port of its own.
-    pub fn fresh(&self) -> Option<Vec<PathSetup>> {
+    /// Paths of a new connection to `remote`, from a port of its own.
+    pub fn fresh(&self, remote: SocketAddr, treatment: Option<&Treatment>) -> Option<Vec<PathSetup>> {
         let port = self.next_port();
-        self.any().then(|| self.present.iter().map(|id| self.path(*id, port, PathRule::default())).collect())
+        self.any().then(|| self.present.iter().map(|id| self.path(*id, port, remote, treatment)).collect())
     }
 
-    /// Gives a connection the scheduler and the policies that it is to have.
-    pub fn treat(&self, connection: &mut Connection, cx: &mut Cx<'_>, treatment: &Treatment) {
+    /// Gives a connection the scheduler that it is to have.
+    pub fn schedule(&self, connection: &mut Connection, cx: &mut Cx<'_>, treatment: &Treatment) {
         if let Some((name, scheduler)) = treatment.build() {
             connection.set_scheduler(cx, name, scheduler);
         }
+    }
+
+    /// Gives a connection the scheduler and the policies that it is to have.
+    pub fn treat(&self, connection: &mut Connection, cx: &mut Cx<'_>, treatment: &Treatment, remote: SocketAddr) {
+        self.schedule(connection, cx, treatment);
         for id in &self.present {
-            connection.set_path(self.path(*id, self.next_port(), self.rule(*id, Some(treatment))));
+            connection.set_path(self.path(*id, self.next_port(), remote, Some(treatment)));
         }
     }
 
@@ -95,10 +102,16 @@ impl Routes {
     }
 
     /// Makes a connection use the paths that there are.
-    pub fn follow(&self, connection: &mut Connection, cx: &mut Cx<'_>, treatment: Option<&Treatment>) {
+    pub fn follow(
+        &self,
+        connection: &mut Connection,
+        cx: &mut Cx<'_>,
+        treatment: Option<&Treatment>,
+        remote: SocketAddr,
+    ) {
         let subflows: Vec<_> = connection.subflows().map(|(id, ends, _)| (id, ends.local)).collect();
         for id in self.present.iter().filter(|id| !subflows.iter().any(|(there, _)| there == *id)) {
-            connection.set_path(self.path(*id, self.next_port(), self.rule(*id, treatment)));
+            connection.set_path(self.path(*id, self.next_port(), remote, treatment));
         }
         // Without any path it waits for one, with the subflows that it has.
         for (id, local) in subflows.into_iter().filter(|(id, _)| self.any() && !self.present.contains(id)) {

@@ -3,7 +3,7 @@
 use super::entry::Entry;
 use super::interfaces::Interfaces;
 use super::listeners::Listeners;
-use super::message::Refusal;
+use super::message::{PORT, Refusal};
 use super::pool::Pool;
 use super::routes::Routes;
 use super::rules::Rules;
@@ -59,9 +59,10 @@ impl Proxy {
         if missing.len() == names.len() && !missing.is_empty() {
             return Err(missing.swap_remove(0));
         }
-        let routes = Routes::new(link.addresses(), names.clone());
+        let inner = link.addresses();
+        let (routes, far) = (Routes::new(names.clone(), |id| inner.client(id)), (inner.server(), PORT).into());
         // A link of a client begins once.
-        let mut entry = Some(Entry::new(listeners, rules, routes, Pool::new(common))?);
+        let mut entry = Some(Entry::new(listeners, rules, routes, far, Pool::new(far, common))?);
         let make = move |(), _| entry.take();
         let mut driver = Driver::new(link, clock, Box::new(make));
         let until = driver.now() + HANDSHAKE;

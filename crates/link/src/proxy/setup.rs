@@ -14,6 +14,8 @@ use core::net::SocketAddr;
 const RTO_MAX: Duration = Duration::from_secs(2);
 /// No datagram lives longer inside a carrier: replayed ones are dropped.
 const TIME_WAIT: Duration = Duration::from_secs(5);
+/// NATs on the way forget a connection that is silent; a peer that is gone is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(600);
 
 /// Settings of all connections.
 #[derive(Clone, Debug)]
@@ -25,22 +27,32 @@ pub struct Common {
 }
 
 impl Common {
-    /// A connection with buffers of `each` bytes over these paths; `None` if the congestion control cannot be built.
+    /// A connection inside the carrier with buffers of `each` bytes over these paths; `None` if the congestion control cannot be built.
     pub(crate) fn setup(&self, each: u64, paths: Vec<PathSetup>) -> Option<Setup> {
+        let tcp = TcpSettings { time_wait: TIME_WAIT, ..tcp() };
+        // The carrier removes no option.
+        self.with(each, paths, Settings { tcp, mptcp_required: true, mss: MSS, ..Settings::default() })
+    }
+
+    /// The same to a host that may speak plain TCP, without a carrier. Segments carry at most `mss` bytes.
+    pub(crate) fn direct(&self, each: u64, mss: u32, paths: Vec<PathSetup>) -> Option<Setup> {
+        // A connection that has fallen back survives the loss of its only path as long as others do that of all.
+        let silence = self.orphan_timeout.as_secs_f64() / RTO_MAX.as_secs_f64();
+        let retries = TcpSettings::default().retries + silence.ceil() as u32;
+        let tcp = TcpSettings { retries, keep_alive: Some(KEEP_ALIVE), ..tcp() };
+        self.with(each, paths, Settings { tcp, mss, ..Settings::default() })
+    }
+
+    fn with(&self, each: u64, paths: Vec<PathSetup>, settings: Settings) -> Option<Setup> {
         let PlugIn { name, parameters } = &self.congestion;
-        let tcp = TcpSettings { rto_max: RTO_MAX, nagle: false, time_wait: TIME_WAIT, ..TcpSettings::default() };
         Some(Setup {
             id: ConnId(0),
             settings: Settings {
-                tcp,
-                // The carrier removes no option.
-                mptcp_required: true,
-                mss: MSS,
                 send_buffer: each,
                 recv_buffer: each,
                 first_path: FirstPath::Race,
                 orphan_timeout: self.orphan_timeout,
-                ..Settings::default()
+                ..settings
             },
             scheduler: anabranch_schedulers::build("minrtt", &[]).ok()?,
             congestion: anabranch_congestion::build(name, parameters).ok()?,
@@ -49,6 +61,10 @@ impl Common {
             accept_announced: false,
         })
     }
+}
+
+fn tcp() -> TcpSettings {
+    TcpSettings { rto_max: RTO_MAX, nagle: false, ..TcpSettings::default() }
 }
 
 /// A path of a session, as one end sees it.

@@ -1,0 +1,370 @@
+//! The proxy without a server, between two namespaces with two pairs of interfaces: an unmodified kernel is the target. Needs root, `nft`
+//! and Multipath TCP; SKIPPED without.
+
+use super::{listening, ran};
+use anabranch_lab::Namespace;
+use anabranch_lab::kernel::{counters, facts};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// The target's address, which both pairs of interfaces lead to.
+const TARGET: &str = "10.99.9.1:80";
+const RATE: &str = "60mbit";
+/// The bytes that the program sends, and those that it then gets: more than windows and buffers hold.
+const UP: u64 = 3 << 20;
+const DOWN: u64 = 24 << 20;
+const PIECE: usize = 1 << 16;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The bytes of a stream from here on.
+fn stream(from: u64, len: usize) -> Vec<u8> {
+    (from..).take(len).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 11) as u8).collect()
+}
+
+/// Reads `len` bytes of a stream, with a look at each step.
+fn verify(source: &mut impl Read, len: u64, mut at: impl FnMut(u64)) {
+    let (mut got, mut piece) = (0, vec![0; PIECE]);
+    while got < len {
+        let part = source.read(&mut piece).unwrap();
+        assert!(part > 0 && piece[..part] == stream(got, part), "at {got}, {part} bytes");
+        got += part as u64;
+        at(got);
+    }
+}
+
+fn fill(sink: &mut impl Write, len: u64) {
+    (0..len).step_by(PIECE).for_each(|from| sink.write_all(&stream(from, PIECE)).unwrap());
+}
+
+struct Ground {
+    client: Namespace,
+    server: Namespace,
+    folder: tempfile::TempDir,
+}
+
+fn run(namespace: &Namespace, program: &str, line: &str) -> String {
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    namespace.command(program, &arguments, "").unwrap_or_else(|error| panic!("{error}"))
+}
+
+impl Ground {
+    fn new() -> Option<Self> {
+        let nft = anabranch_lab::tool::run("nft", &["--version"], "").is_ok();
+        let (true, true, true, Ok(client), Ok(server)) =
+            (nft, super::is_root(), facts::has_mptcp(), Namespace::new(), Namespace::new())
+        else {
+            println!("SKIPPED: root, nft, Multipath TCP and network namespaces are needed");
+            return None;
+        };
+        let ground = Self { client, server, folder: tempfile::tempdir().unwrap() };
+        run(&ground.server, "ip", "link set lo up");
+        run(&ground.client, "ip", "link set lo up");
+        // The strict form, on every device that is made later.
+        run(&ground.client, "sysctl", "-w net.ipv4.conf.default.rp_filter=1");
+        run(&ground.server, "ip", "addr add 10.99.9.1/32 dev lo");
+        (0..2).for_each(|n| ground.join(n));
+        Some(ground)
+    }
+
+    /// A pair of interfaces.
+    fn join(&self, n: u32) {
+        let Self { client, server, .. } = self;
+        run(client, "ip", &format!("link add va{n} type veth peer name vb{n} netns {}", server.path()));
+        run(client, "ip", &format!("addr add 10.99.{n}.1/24 dev va{n}"));
+        run(server, "ip", &format!("addr add 10.99.{n}.254/24 dev vb{n}"));
+        run(server, "ip", &format!("link set vb{n} up"));
+        self.raise(n);
+        for (namespace, device) in [(client, format!("va{n}")), (server, format!("vb{n}"))] {
+            run(namespace, "tc", &format!("qdisc add dev {device} root tbf rate {RATE} burst 16kb limit 300000"));
+        }
+    }
+
+    /// Gives an interface another address, as DHCP may.
+    fn readdress(&self, n: u32) {
+        run(&self.client, "ip", &format!("addr flush dev va{n}"));
+        run(&self.client, "ip", &format!("addr add 10.99.{n}.7/24 dev va{n}"));
+        self.raise(n);
+    }
+
+    fn raise(&self, n: u32) {
+        run(&self.client, "ip", &format!("link set va{n} up"));
+        run(&self.client, "ip", &format!("route replace default via 10.99.{n}.254 dev va{n} metric {}", 100 + n));
+    }
+
+    fn cut(&self, n: u32) {
+        run(&self.client, "ip", &format!("link set va{n} down"));
+    }
+
+    /// Serves connections one after the other: takes a stream, and gives one.
+    fn serve(&self, protocol: Protocol, times: usize) -> JoinHandle<Result<(), anabranch_lab::LabError>> {
+        let listen = || {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();
+            // An earlier connection may be in TIME-WAIT.
+            socket.set_reuse_address(true).unwrap();
+            let target: SocketAddr = TARGET.parse().unwrap();
+            socket.bind(&SockAddr::from(target)).unwrap();
+            socket.listen(16).unwrap();
+            TcpListener::from(socket)
+        };
+        let listener = self.server.enter(listen).unwrap();
+        let work = move || {
+            for _ in 0..times {
+                let (mut program, _) = listener.accept().unwrap();
+                verify(&mut program, UP, |_| {});
+                fill(&mut program, DOWN);
+            }
+        };
+        self.server.spawn("target", work).unwrap()
+    }
+
+    /// Starts a proxy; where programs reach it by SOCKS.
+    fn proxy(&self, more: &[&str]) -> (Running, SocketAddr) {
+        let options = ["proxy", "--native", "--via", "va0,va1", "--socks", "127.0.0.1:0", "--socket", "proxy.sock"];
+        let folder = self.folder.path();
+        let start = || listening(folder, &[&options[..], more].concat(), "said");
+        let (process, address) = self.client.enter(start).unwrap();
+        (Running(process), address.parse().unwrap())
+    }
+
+    /// A program and the reply to its request, which has this address and port.
+    fn request(&self, socks: SocketAddr, target: &[u8]) -> (TcpStream, u8) {
+        let mut program = TcpStream::connect(socks).unwrap();
+        program.set_read_timeout(Some(PATIENCE)).unwrap();
+        program.write_all(&[5, 1, 0]).unwrap();
+        program.read_exact(&mut [0; 2]).unwrap();
+        program.write_all(&[&[5, 1, 0], target].concat()).unwrap();
+        let mut reply = [0; 10];
+        program.read_exact(&mut reply).unwrap();
+        (program, reply[1])
+    }
+
+    /// A program sends a stream to the target, and gets one, whole.
+    fn exchange(&self, socks: SocketAddr, at: impl FnMut(u64) + Send) {
+        let work = move || {
+            let (mut program, reply) = self.request(socks, &[1, 10, 99, 9, 1, 0, 80]);
+            assert_eq!(reply, 0, "{}", self.said());
+            fill(&mut program, UP);
+            verify(&mut program, DOWN, at);
+            assert_eq!(program.read(&mut [0; 1]).unwrap(), 0, "the stream ends where the target's does");
+        };
+        self.client.enter(work).unwrap();
+    }
+
+    /// Subflows that joined a connection of the target's.
+    fn joins(&self) -> u64 {
+        counters(&self.server).unwrap().get("MPTcpExtMPJoinAckRx").copied().unwrap_or_default()
+    }
+
+    fn await_joins(&self, count: u64) {
+        let until = Instant::now() + PATIENCE;
+        while self.joins() < count {
+            assert!(Instant::now() < until, "{} joins instead of {count}", self.joins());
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
+    }
+
+    /// Everything that a proxy could leave behind.
+    fn traces(&self) -> BTreeMap<String, String> {
+        let show = |program: &str, line: &str| (line.to_owned(), run(&self.client, program, line));
+        let links = run(&self.client, "ip", "-o link");
+        let links = links.lines().filter_map(|line| Some(line.split_once(": ")?.1.split(':').next()?.to_owned()));
+        let mut traces = BTreeMap::from([
+            show("ip", "rule"),
+            show("ip", "-4 route show table all"),
+            show("nft", "list ruleset"),
+            show("sysctl", "-a --pattern net.ipv4.conf.*(forwarding|rp_filter)|net.ipv4.ip_forward|disable_ipv6"),
+        ]);
+        traces.insert("links".into(), links.collect::<Vec<_>>().join(" "));
+        traces.insert("records".into(), self.records().len().to_string());
+        traces
+    }
+
+    /// The records of keepers in the client's namespace.
+    fn records(&self) -> Vec<PathBuf> {
+        let own = || fs::read_link("/proc/thread-self/ns/net").unwrap();
+        let own = self.client.enter(own).unwrap().display().to_string();
+        let of_ours = |path: &PathBuf| fs::read_to_string(path).is_ok_and(|text| text.contains(&own));
+        let all = fs::read_dir("/run/anabranch-native").into_iter().flatten().flatten().map(|entry| entry.path());
+        all.filter(of_ours).collect()
+    }
+
+    /// Waits until nothing is left.
+    fn await_nothing_but(&self, before: &BTreeMap<String, String>) {
+        let until = Instant::now() + PATIENCE;
+        while self.traces() != *before {
+            assert!(Instant::now() < until, "{:#?} is left of {before:#?}", self.traces());
+            sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// A proxy. It does not outlive a test that fails.
+struct Running(Child);
+
+impl Running {
+    /// Ends it by SIGTERM, which is a success.
+    fn end(&mut self, ground: &Ground) {
+        signal(self.0.id(), "TERM");
+        assert_eq!(self.0.wait().unwrap().code(), Some(0), "{}", ground.said());
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn signal(process: u32, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status().unwrap().success());
+}
+
+/// The process's child that keeps the network.
+fn keeper(process: &Child) -> u32 {
+    let id = process.id();
+    fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap().trim().parse().unwrap()
+}
+
+/// The lines of a process's state that name its users and capabilities.
+fn privileges(process: &Child) -> Vec<String> {
+    let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    let named = |line: &&str| {
+        ["Uid:", "Gid:", "Groups:", "CapEff:", "CapPrm:", "NoNewPrivs:"].iter().any(|n| line.starts_with(n))
+    };
+    status.lines().filter(named).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// The payload that came over each path, in the order of the paths.
+fn received(folder: &Path) -> Vec<u64> {
+    let (json, said, _) = ran(folder, &["status", "--json", "--socket", "proxy.sock"]);
+    let state: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let paths = state["clients"][0]["paths"].as_array().unwrap();
+    assert!(paths[0]["address"] == "va0" && paths[1]["address"] == "va1", "{json}");
+    paths.iter().map(|path| path["received_bytes"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn an_unmodified_server_answers_over_both_interfaces_and_nothing_is_left() {
+    let Some(ground) = Ground::new() else { return };
+    let before = ground.traces();
+    let serving = ground.serve(Protocol::MPTCP, 1);
+    let (mut process, socks) = ground.proxy(&["--scheduler", "blest"]);
+    assert_ne!(ground.traces(), before);
+    let nobody = "65534 65534 65534 65534";
+    let none = "0000000000000000";
+    let expected = [
+        format!("Uid: {nobody}"),
+        format!("Gid: {nobody}"),
+        "Groups:".to_owned(),
+        format!("CapPrm: {none}"),
+        format!("CapEff: {none}"),
+        "NoNewPrivs: 1".to_owned(),
+    ];
+    assert_eq!(privileges(&process.0), expected, "no privilege is kept");
+    ground.exchange(socks, |_| {});
+    serving.join().unwrap().unwrap();
+    let received = received(ground.folder.path());
+    assert!(received.iter().all(|bytes| *bytes > DOWN / 10), "{received:?}");
+    let counters = counters(&ground.server).unwrap();
+    let count = |name: &str| counters.get(name).copied().unwrap_or_default();
+    assert!(count("MPTcpExtMPCapableACKRX") == 1 && count("MPTcpExtMPJoinAckRx") == 1, "{counters:?}");
+
+    // RFC 1928 §6: refused by its host; unreachable, because it is loopback by its name, or IPv6.
+    let names = [&[3, 9][..], b"localhost", &[0, 80]].concat();
+    let v6 = [&[4][..], &std::net::Ipv6Addr::LOCALHOST.octets(), &[0, 80]].concat();
+    for (target, code) in [(&[1, 10, 99, 9, 1, 0, 81][..], 5), (&names, 3), (&v6, 3)] {
+        assert_eq!(ground.client.enter(|| ground.request(socks, target).1).unwrap(), code, "{target:?}");
+    }
+    let second = ground.client.enter(|| ran(ground.folder.path(), &["proxy", "--native", "--via", "va1"])).unwrap();
+    assert!(second.2 == 1 && second.1.contains("va1 is in use by another proxy"), "{}", second.1);
+    process.end(&ground);
+    assert_eq!(ground.traces(), before);
+    assert!(!ground.folder.path().join("proxy.sock").exists());
+}
+
+#[test]
+fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outlives_an_interface() {
+    let Some(ground) = Ground::new() else { return };
+    let (mut process, socks) = ground.proxy(&[]);
+    let serving = ground.serve(Protocol::TCP, 1);
+    ground.exchange(socks, |_| {});
+    serving.join().unwrap().unwrap();
+    assert_eq!(ground.joins(), 0);
+
+    // What is left each time has to be used: the other interface, the one that came back, the one with another address.
+    let serving = ground.serve(Protocol::MPTCP, 1);
+    let steps: [(u64, &(dyn Fn() + Sync)); 5] = [
+        (DOWN / 24, &|| ground.cut(0)),
+        (DOWN * 2 / 24, &|| {
+            ground.raise(0);
+            ground.await_joins(2);
+        }),
+        (DOWN * 3 / 24, &|| ground.cut(1)),
+        (DOWN * 4 / 24, &|| {
+            ground.readdress(1);
+            ground.await_joins(3);
+        }),
+        (DOWN * 5 / 24, &|| ground.cut(0)),
+    ];
+    let mut step = 0;
+    ground.exchange(socks, |got| {
+        if let Some((_, act)) = steps.get(step).filter(|(at, _)| got >= *at) {
+            act();
+            step += 1;
+        }
+    });
+    assert_eq!(step, steps.len());
+    serving.join().unwrap().unwrap();
+    process.end(&ground);
+}
+
+#[test]
+fn a_start_takes_back_what_a_killed_command_left() {
+    let Some(ground) = Ground::new() else { return };
+    let before = ground.traces();
+    // The keeper outlives the proxy.
+    let (mut process, _) = ground.proxy(&[]);
+    process.0.kill().unwrap();
+    ground.await_nothing_but(&before);
+
+    // No process is left to take anything back.
+    let (mut process, _) = ground.proxy(&[]);
+    signal(keeper(&process.0), "KILL");
+    process.0.wait().unwrap();
+    assert!(ground.said().contains("the process that keeps the network of --native has ended"), "{}", ground.said());
+    let left = ground.traces();
+    assert!(
+        ["nft list ruleset", "list ruleset", "rule", "records"].iter().any(|kind| left.get(*kind) != before.get(*kind))
+    );
+    let (mut process, _) = ground.proxy(&[]);
+    process.end(&ground);
+    assert_eq!(ground.traces(), before);
+}
+
+/// Every mistake is named before anything is changed.
+#[test]
+fn it_needs_root_and_interfaces_that_can_be_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let native = |options: &[&str]| ran(folder.path(), &[&["proxy", "--native"], options].concat());
+    let (_, said, code) = native(&["--via", "lo,lo"]);
+    assert!(code == 2 && said.contains("lo stands there twice"), "{said}");
+    let (_, said, code) = native(&["--via", "lo", "--server-key", "x"]);
+    assert!(code == 2 && said.contains("--server-key"), "{said}");
+    if super::is_root() {
+        return;
+    }
+    let (_, said, code) = native(&["--via", "lo", "--socks", "127.0.0.1:0"]);
+    assert!(code == 1 && said.contains("it needs root (CAP_NET_ADMIN)"), "{said}");
+}

@@ -1,0 +1,170 @@
+//! The proxy without a server: its devices, its interfaces, its programs.
+
+use super::ground::Ground;
+use super::{NativeLink, Orders, Ready, Turns, privilege};
+use crate::proxy::{Common, Direct, Listeners, Lookup, Resolver, Routes, Rules};
+use crate::{Driver, LinkError, Status, Window};
+use anabranch_lab::{Clock, Tun};
+use anabranch_units::{Duration, Instant, PathId};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The loop looks for signals, interfaces and readers this often.
+const LOOK: Duration = Duration::from_millis(50);
+/// IPv4's header, and TCP's with all options (RFC 9293 §3.1): the rest of an MTU is payload.
+const HEADERS: u32 = 20 + 60;
+/// The MTU of a device until its interface is known.
+const MTU: u16 = 1_500;
+/// Turns of the loop in which connections are aborted at the end.
+const FAREWELL: usize = 16;
+
+/// The settings of a proxy without a server.
+pub struct NativeSettings {
+    /// One per path, the preferred one first.
+    pub interfaces: Vec<String>,
+    /// Where programs reach it.
+    pub listeners: Listeners,
+    /// The treatment of their connections.
+    pub rules: Rules,
+    /// Of the connections with targets.
+    pub common: Common,
+    /// Resolves names.
+    pub lookup: Lookup,
+    /// A file of the caller's: it belongs to the user that the process becomes, and is removed at the end.
+    pub file: Option<PathBuf>,
+}
+
+impl std::fmt::Debug for NativeSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("NativeSettings").field("interfaces", &self.interfaces).finish_non_exhaustive()
+    }
+}
+
+/// A proxy with its network.
+#[derive(Debug)]
+pub struct NativeProxy {
+    // In the order of dropping: the devices first.
+    driver: Driver<NativeLink, (), Direct>,
+    ground: Ground,
+    turns: Turns,
+}
+
+/// Opens the device of each path; they are named after this process.
+fn devices(count: usize) -> Result<(Vec<String>, Vec<Tun>), LinkError> {
+    let names: Vec<String> = (0..count).map(|path| format!("anab{}-{path}", std::process::id())).collect();
+    let devices = names.iter().map(|name| Tun::open(name, MTU, true)).collect::<Result<Vec<_>, _>>()?;
+    Ok((names, devices))
+}
+
+impl NativeProxy {
+    /// Sets the network up, and gives all privileges up. To be called before any thread starts.
+    ///
+    /// # Errors
+    /// There is no privilege, a program is missing, or the system refuses something.
+    pub fn open(settings: NativeSettings) -> Result<Self, LinkError> {
+        let NativeSettings { interfaces, listeners, rules, common, lookup, file } = settings;
+        privilege::check()?;
+        let mut ground = Ground::start()?;
+        let (names, devices) = devices(interfaces.len())?;
+        // A later keeper that removes it has another working directory.
+        let file = file.map(std::path::absolute).transpose().map_err(LinkError::system("the working directory"))?;
+        file.as_deref().map_or(Ok(()), privilege::give)?;
+        let orders = Orders { interfaces, devices: names, file };
+        let Ready { addresses, mtu, turns } = ground.set_up(&orders)?;
+        privilege::leave()?;
+        let resolver = Resolver::start(lookup).map_err(LinkError::system("starting threads"))?;
+        let routes = Routes::new(orders.interfaces, |id| addresses[id.index()]);
+        let mss = mtu.saturating_sub(HEADERS);
+        let station = Direct::new(listeners, rules, routes, common, resolver, mss)?;
+        let link = NativeLink::new(addresses.into_iter().zip(devices));
+        let driver = Driver::with_station(link, Clock::start(), (), station);
+        let mut proxy = Self { driver, ground, turns: Turns::new() };
+        proxy.follow(turns);
+        Ok(proxy)
+    }
+
+    /// The paths whose interfaces cannot be used now.
+    pub fn missing(&self) -> impl Iterator<Item = PathId> + '_ {
+        let missing = self.turns.iter().enumerate().filter(|(_, turn)| turn.is_none());
+        missing.map(|(path, _)| PathId(path as u8))
+    }
+
+    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew.
+    fn follow(&mut self, turns: Turns) {
+        let now = self.driver.now();
+        let Some(station) = self.driver.station(()) else { return };
+        let paths = |fits: &dyn Fn(usize, u32) -> bool| {
+            let present = turns.iter().enumerate().filter(|(path, turn)| turn.is_some_and(|turn| fits(*path, turn)));
+            present.map(|(path, _)| PathId(path as u8)).collect()
+        };
+        let same = |path: usize, turn| self.turns.get(path) == Some(&Some(turn));
+        station.set_present(now, paths(&same));
+        station.set_present(now, paths(&|_, _| true));
+        self.turns = turns;
+    }
+
+    /// From now on the rules are these.
+    fn set_rules(&mut self, rules: Rules) {
+        let now = self.driver.now();
+        if let Some(station) = self.driver.station(()) {
+            station.set_rules(now, rules);
+        }
+    }
+
+    /// Its state now.
+    pub fn status(&self) -> Status {
+        let now = self.driver.now();
+        let station = self.driver.stations().next().map(|(_, station)| station);
+        let listening = station.iter().flat_map(|station| station.locals()).map(|local| local.to_string());
+        let own = [("unsent", self.driver.link.unsent()), ("unread", self.driver.unread())];
+        let counters = own.into_iter().map(|(name, count)| (name.to_owned(), count));
+        Status {
+            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
+            listening: listening.collect::<Vec<_>>().join(", "),
+            up_s: now.since(Instant::ZERO).as_secs_f64(),
+            counters: counters.chain(station.iter().flat_map(|station| station.failures())).collect(),
+            clients: station.map(|station| station.status(now, "native")).into_iter().collect(),
+        }
+    }
+
+    /// Serves programs until `stop` is set, and shows its state to those who ask at `window`. `changed` gives other rules, when there
+    /// are some.
+    ///
+    /// # Errors
+    /// A device fails, or the keeper has ended.
+    pub fn run(
+        &mut self,
+        stop: &AtomicBool,
+        window: Option<&Window>,
+        changed: &mut dyn FnMut() -> Option<Rules>,
+    ) -> Result<(), LinkError> {
+        let mut look = Instant::ZERO;
+        while !stop.load(Ordering::Relaxed) {
+            self.driver.turn(self.driver.now() + LOOK, &mut ())?;
+            let now = self.driver.now();
+            if now < look {
+                continue;
+            }
+            look = now + LOOK;
+            if let Some(turns) = self.ground.look()? {
+                self.follow(turns);
+            }
+            if let Some(rules) = changed() {
+                self.set_rules(rules);
+            }
+            if let Some(window) = window {
+                window.answer(|| self.status());
+            }
+        }
+        self.say_goodbye()
+    }
+
+    /// Resets all connections: their targets need not wait for what does not come.
+    fn say_goodbye(&mut self) -> Result<(), LinkError> {
+        let now = self.driver.now();
+        if let Some(station) = self.driver.station(()) {
+            station.abort(now);
+        }
+        (0..FAREWELL).try_for_each(|_| self.driver.turn(now, &mut ()))
+    }
+}

@@ -1,0 +1,232 @@
+//! Programs' lines, whatever carries their connections: who comes, by which rules and over which paths, how it ends.
+
+use super::board::{Board, Line};
+use super::joint::Joint;
+use super::listeners::{Accepted, Kind, Listeners};
+use super::message::Refusal;
+use super::routes::Routes;
+use super::rules::Rules;
+use super::talking::{Talk, Talked, Wish};
+use super::target::Target;
+use crate::LinkError;
+use crate::status::{ClientStatus, PathState};
+use anabranch_engine::endpoint::{Endpoint, Handle};
+use anabranch_trace::CloseReason;
+use anabranch_units::{Duration, Instant, PathId};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// Connections, those in TIME-WAIT included.
+const CONNECTIONS: usize = 8_192;
+/// Connections with programs, and those that wait for one.
+const LINES: usize = 4_096;
+/// When the system has no file descriptor left, the next attempt to accept a program.
+const LATER: Duration = Duration::from_millis(100);
+
+/// How far a line is.
+pub(super) trait Staged {
+    /// The target, if there is one.
+    fn target(&self) -> Option<&Target>;
+    /// The program's socket.
+    fn joint(&mut self) -> Option<&mut Joint>;
+    /// The program is joined with its target.
+    fn is_joined(&self) -> bool;
+    /// The far end of its connection, if connections have different ones.
+    fn remote(&self) -> Option<SocketAddr> {
+        None
+    }
+}
+
+/// Programs and their lines.
+#[derive(Debug)]
+pub(super) struct Hall<S> {
+    pub board: Board<S>,
+    pub rules: Rules,
+    pub routes: Routes,
+    pub buffer: Vec<u8>,
+    /// The far end of all connections, if it is one.
+    server: Option<SocketAddr>,
+    listeners: Listeners,
+    /// Requests that came to nothing.
+    refused: BTreeMap<Refusal, u64>,
+    /// Joined connections that were cut off.
+    cut_off: BTreeMap<&'static str, u64>,
+}
+
+impl<S: Staged> Hall<S> {
+    /// For programs at `listeners`.
+    ///
+    /// # Errors
+    /// The system has no file descriptor left.
+    pub fn new(
+        listeners: Listeners,
+        rules: Rules,
+        routes: Routes,
+        server: Option<SocketAddr>,
+    ) -> Result<Self, LinkError> {
+        let board = Board::new(Endpoint::new(CONNECTIONS))?;
+        listeners.register(&board.sockets)?;
+        let (buffer, refused, cut_off) = (vec![0; 64 << 10], BTreeMap::new(), BTreeMap::new());
+        Ok(Self { board, rules, routes, buffer, server, listeners, refused, cut_off })
+    }
+
+    /// From now on the rules are these. Connections that exist follow them with what they send, and by their backup flags with what they
+    /// receive.
+    pub fn set_rules(&mut self, now: Instant, rules: Rules) {
+        self.rules = rules;
+        let open = |stage: &S| Some((stage.target()?.clone(), self.remote(stage)?));
+        let open = self.board.lines().filter_map(|(_, line)| Some((line.handle?, open(&line.stage)?)));
+        for (handle, (target, remote)) in open.collect::<Vec<_>>() {
+            let (rules, routes) = (&self.rules, &self.routes);
+            self.board.with(now, handle, |connection, cx| routes.treat(connection, cx, rules.of(&target), remote));
+        }
+    }
+
+    /// The paths that can be used, the best one first. Connections leave the others, and join those that are new.
+    pub fn set_present(&mut self, now: Instant, present: Vec<PathId>) {
+        if !self.routes.set(present) {
+            return;
+        }
+        let open: Vec<u64> = self.board.lines().filter(|(_, line)| line.handle.is_some()).map(|(n, _)| n).collect();
+        for token in open {
+            let Some(line) = self.board.take(token) else { continue };
+            if let Some(handle) = line.handle {
+                self.follow(now, handle, &line.stage);
+            }
+            self.board.put(token, line, false);
+        }
+    }
+
+    fn remote(&self, stage: &S) -> Option<SocketAddr> {
+        self.server.or(stage.remote())
+    }
+
+    /// Makes a connection use the paths that there are. One that has fallen back to plain TCP keeps the path that it has: its interface
+    /// may come back.
+    pub fn follow(&mut self, now: Instant, handle: Handle, stage: &S) {
+        let Some(remote) = self.remote(stage) else { return };
+        let treatment = stage.target().map(|target| self.rules.of(target));
+        let (routes, joined) = (&self.routes, stage.is_joined());
+        self.board.with(now, handle, |connection, cx| {
+            if connection.is_multipath() || !joined {
+                routes.follow(connection, cx, treatment, remote);
+            }
+        });
+    }
+
+    /// The state, as that of one client.
+    pub fn status(&self, now: Instant, name: &str) -> ClientStatus {
+        let joined = self.board.lines().filter(|(_, line)| line.stage.is_joined());
+        let paths: Vec<PathState> = self.board.paths(now, &|id| self.routes.name(id).map(str::to_owned));
+        let scheduler = Some(self.rules.usual().scheduler.with_parameters());
+        ClientStatus { name: name.to_owned(), scheduler, connections: joined.count(), paths }
+    }
+
+    /// Requests that came to nothing, connections that were cut off, and segments that broke a rule, by reason.
+    pub fn failures(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        let refused = self.refused.iter().map(|(why, count)| (format!("refused: {why:?}"), *count));
+        let cut_off = self.cut_off.iter().map(|(why, count)| (format!("cut off: {why}"), *count));
+        refused.chain(cut_off).chain(self.board.violations())
+    }
+
+    /// Where programs reach it.
+    pub fn locals(&self) -> Vec<SocketAddr> {
+        self.listeners.locals().collect()
+    }
+
+    /// The next program at a listener, with the number of its line.
+    pub fn accept(&mut self, now: Instant, place: u64) -> Option<(u64, Talked)> {
+        loop {
+            let (accepted, kind) = self.listeners.accept(place)?;
+            let socket = match accepted {
+                Accepted::Program(socket) => socket,
+                Accepted::Nobody => return None,
+                Accepted::Later => {
+                    self.board.alarm(now + LATER, place);
+                    return None;
+                }
+            };
+            let token = self.board.token();
+            let registered = self.board.len() < LINES && self.board.sockets.add(&socket, token).is_ok();
+            let joint = Joint::new(socket);
+            // Otherwise it is dropped with a reset.
+            if registered {
+                return Some((token, self.welcome(now, token, joint, kind)));
+            }
+        }
+    }
+
+    fn welcome(&mut self, now: Instant, token: u64, joint: Joint, kind: Kind) -> Talked {
+        match kind {
+            Kind::Socks { guarded } => {
+                let talk = Talk::new(now, joint, guarded);
+                self.board.alarm(talk.until, token);
+                Talked::Waits(talk)
+            }
+            Kind::Forward(target) => Talked::Wants(Wish { joint, target, early: Bytes::new(), socks: false }),
+        }
+    }
+
+    /// Takes what a program without a target sent.
+    pub fn talk(&mut self, now: Instant, talk: Talk) -> Talked {
+        talk.step(now, &self.listeners, &mut self.buffer)
+    }
+
+    /// Nothing came of a request.
+    pub fn refuse(&mut self, wish: Wish, why: Refusal) -> Joint {
+        *self.refused.entry(why).or_default() += 1;
+        wish.refused(why)
+    }
+
+    /// A joined connection was cut off.
+    pub fn count_cut(&mut self, why: &'static str) {
+        *self.cut_off.entry(why).or_default() += 1;
+    }
+
+    /// The last bytes of a connection that has ended go to its program.
+    pub fn farewell(
+        &mut self,
+        now: Instant,
+        token: u64,
+        handle: Handle,
+        mut joint: Joint,
+        why: Option<CloseReason>,
+    ) -> Joint {
+        let until = self.board.with(now, handle, |connection, cx| match why {
+            Some(CloseReason::Finished) => {
+                joint.drain(connection, cx);
+                None
+            }
+            _ => Some(joint.cut(now, connection, cx)),
+        });
+        until.flatten().into_iter().for_each(|until| self.board.alarm(until, token));
+        joint
+    }
+
+    /// The connection of a line has no program any more, and ends on its own.
+    pub fn leave(&mut self, line: Line<S>) {
+        let token = self.board.token();
+        self.board.put(token, line, true);
+    }
+
+    /// The lines that have something to do now, and the listeners.
+    pub fn due(&mut self, now: Instant) -> Vec<u64> {
+        self.board.due(now, &mut |stage, change| {
+            if let Some(joint) = stage.joint() {
+                joint.changed(change);
+            }
+        })
+    }
+}
+
+/// Why a connection was cut off, in words.
+pub(super) fn reason(why: CloseReason) -> &'static str {
+    match why {
+        CloseReason::Finished => "finished",
+        CloseReason::Aborted => "aborted",
+        CloseReason::ResetByPeer => "reset by peer",
+        CloseReason::Refused => "refused",
+        CloseReason::TimedOut => "timed out",
+    }
+}
