@@ -187,7 +187,10 @@ fn what_limited_the_runs_is_derived_from_what_they_measured() {
     assert_eq!((*kind, schedulers.as_str()), (DiagnosisKind::Same, "minrtt blest"));
     let start =
         "blest did the same as minrtt in all 3 runs (every value is equal). The receive window never held data back";
-    assert!(text.starts_with(start) && text.ends_with(": with recv_buffer = 64KiB instead of 16MiB they may differ."), "{text}");
+    assert!(
+        text.starts_with(start) && text.ends_with(": with recv_buffer = 64KiB instead of 16MiB they may differ."),
+        "{text}"
+    );
 }
 
 /// Values that say which run it is.
