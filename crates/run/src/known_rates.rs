@@ -27,7 +27,8 @@ pub(crate) fn registered(name: &str) -> (&str, bool) {
     name.strip_prefix(PREFIX).map_or((name, false), |name| (name, true))
 }
 
-/// Puts the true capacity into each path's view before its scheduler reads it. Other traffic has no part of that.
+/// Puts the true capacity into each path's view before its scheduler reads it: that of the whole bottleneck. Paths and
+/// connections that share it, and other traffic, have no part of it; an outage does not reduce it.
 #[derive(Debug)]
 pub(crate) struct KnownRates {
     inner: Box<dyn Scheduler>,
@@ -52,7 +53,7 @@ impl KnownRates {
     fn assume(&self, round: &mut Round<'_>) {
         for n in 0..round.paths().len() {
             let path = round.paths()[n];
-            // An outage has no rate to divide by.
+            // A rate of zero cannot be divided by: the last one stays.
             if let Some(rate) = self.rate(round.now(), &path).filter(|rate| *rate > 0.0) {
                 round.assume_capacity(path.id, rate);
             }

@@ -58,7 +58,7 @@ fn frames_beyond_the_capacity_wait_ever_longer() {
 
 #[test]
 fn a_scheduler_with_the_true_rates_decides_by_them() {
-    // The first window of each path leaves before an acknowledgment tells that the far one is slow.
+    // The first window of each path leaves before an acknowledgment shows that the far one is slow.
     let mut paths = scenario("[[traffic]]\nkind = \"bulk\"\nsize = 256_000");
     let slow = || CapacitySpec::Fixed(Rate::from_bps(400_000));
     if let Bottleneck::Own(own) = &mut paths.topology.paths[1].down.bottleneck {

@@ -194,7 +194,7 @@ impl Scheduler for Playahead {
         for (id, line) in (0u8..).zip(&self.lines) {
             let Some(pace) = line.pace else { continue };
             put("capacity_mbit", Some(PathId(id)), pace.rate * 8.0 / 1e6);
-            // A measured forward delay is relative to a distance that all paths share; half the round trip stands for it.
+            // A measured forward delay is relative to a distance that all paths share; half the round trip replaces it.
             put("arrives_ms", Some(PathId(id)), (line.next.first - pace.delay + pace.base / 2.0) * 1e3);
         }
     }

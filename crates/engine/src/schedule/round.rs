@@ -49,7 +49,7 @@ impl<'a> Round<'a> {
         self.penalised
     }
 
-    /// Path `id` has a capacity of `rate` bytes per second for a scheduler that reads it, until the acknowledgments tell another one:
+    /// Path `id` has a capacity of `rate` bytes per second for a scheduler that reads it, until the acknowledgments show another one:
     /// until the next gap between two that counts ([`Capacity`](super::Capacity)), which may be never. Nothing happens where
     /// capacities are not measured. For wrappers that know better than the acknowledgments do.
     pub fn assume_capacity(&mut self, id: PathId, rate: f64) {

@@ -379,7 +379,7 @@ impl Scheduler for Measuring {
     }
 }
 
-/// What is known of each path of the client.
+/// The capacity of each path of the client, as far as it is known.
 fn capacities(pair: &Pair) -> Vec<Option<Capacity>> {
     pair.client.connection().expect("open").view().paths().iter().map(|path| path.capacity).collect()
 }
