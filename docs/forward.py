@@ -6,6 +6,7 @@ docs/forward.py ANABRANCH capacity       writes docs/forward-capacity.svg, and p
 docs/forward.py ANABRANCH capacity FILE… prints the table over recorded traces (mahimahi's format)
 docs/forward.py goals FOLDER [KNOWN]     prints the goals' figures from the frontier.json of `anabranch compare --out FOLDER`, with the rows
                                          that know the true rates from KNOWN, made with --known-rates
+docs/forward.py known FOLDER             prints what the true rates change, by application, from a comparison with --known-rates
 """
 
 import json
@@ -20,8 +21,9 @@ from bisect import bisect_left, bisect_right
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-# Payload of a packet of 1500 bytes with Multipath TCP's option.
-SHARE = 1420 / 1500
+# Payload and headers of a full packet: IPv4, TCP with timestamps, Multipath TCP's option.
+MSS, HEADERS = 1400, 80
+SHARE = MSS / (MSS + HEADERS)
 NEAR, FAR, INK, PALE = "#1f6fb4", "#c2571a", "#23272d", "#b9bfc6"
 
 IDEA = """
@@ -47,6 +49,7 @@ BESIDE = """
 name = "{name}"
 duration = "30s"
 [connection]
+mss = {mss}
 send_buffer = "4MiB"
 recv_buffer = "4MiB"
 [[path]]
@@ -207,7 +210,7 @@ def estimates(anabranch, times, traffic):
         (folder / "up").write_text("\n".join(str(n) for n in range(1, 1001)) + "\n")
         mean = len(times) * 1500 / (times[-1] / 1000)
         queue = f"{max(30, int(mean * 0.1 / 1500))}p"
-        text = BESIDE.format(name="trace", down=folder / "down", up=folder / "up", queue=queue, traffic=traffic(mean))
+        text = BESIDE.format(name="trace", mss=MSS, down=folder / "down", up=folder / "up", queue=queue, traffic=traffic(mean))
         run = timelines(anabranch, folder, text, ["playahead"], 400_000)[0]
     decisions, known = run["decisions"], run["decisions"]["path_state"].index("capacity_mbit")
     course = []
@@ -215,7 +218,7 @@ def estimates(anabranch, times, traffic):
         _, _, _, srtt, cwnd, _, _, *own = paths[0]
         own = own[0] if own and isinstance(own[0], list) else own
         if srtt and len(own) > known and own[known] is not None:
-            course.append((at, own[known], cwnd * 1420 * 8 / srtt / 1e6))
+            course.append((at, own[known], cwnd * MSS * 8 / srtt / 1e6))
     return course
 
 
@@ -307,7 +310,7 @@ def interval(values):
 
 
 def published(cell):
-    own = lambda name: name in (OWN, SINGLE) or name.startswith(TWIN)
+    own = lambda name: name in (OWN, SINGLE) or name.startswith(TWIN) or "capacity=true" in name
     return {entry["scheduler"]: entry["ratios"] for entry in cell["entries"] if not own(entry["scheduler"])}
 
 
@@ -363,6 +366,41 @@ def goals(folder, known=None):
         lacking(rows, best)
 
 
+def alone(cell, scenarios):
+    """One connection that shares no bottleneck, but for the bursts of 5 % that all path sets have; no outage, no device's queue."""
+    scenario = scenarios[cell["paths"]]
+    shared = any({"link", "outage", "device"} & set(path) for path in scenario["path"])
+    rival = any(flow["kind"] != "udp-onoff" for flow in scenario.get("cross", []))
+    return not shared and not rival and "traffic" not in scenario and cell["traffic"] != "web"
+
+
+def known_rates(folder):
+    """The mean ratio with the estimate and with the true rates, and the paired difference over the seeds."""
+    scenarios = {text["name"]: text for text in (tomllib.loads(file.read_text()) for file in FIRST_OF.glob("*.toml"))}
+    for frontier in json.loads((Path(folder) / "frontier.json").read_text())["frontiers"]:
+        cells = frontier["cells"]
+        groups = {"all": cells, "one connection alone": [cell for cell in cells if alone(cell, scenarios)]}
+        for traffic in dict.fromkeys(cell["traffic"] for cell in cells):
+            groups[traffic] = [cell for cell in cells if cell["traffic"] == traffic]
+            groups[f"{traffic}, alone"] = [cell for cell in groups["one connection alone"] if cell["traffic"] == traffic]
+        print(f"\n{frontier['congestion']}\n\n| scheduler | cells | n | plain | with the estimate | with the true rates | difference |")
+        print("|---|---|---:|---:|---:|---:|---:|")
+        names = {entry["scheduler"] for entry in cells[0]["entries"]}
+        for twin in sorted(name for name in names if name.startswith(TWIN)):
+            plain = twin.removeprefix(TWIN)
+            estimating = f"{plain}(capacity=true)" if f"{plain}(capacity=true)" in names else plain
+            for title, group in groups.items():
+                if group:
+                    print(line_of(title, group, (plain, estimating, twin)))
+
+
+def line_of(title, cells, names):
+    of = [[next(e["ratios"] for e in cell["entries"] if e["scheduler"] == name) for cell in cells] for name in names]
+    means = " | ".join(f"{mean(map(mean, ratios)) * 100:.1f}" for ratios in of)
+    difference = interval([mean(b[s] - a[s] for a, b in zip(of[1], of[2])) for s in range(len(of[1][0]))])
+    return f"| {names[0]} | {title} | {len(cells)} | {means} | {difference} |"
+
+
 def share(cases):
     return f"{mean(map(float, cases)):.1%}"
 
@@ -386,6 +424,8 @@ def main():
     match sys.argv[1:]:
         case ["goals", folder, *known]:
             goals(folder, *known)
+        case ["known", folder]:
+            known_rates(folder)
         case [anabranch, "picture"]:
             idea(anabranch)
         case [anabranch, "capacity", *files]:

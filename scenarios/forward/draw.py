@@ -2,7 +2,7 @@
 
     python3 scenarios/forward/draw.py            # writes development/ and validation/
     python3 scenarios/forward/draw.py --check    # fails unless the files are those that it would write
-    python3 scenarios/forward/draw.py 14142136 DIR    # writes another half, of this seed, into DIR
+    python3 scenarios/forward/draw.py 14142136 DIR    # writes another half, of this seed, into DIR; its files and titles name the seed
 
 Only `Random.random` is used, whose values are the same in every version of Python.
 """
@@ -74,7 +74,7 @@ def wander(draw: Draw, name: str, mbit: float) -> str:
     return "\n".join(lines)
 
 
-def path_set(draw: Draw, kind: str, number: int) -> str:
+def path_set(draw: Draw, kind: str, title: str) -> str:
     """The text of a scenario."""
     names = ["a", "b", "c"][: 3 if draw.often(0.25) else 2]
     fastest = (20.0, 200.0) if kind == "fast" else (1.0, 16.0)
@@ -95,19 +95,22 @@ def path_set(draw: Draw, kind: str, number: int) -> str:
         bursts.append(burst(name, mbit))
     buffers = [connection(draw)] if kind == "window" or (kind != "fast" and draw.often(0.15)) else []
     jitter = "200ms" if kind == "fast" else "4s" if kind == "varying" else "1s"
-    head = f'# Kind: {kind}. Part: drawn.\nname = "Drawn {number:02}, {kind}"\nduration = "10s"\nrepeat = 5\n'
+    head = f'# Kind: {kind}. Part: drawn.\nname = "{title}, {kind}"\nduration = "10s"\nrepeat = 5\n'
     return "\n".join([head + f'start_jitter = "{jitter}"\n', *buffers, *paths, *changes, *bursts])
 
 
 KINDS = {"near/far": 7, "loss": 4, "queue": 4, "window": 6, "varying": 7, "fast": 3, "asymmetric delay": 3}
 
 
-def half(seed: int) -> dict[str, str]:
+def half(seed: int, title: str = "Drawn", prefix: str = "") -> dict[str, str]:
     """Its files by name."""
     draw = Draw(seed)
     kinds = [kind for kind, count in KINDS.items() for _ in range(count)]
-    sets = ((f"{n:02}-{kind.replace('/', '-').replace(' ', '-')}.toml", kind, n) for n, kind in enumerate(kinds, 1))
-    return {name: path_set(draw, kind, n) for name, kind, n in sets}
+    files = {}
+    for n, kind in enumerate(kinds, 1):
+        name = f"{prefix}{n:02}-{kind.replace('/', '-').replace(' ', '-')}.toml"
+        files[name] = path_set(draw, kind, f"{title} {n:02}")
+    return files
 
 
 def digest(files: dict[str, str]) -> str:
@@ -121,10 +124,24 @@ def write(folder: Path, files: dict[str, str]) -> None:
         (folder / file).write_text(text)
 
 
+def fresh(seed: int, folder: Path) -> None:
+    files = half(seed, f"Fresh {seed}", f"{seed}-")
+    print(f"{seed}: {len(files)} path sets, SHA-256 {digest(files)}")
+    write(folder, files)
+
+
 def main() -> int:
-    if len(sys.argv) == 3:
-        write(Path(sys.argv[2]), half(int(sys.argv[1])))
-        return 0
+    match sys.argv[1:]:
+        case [seed, folder] if seed.isdecimal():
+            fresh(int(seed), Path(folder))
+            return 0
+        case [] | ["--check"]:
+            return halves()
+        case _:
+            sys.exit(__doc__)
+
+
+def halves() -> int:
     wrong = []
     for name, seed in HALVES.items():
         files, folder = half(seed), HERE / name

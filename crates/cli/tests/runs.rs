@@ -213,6 +213,17 @@ fn compare_ranks_schedulers_over_a_grid() {
     assert!(text.contains("holds no scenario file"), "{text}");
     let text = errors(&["compare", "--scheduler", "blast"], 2);
     assert!(text.contains("blest"), "{text}");
+    // The rows that know the true rates never come into a page.
+    for page in [&["--update", target][..], &["--picture", "p.svg"], &["--room"], &["--first-path"]] {
+        let text = errors(&[&["compare", "--grid", grid, "--known-rates"], page].concat(), 2);
+        assert!(text.contains("cannot be used with") && text.contains(page[0]), "{text}");
+    }
+    let text = errors(&["compare", "--grid", grid, "--known-rates", "--scheduler", "minrtt,fdps"], 2);
+    assert!(text.contains("none of these schedulers measures capacities"), "{text}");
+    let arguments = ["compare", "--grid", grid, "--known-rates", "--scheduler", "playahead", "--congestion", "cubic"];
+    let text = output(&[&arguments[..], &["--repeat", "1", "--traffic", "256 KB"]].concat());
+    assert!(text.contains("known-rates+playahead  ") && text.contains("is no published scheduler"), "{text}");
+    assert!(text.contains("cubic: 1 schedulers, 1 cells"), "{text}");
     let text = errors(&["compare", "--grid", grid, "--traffic", "bulk,mail"], 2);
     assert!(text.contains("no application is called `mail`") && text.contains("256 KB"), "{text}");
     let text = errors(&["compare", "--grid", grid, "--update", out.join("frontier.csv").to_str().unwrap()], 2);

@@ -17,12 +17,18 @@ pub fn with_known_rates(scheduler: &PlugIn) -> Option<PlugIn> {
     built.measures_capacity().then(|| PlugIn { name, ..scheduler.clone() })
 }
 
+/// A scheduler of this name knows what no sender can: it is a yardstick, and has no place among the schedulers.
+pub fn knows_rates(name: &str) -> bool {
+    registered(name).1
+}
+
 /// The scheduler of the registry behind `name`, and whether it knows the true capacities.
 pub(crate) fn registered(name: &str) -> (&str, bool) {
     name.strip_prefix(PREFIX).map_or((name, false), |name| (name, true))
 }
 
-/// Puts the true capacity into each path's view before its scheduler reads it. Other traffic has no part of that.
+/// Puts the true capacity into each path's view before its scheduler reads it: that of the whole bottleneck. Paths and
+/// connections that share it, and other traffic, have no part of it; an outage does not reduce it.
 #[derive(Debug)]
 pub(crate) struct KnownRates {
     inner: Box<dyn Scheduler>,
@@ -43,6 +49,16 @@ impl KnownRates {
         let payload = f64::from(path.mss) / (f64::from(path.mss) + self.headers as f64);
         Some(capacity.bytes(now, now + SPAN) / SPAN.as_secs_f64() * payload)
     }
+
+    fn assume(&self, round: &mut Round<'_>) {
+        for n in 0..round.paths().len() {
+            let path = round.paths()[n];
+            // A rate of zero cannot be divided by: the last one stays.
+            if let Some(rate) = self.rate(round.now(), &path).filter(|rate| *rate > 0.0) {
+                round.assume_capacity(path.id, rate);
+            }
+        }
+    }
 }
 
 impl Scheduler for KnownRates {
@@ -50,17 +66,16 @@ impl Scheduler for KnownRates {
         self.inner.seed(rng);
     }
     fn schedule(&mut self, round: &mut Round<'_>) {
-        for n in 0..round.paths().len() {
-            let path = round.paths()[n];
-            // An outage has no rate to divide by.
-            if let Some(rate) = self.rate(round.now(), &path).filter(|rate| *rate > 0.0) {
-                round.assume_capacity(path.id, rate);
-            }
-        }
+        self.assume(round);
         self.inner.schedule(round);
     }
     fn rescue(&mut self, round: &mut Round<'_>) {
+        self.assume(round);
         self.inner.rescue(round);
+    }
+    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
+        let inner = self.inner.give_way_to(next);
+        Box::new(Self { inner, capacities: self.capacities.clone(), headers: self.headers })
     }
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         self.inner.on_event(event, view);
@@ -117,6 +132,19 @@ mod tests {
         fn schedule(&mut self, round: &mut Round<'_>) {
             *self.0.lock().unwrap() = round.paths().iter().map(PathView::capacity_rate).collect();
         }
+    }
+
+    #[test]
+    fn the_scheduler_that_takes_over_knows_them_too() {
+        let curve = || Some(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(8_000_000))));
+        let (seen, mut view) = (Arc::default(), Assignment::new(false));
+        view.measure_capacity(true);
+        view.set_path(PathView::new(PathId(0), 1400));
+        let mut first: Box<dyn Scheduler> =
+            Box::new(KnownRates::new(Box::new(Noting(Arc::default())), vec![curve()], 0));
+        let mut next = first.give_way_to(Box::new(Noting(Arc::clone(&seen))));
+        next.schedule(&mut Round::new(&mut view, &mut FixedWindows::default(), Cause::Written));
+        assert_eq!(*seen.lock().unwrap(), [Some(1e6)]);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub use diagnosis::{Diagnosis, DiagnosisKind};
 pub use driver::{Driver, Labelled, Observer, Pool, Refusal, Serial};
 pub use estimate::Estimate;
 pub use job::{CONNECTION, Choice, Identities, Job, RunError, RunOutcome};
-pub use known_rates::with_known_rates;
+pub use known_rates::{knows_rates, with_known_rates};
 pub use live::{Emulation, Live, TcpInfo};
 pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant, labels};
 pub use prediction::Prediction;

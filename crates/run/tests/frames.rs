@@ -1,8 +1,10 @@
 //! Frames and the grid in virtual time.
 
+use anabranch_network::{Bottleneck, CapacitySpec};
 use anabranch_run::frontier::{APPLICATIONS, Grid, PathSet};
-use anabranch_run::{Choice, Driver, Job, RunOutcome, Serial, VirtualTime};
+use anabranch_run::{Choice, Driver, Job, RunOutcome, Serial, VirtualTime, with_known_rates};
 use anabranch_scenario::{Cell, Document, Scenario};
+use anabranch_units::Rate;
 use std::sync::Arc;
 
 const SCENARIO: &str = r#"
@@ -52,6 +54,21 @@ fn frames_beyond_the_capacity_wait_ever_longer() {
     // Both paths together carry it.
     let both = run(&scenario, Choice::Multipath(scenario.scheduler.clone()));
     assert!(both.metrics["app_delay_p95_s"] < 0.5, "{:?}", both.metrics);
+}
+
+#[test]
+fn a_scheduler_with_the_true_rates_decides_by_them() {
+    // The first window of each path leaves before an acknowledgment shows that the far one is slow.
+    let mut paths = scenario("[[traffic]]\nkind = \"bulk\"\nsize = 256_000");
+    let slow = || CapacitySpec::Fixed(Rate::from_bps(400_000));
+    if let Bottleneck::Own(own) = &mut paths.topology.paths[1].down.bottleneck {
+        own.capacity = slow();
+    }
+    let playahead = anabranch_scenario::scheduler("test", "playahead").unwrap();
+    let known = with_known_rates(&playahead).unwrap();
+    let [measured, known] = [playahead, known].map(|plug_in| run(&paths, Choice::Multipath(plug_in)));
+    let [slower, faster] = [&measured, &known].map(|outcome| outcome.metrics["goodput_bps"]);
+    assert!(known.digest != measured.digest && faster > slower, "{faster} with the true rates, {slower} without");
 }
 
 #[test]

@@ -98,13 +98,12 @@ fn trip(path: &PathView) -> Option<(Duration, bool)> {
 }
 
 impl Line {
-    /// The transmission time of `bytes`; zero without a bandwidth estimate.
-    fn serialisation(&self, path: &PathView) -> Duration {
+    /// The transmission time of a segment at `capacity`, or at the bandwidth by the samples; zero without either.
+    fn serialisation(&self, path: &PathView, capacity: Option<f64>) -> Duration {
         let window = f64::from(path.cwnd) * f64::from(path.mss);
         let first = path.srtt.map_or(0.0, |rtt| window / rtt.max(Duration::from_nanos(1)).as_secs_f64());
         let estimate = if self.bandwidth > 0.0 { self.bandwidth } else { first };
-        // Unless the scheduler reads them, paths have no capacity.
-        let bandwidth = path.capacity_rate().unwrap_or(estimate);
+        let bandwidth = capacity.unwrap_or(estimate);
         if bandwidth > 0.0 { Duration::from_secs_f64(f64::from(path.mss) / bandwidth) } else { Duration::ZERO }
     }
 
@@ -178,7 +177,9 @@ impl Mtcs {
         let estimate = |p: &PathView| {
             let line = &self.lines[p.id.index()];
             let delay = p.least_forward().filter(|_| measured).or(p.min_rtt.or(p.srtt).map(|rtt| rtt / 2));
-            let free = line.free.max(view.now()) + line.serialisation(p);
+            // Paths may have one for a scheduler beside this one.
+            let capacity = p.capacity_rate().filter(|_| self.capacity);
+            let free = line.free.max(view.now()) + line.serialisation(p, capacity);
             let arrives = delay.map_or(Instant::MAX, |delay| free + delay);
             (arrives, delay.unwrap_or(Duration::MAX), p.id, free)
         };
@@ -374,10 +375,24 @@ mod tests {
     }
 
     #[test]
+    fn without_the_parameter_capacities_that_another_scheduler_reads_change_nothing() {
+        let on_first = |measured: bool| {
+            let mut bench = Bench::new(&[path(0, 20, 100, 0), path(1, 60, 100, 0)]);
+            bench.view.measure_capacity(measured);
+            bench.know_capacity(0, (10, 100));
+            bench.at(100);
+            bench.write(19);
+            bench.round(&mut known());
+            bench.bound(0)
+        };
+        assert_eq!(on_first(true), on_first(false));
+    }
+
+    #[test]
     fn until_a_sample_a_window_a_round_trip_is_the_bandwidth() {
         let line = Line::default();
-        assert_eq!(line.serialisation(&path(0, 20, 10, 0)), Duration::from_millis(2));
-        assert_eq!(line.serialisation(&PathView { srtt: None, ..path(0, 20, 10, 0) }), Duration::ZERO);
+        assert_eq!(line.serialisation(&path(0, 20, 10, 0), None), Duration::from_millis(2));
+        assert_eq!(line.serialisation(&PathView { srtt: None, ..path(0, 20, 10, 0) }, None), Duration::ZERO);
     }
 
     #[test]

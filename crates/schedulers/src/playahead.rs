@@ -194,7 +194,8 @@ impl Scheduler for Playahead {
         for (id, line) in (0u8..).zip(&self.lines) {
             let Some(pace) = line.pace else { continue };
             put("capacity_mbit", Some(PathId(id)), pace.rate * 8.0 / 1e6);
-            put("arrives_ms", Some(PathId(id)), line.next.first * 1e3);
+            // A measured forward delay is relative to a distance that all paths share; half the round trip replaces it.
+            put("arrives_ms", Some(PathId(id)), (line.next.first - pace.delay + pace.base / 2.0) * 1e3);
         }
     }
 }
@@ -335,20 +336,23 @@ mod tests {
 
     #[test]
     fn its_state_is_the_rate_and_the_next_arrival_of_each_path() {
-        let (mut bench, mut scheduler) = taught(&[path(0, 20, 100, 0), path(1, 60, 100, 0)], &[2, 4]);
-        bench.write(1);
-        bench.round(&mut scheduler);
-        let mut seen = Vec::new();
-        scheduler.state(&mut |name, on, value| seen.push((name, on, (value * 1e3).round() / 1e3)));
-        let (near, far) = (Some(PathId(0)), Some(PathId(1)));
-        assert_eq!(
-            seen,
-            [
-                ("capacity_mbit", near, 5.6),
-                ("arrives_ms", near, 14.0),
-                ("capacity_mbit", far, 2.8),
-                ("arrives_ms", far, 34.0)
-            ]
-        );
+        let forward = |ms: u64| {
+            let relative = Duration::from_millis(10_000 + ms);
+            Some(ForwardDelay { relative, sampled: Instant::ZERO })
+        };
+        // With measured delays as without: what they are relative to is no part of an arrival.
+        for [to_near, to_far] in [[None, None], [forward(10), forward(30)]] {
+            let near = PathView { forward_delay: to_near, ..path(0, 20, 100, 0) };
+            let far = PathView { forward_delay: to_far, ..path(1, 60, 100, 0) };
+            let (mut bench, mut scheduler) = taught(&[near, far], &[2, 4]);
+            bench.write(1);
+            bench.round(&mut scheduler);
+            let mut seen = Vec::new();
+            scheduler.state(&mut |name, on, value| seen.push((name, on, (value * 1e3).round() / 1e3)));
+            let [near, far] = [0, 1].map(|id| Some(PathId(id)));
+            let rates = [("capacity_mbit", near, 5.6), ("capacity_mbit", far, 2.8)];
+            let arrivals = [("arrives_ms", near, 14.0), ("arrives_ms", far, 34.0)];
+            assert_eq!(seen, [rates[0], arrivals[0], rates[1], arrivals[1]]);
+        }
     }
 }

@@ -164,7 +164,7 @@ fn grid(arguments: &CompareArguments) -> Result<Grid, Failure> {
         true => schedulers("--scheduler", &[&["all"][..], &FORMS].concat())?,
         false => schedulers("--scheduler", &arguments.scheduler)?,
     };
-    let schedulers = if arguments.known_rates { beside_known_rates(schedulers) } else { schedulers };
+    let schedulers = if arguments.known_rates { beside_known_rates(schedulers)? } else { schedulers };
     let congestions = match (arguments.congestion.is_empty(), arguments.quick) {
         (true, true) => congestions("--congestion", &["cubic"])?,
         (true, false) => congestions("--congestion", &["cubic,lia,bbr"])?,
@@ -174,13 +174,20 @@ fn grid(arguments: &CompareArguments) -> Result<Grid, Failure> {
     Ok(Grid { path_sets, traffic, schedulers, congestions })
 }
 
-/// Each scheduler that measures capacities is followed by its twin with the true ones.
-fn beside_known_rates(schedulers: Vec<PlugIn>) -> Vec<PlugIn> {
+/// Each scheduler that measures capacities is followed by its twin with the true ones. An error if there is none.
+fn beside_known_rates(schedulers: Vec<PlugIn>) -> Result<Vec<PlugIn>, Failure> {
+    let given = schedulers.len();
     let both = |scheduler: PlugIn| {
         let known = with_known_rates(&scheduler);
         core::iter::once(scheduler).chain(known)
     };
-    schedulers.into_iter().flat_map(both).collect()
+    let all: Vec<PlugIn> = schedulers.into_iter().flat_map(both).collect();
+    if all.len() == given {
+        let what = "--known-rates: none of these schedulers measures capacities".to_owned();
+        let help = Some("playahead does, and fdps(capacity=true) and mtcs(capacity=true)".to_owned());
+        return Err(Failure::unusable("anabranch::cli::usage", what, help));
+    }
+    Ok(all)
 }
 
 /// The applications of these names.

@@ -49,8 +49,9 @@ impl<'a> Round<'a> {
         self.penalised
     }
 
-    /// Until the next acknowledgment path `id` has a capacity of `rate` bytes per second for a scheduler that reads it: a wrapper
-    /// knows it better than they do.
+    /// Path `id` has a capacity of `rate` bytes per second for a scheduler that reads it, until the acknowledgments show another one:
+    /// until the next gap between two that counts ([`Capacity`](super::Capacity)), which may be never. Nothing happens where
+    /// capacities are not measured. For wrappers that know better than the acknowledgments do.
     pub fn assume_capacity(&mut self, id: PathId, rate: f64) {
         let measured = self.assignment.path_mut(id).and_then(|path| path.capacity.as_mut());
         measured.into_iter().for_each(|capacity| capacity.assume(rate));

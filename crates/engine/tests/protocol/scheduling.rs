@@ -5,7 +5,9 @@ use crate::common::{client_paths, pattern, plain_stamps, setup};
 use anabranch_engine::Settings;
 use anabranch_engine::congestion::FixedWindows;
 use anabranch_engine::connection::PathSetup;
-use anabranch_engine::schedule::{Assignment, Cause, PathPolicy, PathView, Round, Scheduler, Then};
+use anabranch_engine::schedule::{
+    Assignment, Capacity, Cause, PathPolicy, PathView, Round, Scheduler, SchedulerEvent, Then, View,
+};
 use anabranch_trace::{Event, PathState, SchedulerName};
 use anabranch_units::{Duration, Instant, PathId, Range, Rng, Side};
 use anabranch_wire::Reason;
@@ -357,4 +359,55 @@ fn the_view_counts_the_paths_that_are_known_before_they_are_joined() {
     let pair = Pair::new(3, plain_stamps(), plain_stamps());
     let view = pair.client.connection().expect("open").view();
     assert_eq!((view.paths().len(), view.known_paths()), (0, 3));
+}
+
+/// Has the capacities of its paths measured, and notes what is known of a path when it comes.
+#[derive(Debug, Default)]
+struct Measuring(Arc<Mutex<Vec<(PathId, Option<Capacity>)>>>);
+
+impl Scheduler for Measuring {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        crate::common::Fastest.schedule(round);
+    }
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        if let SchedulerEvent::PathUp { path } = *event {
+            self.0.lock().expect("no panic").push((path, view.path(path).and_then(|path| path.capacity)));
+        }
+    }
+    fn measures_capacity(&self) -> bool {
+        true
+    }
+}
+
+/// The capacity of each path of the client, as far as it is known.
+fn capacities(pair: &Pair) -> Vec<Option<Capacity>> {
+    pair.client.connection().expect("open").view().paths().iter().map(|path| path.capacity).collect()
+}
+
+#[test]
+fn capacities_are_measured_while_a_scheduler_that_reads_them_has_the_seat() {
+    let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+    pair.write(Side::Client, pattern(0, 50_000), false).run(at(200));
+    assert_eq!(capacities(&pair), [None, None]);
+    take_over(&mut pair, "measuring", Box::new(Measuring::default()));
+    pair.write(Side::Client, pattern(50_000, 200_000), false).run(at(400));
+    let measured = capacities(&pair);
+    assert!(measured.iter().all(|known| known.is_some_and(|known| known.last_sent() > Some(at(200)))), "{measured:?}");
+    take_over(&mut pair, "first", Box::new(FirstOnly));
+    assert_eq!(capacities(&pair), [None, None]);
+}
+
+#[test]
+fn nothing_is_known_of_a_path_that_delivers_again_after_a_silence() {
+    let mut client = setup(plain_stamps(), client_paths(2));
+    let up = Arc::new(Mutex::new(Vec::new()));
+    client.scheduler = Box::new(Measuring(up.clone()));
+    let mut pair = Pair::with(1, client, server(2));
+    pair.write(Side::Client, pattern(0, 4_000_000), false).run(at(300));
+    up.lock().expect("no panic").clear();
+    pair.hook = Box::new(|now, _, path, _| if path == 1 && now < at(900) { Fate::Drop } else { Fate::Pass });
+    pair.run(at(899));
+    assert!(capacities(&pair)[1].is_some_and(|known| known != Capacity::default()));
+    pair.run(at(5000));
+    assert_eq!(*up.lock().expect("no panic"), [(PathId(1), Some(Capacity::default()))]);
 }

@@ -1,7 +1,7 @@
 //! The standings and the choices as Markdown.
 
 use super::choice::choices;
-use super::table::{NOTES, ratio};
+use super::table::{notes, ratio};
 use super::{by_loss, extent, interval, members, percent, placed};
 use crate::table::markdown_table;
 use anabranch_run::frontier::{CellScore, Comparison, Frontier, Standing, portfolio};
@@ -14,7 +14,7 @@ const TEAM: usize = 5;
 
 /// Everything but the cells: for each congestion control the choice, the standings, and the losses.
 pub fn standings(comparison: &Comparison) -> String {
-    let mut text = format!("{NOTES}\n");
+    let mut text = notes(comparison) + "\n";
     for frontier in &comparison.frontiers {
         let _ = write!(text, "\n### With {}\n\n{}\n\n", frontier.congestion, extent(frontier, comparison));
         text += &choices(frontier);

@@ -15,7 +15,7 @@ pub use picture::picture;
 pub use room::{room, room_csv};
 pub use table::text;
 
-use anabranch_run::frontier::{BEST_SINGLE, Comparison, Frontier, Standing};
+use anabranch_run::frontier::{Comparison, Frontier, Standing};
 use indexmap::IndexSet;
 
 /// A value as per cent with one digit.
@@ -40,9 +40,9 @@ fn members(team: &[(String, f64)]) -> String {
     team.iter().map(|(name, lack)| format!("{name} ({})", percent(*lack))).collect::<Vec<_>>().join(", ")
 }
 
-/// A place among the schedulers: the best path alone has none.
+/// A place among the schedulers: the best path alone has none, nor does what knows the true rates.
 fn placed(standing: &Standing, place: String) -> String {
-    if standing.scheduler == BEST_SINGLE { String::new() } else { place }
+    if standing.is_placed() { place } else { String::new() }
 }
 
 /// By their loss against the best of each cell, the best first.

@@ -3,9 +3,10 @@
 use super::{extent, interval, percent, placed};
 use crate::text::{plain_table, print_table};
 use anabranch_run::frontier::{Comparison, Frontier, Standing};
+use anabranch_run::knows_rates;
 
 /// The meaning of the columns.
-pub const NOTES: &str = "\
+const NOTES: &str = "\
 Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
 interval over the seeds; sets: its 95 % interval over path sets, by bootstrap; then by application. Lacks: mean over the
 cells of what is missing from the best scheduler of the cell, in percent of it; near: cells in which that is 2 % or less.
@@ -13,6 +14,17 @@ Slower: cells in which the best path alone is faster by more than 2.5 % (and pai
 options alone take 1.9 %. Rank: mean place; schedulers tie in a cell unless they differ by more than 0.5 % and the paired
 t test says p < 0.05, and those that tie share their places. Last: cells in which it is the worst, or ties with it.
 single:best is the best path alone, in plain TCP.";
+
+/// Where some scheduler knows the true rates.
+const KNOWN: &str = "
+known-rates+NAME is no published scheduler, for it knows the paths' rates: it has no place, and is never the best of a cell.";
+
+/// The meaning of the columns that there are.
+pub fn notes(comparison: &Comparison) -> String {
+    let mut standings = comparison.frontiers.iter().flat_map(|frontier| &frontier.standings);
+    let known = standings.any(|standing| knows_rates(&standing.scheduler));
+    NOTES.to_owned() + if known { KNOWN } else { "" }
+}
 
 /// The standings to read.
 pub fn text(comparison: &Comparison) -> String {
@@ -23,7 +35,7 @@ pub fn text(comparison: &Comparison) -> String {
         });
         format!("{}\n\n{}\n", extent(frontier, comparison), print_table(&table))
     });
-    tables.collect::<String>() + NOTES + "\n"
+    tables.collect::<String>() + &notes(comparison) + "\n"
 }
 
 fn header(frontier: &Frontier) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Which scheduler for which kind of paths and which application.
 
 use super::score::CellScore;
+use crate::known_rates::knows_rates;
 use anabranch_metrics::mean;
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ fn of(cells: &[CellScore], kind: &str, traffic: &str) -> Option<Advice> {
     let own: Vec<&CellScore> = cells.iter().filter(|cell| cell.kind == kind && cell.traffic == traffic).collect();
     let mut losses: IndexMap<String, Vec<f64>> = IndexMap::new();
     for cell in &own {
-        for entry in &cell.entries {
+        for entry in cell.entries.iter().filter(|entry| !knows_rates(&entry.scheduler)) {
             losses.entry(entry.scheduler.clone()).or_default().push(cell.loss(entry));
         }
     }

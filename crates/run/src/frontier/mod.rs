@@ -91,7 +91,7 @@ impl Frontier {
 
     /// The scheduler that comes nearest to the oracle.
     pub fn leader(&self) -> Option<&Standing> {
-        self.standings.iter().find(|standing| standing.scheduler != BEST_SINGLE)
+        self.standings.iter().find(|standing| standing.is_placed())
     }
 }
 

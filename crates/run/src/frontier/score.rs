@@ -1,6 +1,7 @@
 //! From the runs of one cell to what each scheduler is worth there.
 
 use super::{KIND, PART, PATHS, TRAFFIC};
+use crate::known_rates::knows_rates;
 use crate::record::{CellValues, RunRecord};
 use crate::row_kind::RowKind;
 use anabranch_metrics::{Paired, mean, names};
@@ -30,7 +31,7 @@ pub struct CellScore {
     pub traffic: String,
     /// The path that does best alone.
     pub best_single: String,
-    /// One entry per scheduler; the last is the best path alone.
+    /// One entry per scheduler, then those that know the true rates; the last is the best path alone.
     pub entries: Vec<Entry>,
 }
 
@@ -41,11 +42,11 @@ pub struct Entry {
     pub scheduler: String,
     /// Ratio to the oracle with all paths, seed by seed. A transfer that was given up counts as 0.
     pub ratios: Vec<f64>,
-    /// Place among the schedulers: 1 + those that beat it + half of those that tie with it, see [`TIE`]. 0 for the best path
-    /// alone.
+    /// Place among the schedulers: 1 + those that beat it + half of those that tie with it, see [`TIE`]. 0 for what has no
+    /// place: the best path alone, and what [`knows_rates`].
     pub rank: f64,
-    /// 1 for the best and all that tie with it, 2 for the best of the others and all that tie with that, and so on. 0 for the
-    /// best path alone.
+    /// 1 for the best and all that tie with it, 2 for the best of the others and all that tie with that, and so on. 0 for what
+    /// has no place.
     pub tier: usize,
     /// It is the worst, or ties with it, while not all tie.
     pub last: bool,
@@ -79,7 +80,7 @@ pub(crate) fn is_significant(paired: &Paired) -> bool {
 }
 
 impl CellScore {
-    /// The schedulers' entries.
+    /// The entries of schedulers that have a place.
     pub fn schedulers(&self) -> impl Iterator<Item = &Entry> + Clone {
         self.entries.iter().filter(|entry| entry.tier > 0)
     }
@@ -130,9 +131,11 @@ pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
     let (singles, schedulers): (Vec<_>, Vec<_>) = rows.partition(|(name, _)| RowKind::of(name).is_single());
     let (best_single, single) =
         singles.into_iter().max_by(|(_, a), (_, b)| mean_of(a, speed).total_cmp(&mean_of(b, speed)))?;
-    let mut entries: Vec<Entry> =
-        schedulers.iter().map(|(name, row)| entry(name, row, single, row.iter().map(ratio).collect())).collect();
+    let (known, schedulers): (Vec<_>, Vec<_>) = schedulers.into_iter().partition(|(name, _)| knows_rates(name));
+    let of = |(name, row): &(&str, &[RunRecord])| entry(name, row, single, row.iter().map(ratio).collect());
+    let mut entries: Vec<Entry> = schedulers.iter().map(of).collect();
     place(&mut entries);
+    entries.extend(known.iter().map(of));
     // The path's own ratio is to a bound of that path alone.
     let rows: Vec<&[RunRecord]> = schedulers.iter().map(|(_, row)| *row).collect();
     let against = |(seed, run)| Some(if speed(run) > 0.0 { speed(run) * inverse_oracle(&rows, seed)? } else { 0.0 });

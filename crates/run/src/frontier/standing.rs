@@ -1,6 +1,6 @@
 //! From cells to the results of each scheduler over all of them.
 
-use super::score::{BEST_SINGLE, CellScore, Entry};
+use super::score::{CellScore, Entry};
 use crate::estimate::Estimate;
 use anabranch_metrics::{Bootstrap, mean, quantile};
 use indexmap::{IndexMap, IndexSet};
@@ -25,7 +25,8 @@ pub struct Standing {
     pub by_traffic: IndexMap<String, f64>,
     /// Its loss against the best scheduler of each cell.
     pub loss: Loss,
-    /// Mean over the cells of its place among the schedulers; 1 is best, those that tie share their places.
+    /// Mean over the cells of its place among the schedulers; 1 is best, those that tie share their places. 0: it has none, see
+    /// [`Entry::rank`].
     pub rank: f64,
     /// Cells in which it is the worst, or ties with it, while not all schedulers tie.
     pub last: usize,
@@ -61,6 +62,13 @@ pub(super) fn standings(cells: &[CellScore]) -> Vec<Standing> {
     standings
 }
 
+impl Standing {
+    /// It has a place among the schedulers.
+    pub fn is_placed(&self) -> bool {
+        self.rank > 0.0
+    }
+}
+
 type Own<'a> = [(&'a CellScore, &'a Entry)];
 
 fn standing(name: &str, cells: &[CellScore]) -> Option<Standing> {
@@ -77,7 +85,7 @@ fn standing(name: &str, cells: &[CellScore]) -> Option<Standing> {
         by_traffic: by(&own, |cell| &cell.traffic),
         loss: loss(&own)?,
         rank: average(|_, entry| entry.rank)?,
-        last: placed(|entry| entry.last && entry.scheduler != BEST_SINGLE),
+        last: placed(|entry| entry.last),
         slower: placed(|entry| entry.slower),
         cells: own.len(),
     })

@@ -70,6 +70,22 @@ fn standings_by_hand() {
 }
 
 #[test]
+fn what_knows_the_true_rates_has_no_place() {
+    let known = ("known-rates+good", [19.0, 19.5, 20.0]);
+    let rows: Vec<_> = ROWS[..1].iter().chain([&known]).chain(&ROWS[1..]).copied().collect();
+    let (with, without) = (frontier(&rows), frontier(&ROWS));
+    let (cell, standings) = (&with.cells[0], &with.standings);
+    let own = standings.iter().find(|standing| standing.scheduler == known.0).unwrap();
+    assert!(near(own.ratio.mean, 0.975) && own.loss.mean < 0.0 && !own.is_placed());
+    assert_eq!((cell.best(), with.leader().unwrap().scheduler.as_str()), (without.cells[0].best(), "good"));
+    assert_eq!(with.advice, without.advice);
+    assert_eq!(portfolio(&with.cells, 3), portfolio(&without.cells, 3));
+    let others: Vec<&Standing> = standings.iter().filter(|standing| standing.scheduler != known.0).collect();
+    assert_eq!(others, without.standings.iter().collect::<Vec<_>>());
+    assert_eq!(cell.entries.last().unwrap().scheduler, BEST_SINGLE);
+}
+
+#[test]
 fn what_options_cost_is_not_slower() {
     // Multipath TCP's options take 1.9 % of a path.
     let rows = |of: f64| [("near", [6.0, 7.0, 8.0].map(|mbit| mbit * of)), ROWS[3]];
