@@ -253,7 +253,8 @@ fn to_the_end(
         let Some(run) = session.driver.station(()).and_then(|ends| ends.run.as_mut()) else {
             return Err(why(session_lost()));
         };
-        if run.is_done() || run.fault().is_some() || now == until {
+        // A run without a whole tape does not count.
+        if run.is_done() || run.fault().is_some() || run.is_cut() || now == until {
             return Ok(time);
         }
         if patience.ends(now, run.delivered(), run.opens_later()) {
