@@ -66,10 +66,11 @@ impl RealLinks {
         state.session.driver.link.unsent().saturating_sub(self.unsent)
     }
 
-    /// Each path's name and what its downloads showed, if the session records; `None` for a path through which nothing came.
-    pub fn records(&self) -> Vec<(String, Option<PathRecord>)> {
+    /// Each path's name and what its downloads showed, if the session records; `None` for a path through which nothing came. All traces
+    /// together have at most `room` bytes.
+    pub fn records(&self, room: u64) -> Vec<(String, Option<PathRecord>)> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.session.records()
+        state.session.records(room)
     }
 
     /// Whether real links can have such runs.
