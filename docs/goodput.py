@@ -31,6 +31,9 @@ MPTCP = 262
 PIECE = 1 << 20
 # Student's t for a 95 % interval, by degrees of freedom.
 T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+MOST_TRIALS = max(T95) + 1
+# boringtun's sockets are the host's, by device: two sittings at once have devices of their own.
+DEVICES = [f"wgc{os.getpid()}", f"wgs{os.getpid()}"]
 
 
 def source():
@@ -82,16 +85,17 @@ def download(way, seconds):
     counted = begun + 1
     while (now := time.monotonic()) < counted + seconds:
         length = program.recv_into(buffer)
+        assert length, f"{way}: the connection ended"
         got += length if now >= counted else 0
     program.close()
     return got * 8 / seconds
 
 
-def tunnel(folder, boringtun):
-    """WireGuard over the first pair."""
-    ends = [(LAPTOP, "wg-laptop", "10.8.0.2"), (SERVER, "wg-server", TUNNEL)]
+def tunnel(folder, boringtun, processes):
+    """WireGuard over the first pair; `processes` grows by its two ends."""
+    ends = [(LAPTOP, DEVICES[0], "10.8.0.2"), (SERVER, DEVICES[1], TUNNEL)]
     environment = os.environ | {"WG_SUDO": "1"}
-    processes, public = [], {}
+    public = {}
     for namespace, device, address in ends:
         processes.append(flapping.inside(namespace, boringtun, "--foreground", "--disable-drop-privileges", device, env=environment,
                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
@@ -100,6 +104,7 @@ def tunnel(folder, boringtun):
         with open(os.open(os.path.join(folder, device), os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
             file.write(private)
         while subprocess.run(["ip", "-n", namespace, "link", "show", device], capture_output=True).returncode:
+            assert processes[-1].poll() is None, f"{boringtun} ended: is there /dev/net/tun?"
             time.sleep(0.05)
     for (namespace, device, address), (_, other, far) in zip(ends, reversed(ends)):
         where = ["endpoint", "10.9.0.1:51820"] if namespace == LAPTOP else []
@@ -108,7 +113,6 @@ def tunnel(folder, boringtun):
         flapping.run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", device)
         # 1,500 bytes less IPv4, UDP, WireGuard's header and tag.
         flapping.run("ip", "-n", namespace, "link", "set", device, "mtu", "1440", "up")
-    return processes
 
 
 def multipath(interfaces):
@@ -120,6 +124,13 @@ def multipath(interfaces):
     for name, (_, number) in interfaces.items():
         flapping.run("ip", "-n", LAPTOP, "rule", "add", "from", f"10.9.{number}.2", "table", str(number))
         flapping.run("ip", "-n", LAPTOP, "route", "add", "default", "via", f"10.9.{number}.1", "dev", name, "table", str(number))
+
+
+def estimate(values, digits):
+    """Mean with 95 % interval."""
+    n = len(values)
+    half = T95[n - 1] * statistics.stdev(values) / n ** 0.5
+    return f"{statistics.mean(values):.{digits}f} ± {half:.{digits}f} (n = {n})"
 
 
 def measure(title, interfaces, arguments):
@@ -136,7 +147,7 @@ def measure(title, interfaces, arguments):
         proxy = ["proxy", "10.9.0.1", "--via", ",".join(interfaces), "--server-key", key, "--socks", f"{SOCKS[0]}:{SOCKS[1]}"]
         processes.append(flapping.inside(LAPTOP, arguments.anabranch, *proxy, **pipes))
         flapping.said(processes[-1], "listening")
-        processes += tunnel(folder.name, arguments.boringtun)
+        tunnel(folder.name, arguments.boringtun, processes)
         processes.append(flapping.inside(SERVER, sys.executable, os.path.realpath(__file__), "source"))
         # Path MTU discovery of the carrier is over by then.
         time.sleep(8)
@@ -148,10 +159,10 @@ def measure(title, interfaces, arguments):
                 rates[way].append(float(done.stdout) / 1e6)
                 time.sleep(0.5)
         for way, of in rates.items():
-            half = T95.get(len(of) - 1, 1.96) * statistics.stdev(of) / len(of) ** 0.5 if len(of) > 1 else 0
-            print(f"{title}: {way}: {statistics.mean(of):.1f} ± {half:.1f} Mbit/s (n = {len(of)})", flush=True)
-        ratio = statistics.mean(rates["anabranch proxy"]) / statistics.mean(rates["boringtun"])
-        print(f"{title}: anabranch proxy ÷ boringtun: {ratio:.2f}", flush=True)
+            print(f"{title}: {way}: {estimate(of, 1)} Mbit/s", flush=True)
+        # Trial by trial: both ways of one trial meet about the same load.
+        ratios = [ours / theirs for ours, theirs in zip(rates["anabranch proxy"], rates["boringtun"])]
+        print(f"{title}: anabranch proxy ÷ boringtun: {estimate(ratios, 2)}", flush=True)
     finally:
         for process in processes:
             process.terminate()
@@ -166,7 +177,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("anabranch", type=os.path.realpath)
     parser.add_argument("boringtun", type=os.path.realpath)
-    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--trials", type=int, default=5, choices=range(2, MOST_TRIALS + 1))
     parser.add_argument("--seconds", type=float, default=4)
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))

@@ -12,6 +12,13 @@ pub struct Limit {
     of: &'static str,
 }
 
+impl Limit {
+    /// Of all files together.
+    pub const fn bytes(self) -> u64 {
+        self.mebibytes << 20
+    }
+}
+
 /// Of one scenario file.
 pub const SCENARIO: Limit = Limit { mebibytes: 4, of: "a scenario file" };
 /// Of all the traces that a scenario names.
@@ -19,7 +26,7 @@ pub const TRACES: Limit = Limit { mebibytes: 64, of: "the traces of a scenario t
 
 /// The text of a file, within `limit` if `used` bytes of that are used already.
 pub fn read_within(limit: Limit, used: u64, file: &Path) -> io::Result<String> {
-    let most = (limit.mebibytes << 20).saturating_sub(used);
+    let most = limit.bytes().saturating_sub(used);
     let mut bytes = Vec::new();
     File::open(file)?.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {

@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 /// The files that commands leave in it and `anabranch report` reads. Runs kept for the next call (`kept/`) are none of them.
 const DOCUMENTS: [&str; 4] = ["results.json", "manifest.json", "reproduction.json", "report.json"];
-const FILES: [&str; 5] = ["runs.csv", "runs.parquet", "summary.csv", "comparisons.csv", "report.html"];
+const FILES: [&str; 6] =
+    ["runs.csv", "runs.parquet", "summary.csv", "comparisons.csv", "prediction.json", "report.html"];
 const FOLDERS: [(&str, &str); 4] = [("series", "csv"), ("timeline", "json"), ("tables", "csv"), ("tables", "tex")];
 
 /// A directory that a command is about to fill.
@@ -165,6 +166,7 @@ mod tests {
             ("results.json", OURS),
             ("report.json", r#"{"made_by": {"version": "0.1.0"}}"#),
             ("report.html", ""),
+            ("prediction.json", "[]"),
             ("series/old.csv", ""),
             ("series/notes.txt", ""),
             ("timeline/old.json", ""),
@@ -203,6 +205,7 @@ mod tests {
         assert!(refused(&[("results.json", OURS), ("report.json", "{}")]).unwrap().contains("report.json"));
         assert!(refused(&[("series/mine.csv", "")]).unwrap().contains("mine.csv"));
         assert!(refused(&[("runs.csv", "")]).unwrap().contains("runs.csv"));
+        assert!(refused(&[("prediction.json", "{}")]).unwrap().contains("prediction.json"));
         assert_eq!(refused(&[("kept/a.jsonl", ""), ("notes.txt", "")]), None);
         assert_eq!(refused(&[("manifest.json", OURS), ("runs.csv", ""), ("series/a.csv", "")]), None);
     }

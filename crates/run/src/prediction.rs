@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 pub struct Prediction {
     /// A scheduler, or `single:PATH`.
     pub scheduler: String,
+    /// The scenario was made of these measured runs: the ratio says how well it was made, and predicts nothing.
+    #[serde(skip_serializing_if = "core::ops::Not::not", default)]
+    pub fitted: bool,
     /// Congestion control.
     pub congestion: String,
     /// A metric's name.
@@ -29,8 +32,9 @@ pub struct Prediction {
 }
 
 impl Prediction {
-    /// The main metrics of every row that both results have. Neither has a sweep.
-    pub fn all(measured: &Results, simulated: &Results) -> Vec<Self> {
+    /// The main metrics of every row that both results have. Neither has a sweep. `is_fitted` says of a row's name whether the scenario
+    /// was made of it.
+    pub fn all(measured: &Results, simulated: &Results, is_fitted: impl Fn(&str) -> bool) -> Vec<Self> {
         let is_main = |entry: &&Summary| {
             let metric = MetricRef::parse(&entry.metric);
             metric.path.is_none() && metric.info().is_some_and(|info| info.prominence() == Prominence::Main)
@@ -40,7 +44,10 @@ impl Prediction {
         };
         let other = |entry: &Summary| simulated.summary.iter().find(|other| same(entry, other));
         let pairs = measured.summary.iter().filter(is_main).filter_map(|entry| Some((entry, other(entry)?)));
-        pairs.filter_map(|(measured, simulated)| Self::of(measured, simulated)).collect()
+        let of = |(measured, simulated): (&Summary, &Summary)| {
+            Some(Self { fitted: is_fitted(&measured.scheduler), ..Self::of(measured, simulated)? })
+        };
+        pairs.filter_map(of).collect()
     }
 
     /// `None` if the simulated mean is zero.
@@ -51,6 +58,7 @@ impl Prediction {
             |of: &Summary| Estimate { n: of.n, mean: of.mean, ci95_low: of.ci95_low, ci95_high: of.ci95_high };
         Some(Self {
             scheduler: measured.scheduler.to_string(),
+            fitted: false,
             congestion: measured.congestion.to_string(),
             metric: measured.metric.to_string(),
             measured: estimate(measured),
@@ -62,7 +70,7 @@ impl Prediction {
     }
 }
 
-/// The 95 % interval of a ratio of means of independent runs: the relative variances of both means add up (delta method), with the
+/// The 95 % interval of a ratio of means of independent runs of one scenario, which is taken as exact: the relative variances of both means add up (delta method), with the
 /// degrees of freedom of Welch and Satterthwaite. A simulation without randomness has no variance, which leaves Student's interval.
 fn interval(ratio: f64, measured: &Summary, simulated: &Summary) -> Option<(f64, f64)> {
     let relative = |of: &Summary| {

@@ -192,8 +192,8 @@ Real networks change while one measures: each repetition has a run of every row,
 run by run within a repetition. The first interface opens connections. Nothing else should use the interfaces meanwhile. An interrupted command prints what is \
 finished; it cannot be continued.
 
-Before the runs each path is surveyed, for about three seconds; the rates and delays of the scenario in --out are \
-from there. --record makes a better one, and compares the results with what `anabranch run` makes of it. docs/measure.md says \
+Before the runs each path is surveyed, for about three seconds (with --record eleven, unless the rows single:INTERFACE are \
+downloads); the rates and delays of the scenario in --out are from there. --record makes a better one, and compares the results with what `anabranch run` makes of it. docs/measure.md says \
 from what it is made.";
 
 /// `anabranch measure`.

@@ -16,6 +16,7 @@ use anabranch_run::{Driver, Options, Repeat, RunError};
 use anabranch_scenario::Override;
 use anabranch_units::{Duration, Side};
 use std::net::SocketAddr;
+use toml_writer::ToTomlValue;
 
 /// Bytes of IPv4, TCP and its timestamps before a segment's payload.
 const HEADERS: u32 = 20 + 32;
@@ -25,7 +26,7 @@ const PATH_KEYS: [&str; 4] = ["backup", "price", "cap", "weight"];
 
 /// Measures schedulers over the interfaces of this host. What is wrong with the arguments is said before anything is measured.
 pub fn measure(mut arguments: MeasureArguments, virtual_time: &dyn Driver) -> Result<Outcome, Failure> {
-    arguments.record.as_deref().map_or(Ok(()), check_target)?;
+    arguments.record.as_deref().map_or(Ok(()), |file| check_target(file, &path_names(&arguments.near.via)))?;
     let options = options(&arguments)?;
     for (option, packets) in [("--timeline", arguments.output.timeline), ("--packets", arguments.output.packets)] {
         if packets.is_some_and(|packets| packets > 0) {
@@ -77,8 +78,8 @@ pub fn measure(mut arguments: MeasureArguments, virtual_time: &dyn Driver) -> Re
 
 /// How long a path's survey counts: longer if no run shows a path to a record.
 fn survey_time(arguments: &MeasureArguments, loaded: &Loaded) -> Duration {
-    let runs_show = !arguments.no_baselines && is_recordable(&loaded.document.scenario);
-    let is_blind = arguments.record.is_some() && !runs_show;
+    let is_shown = !arguments.no_baselines && is_recordable(&loaded.document.scenario);
+    let is_blind = arguments.record.is_some() && !is_shown;
     Duration::from_secs(if is_blind { 9 } else { 1 })
 }
 
@@ -110,8 +111,9 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
     let path = |path: &PathSurvey| {
         let rate = path.goodput_bps * f64::from(MSS + HEADERS + overhead) / f64::from(MSS);
         let delay = path.rtt.as_nanos() / 2_000;
-        let name = &path.name;
-        format!("[[path]]\nname = {name:?}\nrate = \"{rate:.0}bit\"\ndelay = \"{delay}us\"\noverhead = {overhead}\n\n")
+        let name = path.name.as_str();
+        let name = name.to_toml_value();
+        format!("[[path]]\nname = {name}\nrate = \"{rate:.0}bit\"\ndelay = \"{delay}us\"\noverhead = {overhead}\n\n")
     };
     let paths: String = found.iter().map(path).collect();
     let text = scenario_text(arguments, &paths);
@@ -126,6 +128,7 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
 /// A scenario of the traffic that was chosen, over these paths.
 pub(super) fn scenario_text(arguments: &MeasureArguments, paths: &str) -> String {
     let title = format!("{} through {}", arguments.server, path_names(&arguments.near.via).join(", "));
+    let title = title.as_str().to_toml_value();
     let (traffic, ends) = match arguments.traffic {
         TrafficName::Bulk => ("kind = \"bulk\"", false),
         TrafficName::Frames => ("kind = \"frames\"\nsize = \"20KB\"\ninterval = \"20ms\"", false),
@@ -133,7 +136,7 @@ pub(super) fn scenario_text(arguments: &MeasureArguments, paths: &str) -> String
         TrafficName::Request => ("kind = \"request\"\nsize = \"10KB\"\ninterval = \"100ms\"", false),
     };
     let duration = if ends { "" } else { "duration = \"10s\"\n" };
-    format!("name = {title:?}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n")
+    format!("name = {title}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n")
 }
 
 /// Real paths have their own rates, delays and losses.

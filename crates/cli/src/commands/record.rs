@@ -4,24 +4,39 @@ use super::links::CODE;
 use super::measure::{options, overrides, scenario_text};
 use crate::args::MeasureArguments;
 use crate::failure::{Failure, Salvage};
+use crate::input::TRACES;
 use crate::load::Loaded;
 use crate::output::write;
 use crate::stage::{Carried, Stage, carry_out};
 use crate::watch::Wanted;
-use anabranch_link::measure::{Capacity, PathRecord, RealLinks};
+use anabranch_link::measure::{Capacity, PathRecord, RealLinks, is_recordable};
 use anabranch_report::text::prediction_table;
 use anabranch_run::{Driver, Options, Plan, Prediction, Repeat, Results};
 use anabranch_scenario::{Override, Source};
 use anabranch_units::Duration;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use toml_writer::ToTomlValue;
 
-/// Refuses a file that is there or cannot be made, before anything is measured.
-pub fn check_target(file: &Path) -> Result<(), Failure> {
-    if file.exists() {
-        let message = format!("--record: {} exists", file.display());
-        return Err(Failure::unusable("anabranch::cli::usage", message, Some("name a new file".to_owned())));
+/// Refuses a scenario or a trace of `paths` that is there or cannot be made, before anything is measured.
+pub fn check_target(file: &Path, paths: &[String]) -> Result<(), Failure> {
+    let refused = |message: String, help: &str| {
+        let message = format!("--record: {message}");
+        Err(Failure::unusable("anabranch::cli::usage", message, Some(help.to_owned())))
+    };
+    // The traces are named without the ending: two files of one folder never share them.
+    let name = file.to_str().filter(|name| name.ends_with(".toml") && !name.contains(char::is_control));
+    let Some(stem) = name.and_then(|_| file.file_stem()) else {
+        let message = format!("{:?} is no name for a scenario", file.display().to_string());
+        return refused(message, "end the name in .toml; UTF-8 without control characters");
+    };
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let traces = paths.iter().map(|path| folder.join(trace_name(&stem.to_string_lossy(), path)));
+    for target in [file.to_owned()].into_iter().chain(traces) {
+        if target.symlink_metadata().is_ok() {
+            return refused(format!("{} exists", target.display()), "name a new file");
+        }
     }
     let made = File::create_new(file).and_then(|_| std::fs::remove_file(file));
     made.map_err(|error| Failure::unwritable(file, &error))
@@ -50,7 +65,9 @@ pub fn recorded(
         write(&out.join("prediction.json"), json)?;
     }
     let table = prediction_table(&predictions);
-    Ok(format!("\nThe same in the simulator (`anabranch run {}`):\n\n{table}", file.display()))
+    let is_fit = predictions.iter().any(|row| row.fitted);
+    let fit = if is_fit { "fitted: the scenario was made of these runs, so they predict nothing.\n" } else { "" };
+    Ok(format!("\nThe same in the simulator (`anabranch run {}`):\n\n{table}{fit}", in_shell(&file.to_string_lossy())))
 }
 
 /// Writes the scenario and its traces.
@@ -61,24 +78,46 @@ fn record(
     links: &RealLinks,
     measured: &Results,
 ) -> Result<(), Failure> {
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let (mut comments, mut paths) = (heading(file, arguments), String::new());
-    for (name, record) in links.records() {
+    let seen = |(name, record): (String, Option<PathRecord>)| {
         let unseen = || Failure::failed(CODE, format!("--record: nothing was seen of {name}"));
-        let record = record.ok_or_else(unseen)?;
-        let trace = record.trace().map(|text| (trace_name(file, &name), text));
-        if let Some((trace, text)) = &trace {
-            write(&folder.join(trace), text)?;
-        }
-        comments += &comment(&name, &record);
-        paths += &path(&name, &record, overhead, trace.as_ref().map(|(trace, _)| trace.as_path()));
-    }
-    let source = Source { name: file.display().to_string(), text: scenario_text(arguments, &paths) };
-    let loaded = Loaded::parse(source, folder, settings(arguments, measured)?)?;
-    write(file, format!("{comments}\n{}", loaded.document.resolved()))
+        Ok((name.clone(), record.ok_or_else(unseen)?))
+    };
+    let records = links.records(TRACES.bytes()).into_iter().map(seen).collect::<Result<Vec<_>, Failure>>()?;
+    let most = measured.summary.iter().map(|entry| entry.n).max().unwrap_or(1);
+    let (text, traces) = scenario(file, arguments, overhead, &records, most)?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    traces.iter().try_for_each(|(name, trace)| write(&folder.join(name), trace))?;
+    write(file, text)
 }
 
-/// The rows of `measured` beside those of the recorded scenario.
+/// Names and texts of files.
+type Files = Vec<(String, String)>;
+
+/// The scenario `file`, and the traces beside it. Both have been read as `run` reads them.
+fn scenario(
+    file: &Path,
+    arguments: &MeasureArguments,
+    overhead: u32,
+    records: &[(String, PathRecord)],
+    repeat: usize,
+) -> Result<(String, Files), Failure> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let (mut comments, mut paths, mut traces) = (heading(file, arguments), String::new(), Vec::new());
+    for (name, record) in records {
+        let trace = record.trace().map(|text| (trace_name(&stem, name), text));
+        comments += &comment(name, record);
+        paths += &path(name, record, overhead, trace.as_ref().map(|(trace, _)| trace.as_str()));
+        traces.extend(trace);
+    }
+    let source = |text| Source { name: file.display().to_string(), text };
+    let settings = settings(arguments, repeat)?;
+    let loaded = Loaded::again(source(scenario_text(arguments, &paths)), settings, traces.clone())?;
+    let text = format!("{comments}\n{}", loaded.document.resolved());
+    Loaded::again(source(text.clone()), Vec::new(), traces.clone())?;
+    Ok((text, traces))
+}
+
+/// The rows of `measured` beside those of the recorded scenario; those of which it was made are marked.
 fn predict(
     file: &Path,
     arguments: &MeasureArguments,
@@ -93,18 +132,20 @@ fn predict(
     let stage = Stage { plan, driver: virtual_time, real_time: false, jobs, name, kept, folder: None, order: None };
     let Carried { results, mut wrong, .. } = carry_out(&[stage], Wanted::default())?;
     match results.first() {
-        Some(simulated) => Ok(Prediction::all(measured, simulated)),
+        Some(simulated) => {
+            let shown = is_recordable(&loaded.document.scenario);
+            Ok(Prediction::all(measured, simulated, |row| shown && row.starts_with("single:")))
+        }
         None => Err(wrong.remove(0)),
     }
 }
 
 /// The options of the measurement, as keys of the scenario.
-fn settings(arguments: &MeasureArguments, measured: &Results) -> Result<Vec<Override>, Failure> {
+fn settings(arguments: &MeasureArguments, repeat: usize) -> Result<Vec<Override>, Failure> {
     let mut settings = overrides(arguments);
     let chosen = options(arguments)?;
-    let most = measured.summary.iter().map(|entry| entry.n).max().unwrap_or(1);
     let first = [
-        ("repeat", Some(most.to_string())),
+        ("repeat", Some(repeat.to_string())),
         ("connection.scheduler", chosen.schedulers.first().map(|first| first.with_parameters())),
         ("connection.congestion", chosen.congestions.first().map(|first| first.with_parameters())),
     ];
@@ -121,18 +162,23 @@ fn heading(file: &Path, arguments: &MeasureArguments) -> String {
     let bare = if arguments.no_baselines { " --no-baselines" } else { "" };
     format!(
         "# The paths to {} as `anabranch measure --record` saw them; docs/measure.md says from what.\n\
-         # The measured rows: anabranch run {} --scheduler '{}' --congestion '{}'{bare}\n",
-        server,
-        file.display(),
-        scheduler.join(","),
-        congestion.join(",")
+         # The measured rows: anabranch run {} --scheduler {} --congestion {}{bare}\n",
+        in_shell(&server),
+        in_shell(&file.to_string_lossy()),
+        in_shell(&scheduler.join(",")),
+        in_shell(&congestion.join(","))
     )
 }
 
+/// A word as a shell takes it. Without control characters, which no comment may have.
+fn in_shell(word: &str) -> String {
+    let word: String = word.chars().filter(|c| !c.is_control()).collect();
+    shlex::try_quote(&word).map_or_else(|_| word.clone(), |quoted| quoted.into_owned())
+}
+
 /// `links.wlan0.trace` beside `links.toml`.
-fn trace_name(file: &Path, path: &str) -> PathBuf {
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    PathBuf::from(format!("{stem}.{path}.trace"))
+fn trace_name(stem: &str, path: &str) -> String {
+    format!("{stem}.{path}.trace")
 }
 
 /// The record of a path, for a reader.
@@ -144,8 +190,10 @@ fn comment(name: &str, record: &PathRecord) -> String {
         Capacity::Constant(rate) => {
             write!(text, "{:.3} Mbit/s, constant in the {seen:.1} s in which data waited for it", mbit(*rate))
         }
-        Capacity::AtLeast(rate) => write!(text, "at least {:.3} Mbit/s, for data never waited for it", mbit(*rate)),
-        Capacity::Varying { step, rates } => {
+        Capacity::AtLeast(rate) => {
+            write!(text, "at least {:.3} Mbit/s, for data seldom waited for it: {seen:.1} s in all", mbit(*rate))
+        }
+        Capacity::Varying { step, rates, left_out } => {
             let least = rates.iter().copied().fold(f64::MAX, f64::min);
             let most = rates.iter().copied().fold(0.0, f64::max);
             let step = step.as_millis();
@@ -155,6 +203,14 @@ fn comment(name: &str, record: &PathRecord) -> String {
                 mbit(least),
                 mbit(most)
             )
+            .and_then(|()| match left_out {
+                0 => Ok(()),
+                more => write!(
+                    text,
+                    " ({more} steps after them were left out: all traces have {} bytes at most)",
+                    TRACES.bytes()
+                ),
+            })
         }
     };
     let ms = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e3);
@@ -170,22 +226,124 @@ fn comment(name: &str, record: &PathRecord) -> String {
 }
 
 /// A path's section.
-fn path(name: &str, record: &PathRecord, overhead: u32, trace: Option<&Path>) -> String {
-    let rate = format!("{:.0}bit", record.mean_rate());
+fn path(name: &str, record: &PathRecord, overhead: u32, trace: Option<&str>) -> String {
+    let rate = format!("\"{:.0}bit\"", record.mean_rate());
     let capacity = match trace {
         // The direction to the server was not seen.
         Some(trace) => {
-            let trace = trace.display().to_string();
-            format!("rate = {{ up = {rate:?} }}\ntrace = {{ down = {trace:?} }}\ntrace_start = \"seed\"\n")
+            let trace = trace.to_toml_value();
+            format!("rate = {{ up = {rate} }}\ntrace = {{ down = {trace} }}\ntrace_start = \"seed\"\n")
         }
-        None => format!("rate = {rate:?}\n"),
+        None => format!("rate = {rate}\n"),
     };
     let delay = record.delay().as_nanos() / 1_000;
-    let is_known = !matches!(record.capacity, Capacity::AtLeast(_)) && record.queue > 0;
+    // A queue that was never full may be longer than it was seen.
+    let is_known = record.is_full && record.queue > 0;
     let queue = if is_known { format!("queue = \"{}B\"\n", record.queue) } else { String::new() };
     let loss = match record.loss() {
         loss if loss > 0.0 => format!("loss = {{ down = \"{:.4}%\" }}\n", loss * 100.0),
         _ => String::new(),
     };
-    format!("[[path]]\nname = {name:?}\n{capacity}delay = \"{delay}us\"\noverhead = {overhead}\n{queue}{loss}\n")
+    let name = name.to_toml_value();
+    format!("[[path]]\nname = {name}\n{capacity}delay = \"{delay}us\"\noverhead = {overhead}\n{queue}{loss}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Arguments, Command};
+    use clap::Parser;
+
+    fn arguments(more: &[&str]) -> MeasureArguments {
+        let first = ["anabranch", "measure", "example.net", "--via", "wlan0", "--server-key", "KEY", "--repeat", "3"];
+        match Arguments::try_parse_from(first.iter().chain(more)).unwrap().command {
+            Some(Command::Measure(arguments)) => *arguments,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn record(capacity: Capacity) -> PathRecord {
+        let (seen, idle) = (Duration::from_secs(2), vec![Duration::from_millis(31), Duration::from_millis(30)]);
+        PathRecord { capacity, seen, queue: 90_000, is_full: true, light: 1_000, lost: 0, idle }
+    }
+
+    /// The file's text, and what `run` makes of it.
+    fn loaded(name: &str, overhead: u32, record: PathRecord) -> (String, Loaded) {
+        let records = [("wlan0".to_owned(), record)];
+        let (text, traces) = scenario(Path::new(name), &arguments(&[]), overhead, &records, 3).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(name);
+        std::fs::write(&file, &text).unwrap();
+        traces.iter().for_each(|(name, trace)| std::fs::write(folder.path().join(name), trace).unwrap());
+        (text, Loaded::read(&file, Vec::new()).unwrap())
+    }
+
+    /// The path's section, as `check` prints it.
+    fn section(loaded: &Loaded) -> String {
+        let text = loaded.document.resolved();
+        text[text.find("[[path]]").unwrap()..].split("\n\n").next().unwrap().to_owned()
+    }
+
+    #[test]
+    fn every_kind_of_record_is_a_scenario() {
+        let (text, constant) = loaded("a.toml", 60, record(Capacity::Constant(20e6)));
+        assert!(
+            text.contains("20.000 Mbit/s, constant in the 2.0 s") && text.contains("packets were lost there"),
+            "{text}"
+        );
+        let wlan0 = section(&constant);
+        for (key, value) in [("rate", "\"20mbit\""), ("delay", "\"15ms\""), ("overhead", "60"), ("queue", "\"90000B\"")]
+        {
+            let line = format!("{key} = {{ down = {value}, up = {value} }}");
+            assert!(wlan0.contains(&line), "{line}: {wlan0}");
+        }
+
+        let least = PathRecord { is_full: false, lost: 10, ..record(Capacity::AtLeast(7e6)) };
+        let (text, least) = loaded("b.toml", 80, least);
+        assert!(text.contains("at least 7.000 Mbit/s, for data seldom waited for it: 2.0 s in all"), "{text}");
+        let wlan0 = section(&least);
+        assert!(
+            wlan0.contains("overhead = { down = 80, up = 80 }") && !wlan0.contains("90000B"),
+            "a queue that was never full: {wlan0}"
+        );
+        assert!(wlan0.contains("loss = { down = \"1%\", up = \"0%\" }"), "{wlan0}");
+
+        let rates = [vec![20e6; 10], vec![0.0; 5], vec![5e6; 10]].concat();
+        let varying = Capacity::Varying { step: Duration::from_millis(100), rates, left_out: 4 };
+        let (text, varying) = loaded("c.toml", 60, record(varying));
+        assert!(text.contains("0.000 to 20.000 Mbit/s in steps of 100 ms (4 steps after them were left out"), "{text}");
+        assert!(section(&varying).contains("c.wlan0.trace"), "{text}");
+        assert_eq!(varying.files.len(), 1);
+    }
+
+    #[test]
+    fn any_name_without_control_characters_can_be_read_back() {
+        for name in ["วัด.toml", "me\u{301}sure.toml", "❤\u{fe0f} a\u{a0}b.toml", "it's \"one\" \\ two.toml"] {
+            let rates = [vec![20e6; 10], vec![5e6; 10]].concat();
+            let varying = Capacity::Varying { step: Duration::from_millis(100), rates, left_out: 0 };
+            let (text, loaded) = loaded(name, 60, record(varying));
+            assert_eq!(loaded.files[0].0, format!("{}.wlan0.trace", name.strip_suffix(".toml").unwrap()));
+            let line = text.lines().nth(1).unwrap().split_once("anabranch ").unwrap().1;
+            assert_eq!(shlex::split(line).unwrap()[1], name, "{line}");
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_there_is_replaced_and_no_name_is_refused_late() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["wlan0".to_owned(), "usb0".to_owned()];
+        let said =
+            |name: &str| check_target(&folder.path().join(name), &paths).err().map(|failure| failure.render(false));
+        assert_eq!(said("site.toml"), None);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        for name in ["site", "site.a", "a\nb.toml", ".toml/"] {
+            assert!(said(name).unwrap().contains(".toml"), "{name:?}");
+        }
+        std::fs::write(folder.path().join("site.usb0.trace"), "1\n").unwrap();
+        assert!(said("site.toml").unwrap().contains("site.usb0.trace exists"));
+        assert_eq!(said("other.toml"), None);
+        std::fs::write(folder.path().join("other.toml"), "").unwrap();
+        assert!(said("other.toml").unwrap().contains("other.toml exists"));
+        assert!(said("none/new.toml").is_some());
+    }
 }

@@ -66,10 +66,11 @@ impl RealLinks {
         state.session.driver.link.unsent().saturating_sub(self.unsent)
     }
 
-    /// Each path's name and what its downloads showed, if the session records; `None` for a path through which nothing came.
-    pub fn records(&self) -> Vec<(String, Option<PathRecord>)> {
+    /// Each path's name and what its downloads showed, if the session records; `None` for a path through which nothing came. All traces
+    /// together have at most `room` bytes.
+    pub fn records(&self, room: u64) -> Vec<(String, Option<PathRecord>)> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.session.records()
+        state.session.records(room)
     }
 
     /// Whether real links can have such runs.
@@ -253,7 +254,8 @@ fn to_the_end(
         let Some(run) = session.driver.station(()).and_then(|ends| ends.run.as_mut()) else {
             return Err(why(session_lost()));
         };
-        if run.is_done() || run.fault().is_some() || now == until {
+        // A run without a whole tape does not count.
+        if run.is_done() || run.fault().is_some() || run.is_cut() || now == until {
             return Ok(time);
         }
         if patience.ends(now, run.delivered(), run.opens_later()) {

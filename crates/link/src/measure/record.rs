@@ -11,6 +11,8 @@ const STEADY: f64 = 0.1;
 const MOST: f64 = 0.9;
 /// Packets of a step at least, so that one more or less is no change of the rate.
 const PACKETS: f64 = 50.0;
+/// Bytes that a line of a trace takes at most: milliseconds of eleven days, and the line's end.
+const LINE: f64 = 10.0;
 
 /// The capacity of a path, in packets of the carrier: the outer IP header counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +25,10 @@ pub enum Capacity {
         step: Duration,
         /// In the order in which they were seen; times in which nothing waited for the path are left out.
         rates: Vec<f64>,
+        /// Steps after them, for which the trace has no room.
+        left_out: usize,
     },
-    /// Data never waited for the path: the mean of what came. Bit/s.
+    /// Data did not wait long enough for the path in any step: the mean of what came. Bit/s.
     AtLeast(f64),
 }
 
@@ -33,7 +37,7 @@ pub enum Capacity {
 pub struct PathRecord {
     /// The path's capacity while data waited for it.
     pub capacity: Capacity,
-    /// How long that was.
+    /// How long data waited for it, in the steps of `capacity`; of [`Capacity::AtLeast`], in all.
     pub seen: Duration,
     /// Bytes that its queue holds.
     pub queue: u64,
@@ -71,11 +75,11 @@ impl Recording {
         self.idle.extend(times);
     }
 
-    /// The path; `None` if nothing came through it.
-    pub fn read(&self) -> Option<PathRecord> {
+    /// The path, whose trace may have `room` bytes; `None` if nothing came through it.
+    pub fn read(&self, room: u64) -> Option<PathRecord> {
         let sum = |of: fn(&Sight) -> u64| self.sights.iter().map(of).sum::<u64>();
         let (packets, bytes) = (sum(|sight| sight.packets), sum(|sight| sight.bytes));
-        let (capacity, seen) = self.capacity(bytes as f64 / packets as f64)?;
+        let (capacity, seen) = self.capacity(bytes as f64 / packets as f64, room)?;
         let mut full: Vec<u64> = self.sights.iter().filter_map(|sight| sight.full).collect();
         full.sort_unstable();
         let deepest = self.sights.iter().map(|sight| sight.deepest).max().unwrap_or(0);
@@ -91,25 +95,30 @@ impl Recording {
     }
 
     /// The capacity, and how long it was seen. `packet` is the mean length of a packet.
-    fn capacity(&self, packet: f64) -> Option<(Capacity, Duration)> {
-        let stretches = || self.sights.iter().flat_map(|sight| &sight.stretches);
+    fn capacity(&self, packet: f64, room: u64) -> Option<(Capacity, Duration)> {
+        // What came out of the path says how long a step must be: of an outage nothing came.
+        let stretches = || self.sights.iter().flat_map(|sight| &sight.stretches).filter(|stretch| stretch.bytes > 0);
         let busy: i64 = stretches().map(|stretch| stretch.to - stretch.from).sum();
         let bytes: u64 = stretches().map(|stretch| stretch.bytes).sum();
         let span = PACKETS * packet * busy as f64 / bytes as f64;
         let steps =
             if span.is_finite() { self.steps((span as i64).max(SILENCE.as_nanos() as i64)) } else { Vec::new() };
-        let mut sorted: Vec<f64> = steps.iter().map(Step::rate).collect();
+        let mut sorted: Vec<f64> = steps.iter().map(Step::rate).filter(|rate| *rate > 0.0).collect();
         sorted.sort_by(f64::total_cmp);
-        let Some(median) = sorted.get(sorted.len() / 2).copied().filter(|median| *median > 0.0) else {
-            return self.least().map(|rate| (Capacity::AtLeast(rate), Duration::ZERO));
+        let Some(median) = sorted.get(sorted.len() / 2).copied() else {
+            return self.least().map(|rate| (Capacity::AtLeast(rate), Duration::from_nanos(busy as u64)));
         };
-        let (bytes, time): (f64, f64) = steps.iter().fold((0.0, 0.0), |(b, t), step| (b + step.bytes, t + step.busy));
         let near = sorted.iter().filter(|rate| (**rate / median - 1.0).abs() <= STEADY).count();
-        let capacity = if near as f64 >= MOST * sorted.len() as f64 {
+        // A path that carried nothing for a while was not constant.
+        let is_constant = sorted.len() == steps.len() && near as f64 >= MOST * sorted.len() as f64;
+        let fitting = if is_constant { &steps[..] } else { within(&steps, room) };
+        let (bytes, time): (f64, f64) = fitting.iter().fold((0.0, 0.0), |(b, t), step| (b + step.bytes, t + step.busy));
+        let capacity = if is_constant {
             Capacity::Constant(bytes * 8e9 / time)
         } else {
             let step = Duration::from_nanos(span.max(SILENCE.as_nanos() as f64) as u64);
-            Capacity::Varying { step, rates: steps.iter().map(Step::rate).collect() }
+            let rates = fitting.iter().map(Step::rate).collect();
+            Capacity::Varying { step, rates, left_out: steps.len() - fitting.len() }
         };
         Some((capacity, Duration::from_nanos(time as u64)))
     }
@@ -144,6 +153,17 @@ impl Recording {
     }
 }
 
+/// The first steps, so many that their trace has room in `room` bytes.
+fn within(steps: &[Step], room: u64) -> &[Step] {
+    let mut packets = room as f64 / LINE;
+    let fits = |step: &&Step| {
+        // A step that is not busy all the time counts in full.
+        packets -= step.bytes / MOST / CapacityTrace::BYTES as f64;
+        packets >= 0.0
+    };
+    &steps[..steps.iter().take_while(fits).count()]
+}
+
 /// A part of the time, and what came in it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
@@ -169,7 +189,7 @@ impl PathRecord {
     pub fn mean_rate(&self) -> f64 {
         match &self.capacity {
             Capacity::Constant(rate) | Capacity::AtLeast(rate) => *rate,
-            Capacity::Varying { rates, .. } => rates.iter().sum::<f64>() / rates.len() as f64,
+            Capacity::Varying { rates, .. } => rates.iter().sum::<f64>() / rates.len().max(1) as f64,
         }
     }
 
@@ -180,7 +200,7 @@ impl PathRecord {
 
     /// A capacity that varies, in mahimahi's format; `None` if it does not, or is less than a packet in all.
     pub fn trace(&self) -> Option<String> {
-        let Capacity::Varying { step, rates } = &self.capacity else { return None };
+        let Capacity::Varying { step, rates, .. } = &self.capacity else { return None };
         let (mut text, mut bytes, mut next) = (String::new(), 0.0, CapacityTrace::BYTES as f64);
         for (n, rate) in rates.iter().enumerate() {
             let begin = n as f64 * step.as_secs_f64();
@@ -204,8 +224,14 @@ mod tests {
     use anabranch_scenario::PlugIn;
     use std::sync::Arc;
 
+    const ROOM: u64 = 64 << 20;
+
     /// A download over a path of the simulator, as real links see it.
     fn record(path: &str, more: &str) -> PathRecord {
+        recording(path, more).read(ROOM).unwrap()
+    }
+
+    fn recording(path: &str, more: &str) -> Recording {
         let text = format!(
             "duration = \"10s\"\n{more}\n[[path]]\nname = \"a\"\ndelay = \"10ms\"\noverhead = 60\n{path}\n\
              [[traffic]]\nkind = \"bulk\"\n"
@@ -219,7 +245,7 @@ mod tests {
         let mut recording = Recording::default();
         recording.add(sightings.read(60));
         recording.add_idle(&[Duration::from_millis(21), Duration::from_micros(20_100), Duration::from_millis(40)]);
-        recording.read().unwrap()
+        recording
     }
 
     fn near(found: f64, expected: f64, part: f64) -> bool {
@@ -242,14 +268,15 @@ mod tests {
     fn losses_without_a_full_queue_are_the_paths() {
         let record = record("rate = \"20mbit\"\nloss = { down = \"1%\" }", "");
         assert!(near(record.loss(), 0.01, 0.3), "{} of {}", record.lost, record.light);
-        assert!(record.mean_rate() <= 20.1e6, "a lower bound: {:?}", record.capacity);
+        // Mathis: 1.22 segments per round trip and root of the loss are 7 Mbit/s, of which CUBIC reaches half or more.
+        assert!((3.5e6..=20.1e6).contains(&record.mean_rate()), "a lower bound: {:?}", record.capacity);
     }
 
     #[test]
     fn a_path_that_changes_comes_back_as_a_trace() {
         let slower = "[[timeline]]\nat = \"4s\"\nset = \"path.a.rate\"\nvalue = \"5mbit\"";
         let record = record("rate = \"20mbit\"\nqueue = \"100000B\"", slower);
-        let Capacity::Varying { step, rates } = &record.capacity else { panic!("{record:?}") };
+        let Capacity::Varying { step, rates, left_out: 0 } = &record.capacity else { panic!("{record:?}") };
         let (fast, slow) = (&rates[..rates.len() / 3], &rates[rates.len() / 2..]);
         assert!(fast.iter().all(|rate| near(*rate, 20e6, 0.02)), "{rates:?}");
         assert!(slow.iter().all(|rate| near(*rate, 5e6, 0.02)), "{rates:?}");
@@ -262,11 +289,36 @@ mod tests {
     #[test]
     fn an_outage_is_a_part_of_the_trace() {
         let record = record("rate = \"20mbit\"\noutage = [[\"4s\", \"6s\"]]", "");
-        let Capacity::Varying { step, rates } = &record.capacity else { panic!("{record:?}") };
+        let Capacity::Varying { step, rates, .. } = &record.capacity else { panic!("{record:?}") };
         let silent = rates.iter().filter(|rate| **rate == 0.0).count() as f64 * step.as_secs_f64();
         // The sender notices the end with its next retransmission: the trace is a lower bound.
         assert!((1.7..=4.1).contains(&silent), "{silent} s: {rates:?}");
         assert_eq!(record.lost, 0, "what an outage loses is no random loss");
+    }
+
+    #[test]
+    fn a_path_that_is_cut_most_of_the_time_keeps_its_outage() {
+        let record = record("rate = \"20mbit\"\noutage = [[\"2s\", \"6s\"]]", "");
+        let Capacity::Varying { rates, .. } = &record.capacity else { panic!("{record:?}") };
+        let open: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 0.0).collect();
+        assert!(2 * open.len() < rates.len() + 20, "{} of {} steps: {rates:?}", open.len(), rates.len());
+        let steady = open.iter().filter(|rate| near(**rate, 20e6, 0.05)).count();
+        assert!(steady * 10 >= open.len() * 9, "{rates:?}");
+    }
+
+    #[test]
+    fn a_trace_has_no_more_bytes_than_room_and_says_what_it_leaves_out() {
+        let slower = "[[timeline]]\nat = \"4s\"\nset = \"path.a.rate\"\nvalue = \"5mbit\"";
+        let recording = recording("rate = \"20mbit\"\nqueue = \"100000B\"", slower);
+        let whole = recording.read(ROOM).unwrap();
+        let Capacity::Varying { rates: all, .. } = &whole.capacity else { panic!("{whole:?}") };
+        let room = 30_000;
+        let part = recording.read(room).unwrap();
+        let Capacity::Varying { rates, left_out, .. } = &part.capacity else { panic!("{part:?}") };
+        assert!(*left_out > 0 && rates.len() + left_out == all.len() && all.starts_with(rates), "{part:?}");
+        let text = part.trace().unwrap();
+        assert!((room / 3..=room).contains(&(text.len() as u64)), "{} bytes", text.len());
+        assert!(part.seen < whole.seen);
     }
 
     #[test]

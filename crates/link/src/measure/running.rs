@@ -72,6 +72,11 @@ impl Running {
         self.host.fault().map(|fault| fault.to_string())
     }
 
+    /// It has more events than it keeps.
+    pub fn is_cut(&self) -> bool {
+        self.record.0.is_cut()
+    }
+
     /// Its end: the events.
     pub fn finish(self) -> Tape {
         self.record.0

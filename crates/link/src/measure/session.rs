@@ -135,9 +135,10 @@ impl Session {
         self.recordings = Some(vec![Recording::default(); self.names.len()]);
     }
 
-    /// Each path's name and what was recorded of it; `None` if nothing came through it.
-    pub(super) fn records(&self) -> Vec<(String, Option<PathRecord>)> {
-        let recordings = self.recordings.iter().flatten().map(Recording::read);
+    /// Each path's name and what was recorded of it, with traces of `room` bytes in all; `None` if nothing came through it.
+    pub(super) fn records(&self, room: u64) -> Vec<(String, Option<PathRecord>)> {
+        let room = room / self.names.len().max(1) as u64;
+        let recordings = self.recordings.iter().flatten().map(|recording| recording.read(room));
         self.names.iter().cloned().zip(recordings).collect()
     }
 

@@ -3,6 +3,7 @@
 //! Times are those of the client's clock. The server's are corrected to half a round trip, which has no part in what follows: each is
 //! compared with the quickest packet of the same download.
 
+use super::tape::EVENTS;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Side};
 use anabranch_wire::{Flags, Packet};
@@ -32,7 +33,7 @@ struct Sent {
 struct Arrived {
     seq: u32,
     at: Time,
-    bytes: u64,
+    bytes: u32,
 }
 
 /// Records one connection's packets with data on their way from the server to the client: the events of the server, the packets of the
@@ -42,6 +43,7 @@ pub(super) struct Sightings {
     /// The server's initial sequence number.
     initial: Option<u32>,
     sent: Vec<Sent>,
+    /// At most [`EVENTS`]: a run of more does not count.
     arrived: Vec<Arrived>,
 }
 
@@ -53,7 +55,7 @@ impl Recorder for Sightings {
     }
 
     fn packet(&mut self, now: Instant, host: Side, sent: bool, _: PathId, packet: &Packet) {
-        if host != Side::Client || sent {
+        if host != Side::Client || sent || self.arrived.len() as u64 >= EVENTS {
             return;
         }
         let segment = &packet.segment;
@@ -61,7 +63,7 @@ impl Recorder for Sightings {
             self.initial = Some(segment.seq.0);
         } else if let Some(initial) = self.initial.filter(|_| !segment.payload.is_empty()) {
             let seq = segment.seq.0.wrapping_sub(initial);
-            self.arrived.push(Arrived { seq, at: time(now), bytes: packet.len() as u64 });
+            self.arrived.push(Arrived { seq, at: time(now), bytes: packet.len() as u32 });
         }
     }
 }
@@ -166,7 +168,7 @@ impl Sightings {
             if let Some(sent) = sendings(*seq).iter().rev().find(fits).copied() {
                 taken[sent] = true;
                 let due = self.sent[sent].at + least;
-                landed.push(Landed { due, at: *at, bytes: bytes + u64::from(overhead), sent });
+                landed.push(Landed { due, at: *at, bytes: u64::from(*bytes) + u64::from(overhead), sent });
             }
         }
         Some((landed, least))

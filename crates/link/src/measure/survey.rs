@@ -33,6 +33,8 @@ impl Session {
     /// The server is gone, or a path carries nothing.
     pub fn survey(&mut self, time: Duration) -> Result<Vec<PathSurvey>, RunError> {
         let idle = self.probe(CHALLENGES).map_err(why)?;
+        let recordings = self.recordings.iter_mut().flatten();
+        recordings.zip(&idle).for_each(|(recording, idle)| recording.add_idle(&idle.times));
         let names: Vec<String> = self.names().to_vec();
         let text = scenario(&names, time);
         let read = |_| RunError::Fault { what: "the scenario of the survey cannot be read".to_owned() };

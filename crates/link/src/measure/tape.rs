@@ -31,7 +31,7 @@ pub(crate) struct Tape {
     last: Instant,
     events: u64,
     limit: usize,
-    /// Events were left out, because there was no room.
+    /// See [`Tape::is_cut`].
     cut: bool,
 }
 
@@ -39,6 +39,11 @@ impl Tape {
     /// One that holds so many bytes.
     pub fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), last: Instant::ZERO, events: 0, limit, cut: false }
+    }
+
+    /// Events were left out, because there was no room.
+    pub fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// Its bytes and the number of events; `None` if not all had room.
@@ -148,6 +153,7 @@ mod tests {
     #[test]
     fn a_tape_that_is_too_long_is_none() {
         let len = recorded(MOST).finish().unwrap().0.len();
+        assert!(!recorded(len).is_cut() && recorded(len - 1).is_cut(), "it is known before the run ends");
         assert!(recorded(len).finish().is_some() && recorded(len - 1).finish().is_none());
     }
 

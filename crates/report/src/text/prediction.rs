@@ -21,9 +21,10 @@ fn row(prediction: &Prediction) -> [String; 8] {
         Some(half) if half > 0.0 => format!("{:.decimals$} ± {:.decimals$}", of.mean / per, half / per),
         _ => format!("{:.decimals$}", of.mean / per),
     };
+    let fitted = if prediction.fitted { ", fitted" } else { "" };
     let ratio = match prediction.ci95_low.zip(prediction.ci95_high) {
-        Some((low, high)) => format!("{:.3} ({low:.3} to {high:.3})", prediction.ratio),
-        None => format!("{:.3}", prediction.ratio),
+        Some((low, high)) => format!("{:.3} ({low:.3} to {high:.3}){fitted}", prediction.ratio),
+        None => format!("{:.3}{fitted}", prediction.ratio),
     };
     [
         prediction.scheduler.clone(),
