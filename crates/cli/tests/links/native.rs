@@ -303,7 +303,7 @@ fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outliv
     serving.join().unwrap().unwrap();
     assert_eq!(ground.joins(), 0);
 
-    // What is left each time has to be used: the other interface, the one that came back, the one with another address.
+    // Each of these has to be used: the other interface, the one that came back, the one with another address.
     let serving = ground.serve(Protocol::MPTCP, 1);
     let steps: [(u64, &(dyn Fn() + Sync)); 5] = [
         (DOWN / 24, &|| ground.cut(0)),
