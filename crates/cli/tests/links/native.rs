@@ -4,11 +4,12 @@
 use super::{listening, ran};
 use anabranch_lab::Namespace;
 use anabranch_lab::kernel::{counters, facts};
+use anabranch_wire::{Flags, Packet, Segment};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread::{JoinHandle, sleep};
@@ -170,6 +171,31 @@ impl Ground {
         }
     }
 
+    /// Sends segments to the device of path 0, straight from the neighbour.
+    fn forge(&self, address: Ipv4Addr, flags: &[Flags]) {
+        let (src, dst) = (Ipv4Addr::new(10, 99, 0, 254).into(), address.into());
+        let send = || {
+            // IPPROTO_RAW: with an IP header of ours (raw(7)).
+            let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
+            for flags in flags {
+                let segment = Segment { src_port: 80, dst_port: 2_000, flags: *flags, ..Segment::default() };
+                let to = SocketAddr::from((address, 0)).into();
+                socket.send_to(&Packet { src, dst, segment }.emit(), &to).unwrap();
+            }
+        };
+        self.server.enter(send).unwrap();
+    }
+
+    /// The packets that the kernel gave to the device of path 0, and the engine's address there.
+    fn device(&self, process: &Child) -> (u64, Ipv4Addr) {
+        let name = format!("anab{}-0", process.id());
+        let shown = run(&self.client, "ip", &format!("-json -s link show {name}"));
+        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        let routes = run(&self.client, "ip", &format!("-4 route show table all dev {name}"));
+        let address = routes.split_whitespace().next().unwrap().parse().unwrap();
+        (shown[0]["stats64"]["tx"]["packets"].as_u64().unwrap(), address)
+    }
+
     fn said(&self) -> String {
         fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
     }
@@ -237,6 +263,47 @@ fn keeper(process: &Child) -> u32 {
     fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap().trim().parse().unwrap()
 }
 
+/// A third network behind the client, which the server's host may reach through it.
+struct Behind {
+    _third: Namespace,
+    v4: TcpListener,
+    v6: TcpListener,
+}
+
+impl Behind {
+    /// The client forwards IPv6 for all, and IPv4 for answers alone.
+    fn new(ground: &Ground) -> Self {
+        let (Ground { client, server, .. }, third) = (ground, Namespace::new().unwrap());
+        run(client, "ip", &format!("link add va2 type veth peer name vb2 netns {}", third.path()));
+        run(client, "sysctl", "-w net.ipv6.conf.all.forwarding=1");
+        run(client, "sysctl", "-w net.ipv4.conf.va2.forwarding=1");
+        run(client, "ip", "addr add 10.99.2.1/24 dev va2");
+        run(&third, "ip", "addr add 10.99.2.254/24 dev vb2");
+        for (namespace, device, address) in [
+            (client, "va0", "fd99::1"),
+            (server, "vb0", "fd99::254"),
+            (client, "va2", "fd99:2::1"),
+            (&third, "vb2", "fd99:2::254"),
+        ] {
+            run(namespace, "ip", &format!("addr add {address}/64 dev {device} nodad"));
+            run(namespace, "ip", &format!("link set {device} up"));
+        }
+        run(server, "ip", "route add 10.99.2.0/24 via 10.99.0.1");
+        run(server, "ip", "route add fd99:2::/64 via fd99::1");
+        run(&third, "ip", "route add default via 10.99.2.1");
+        run(&third, "ip", "route add default via fd99:2::1");
+        let listen = |address: &str| third.enter(|| TcpListener::bind(address).unwrap()).unwrap();
+        let (v4, v6) = (listen("10.99.2.254:80"), listen("[fd99:2::254]:80"));
+        Self { _third: third, v4, v6 }
+    }
+
+    /// The server's host gets an answer from there.
+    fn answers(&self, ground: &Ground, listener: &TcpListener, within: Duration) -> bool {
+        let target = listener.local_addr().unwrap();
+        ground.server.enter(|| TcpStream::connect_timeout(&target, within).is_ok()).unwrap()
+    }
+}
+
 /// The lines of a process's state that name its users and capabilities.
 fn privileges(process: &Child) -> Vec<String> {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
@@ -292,6 +359,26 @@ fn an_unmodified_server_answers_over_both_interfaces_and_nothing_is_left() {
     process.end(&ground);
     assert_eq!(ground.traces(), before);
     assert!(!ground.folder.path().join("proxy.sock").exists());
+}
+
+#[test]
+fn nothing_but_answers_reaches_a_device_and_the_host_becomes_no_router() {
+    let Some(ground) = Ground::new() else { return };
+    let behind = Behind::new(&ground);
+    let (mut process, socks) = ground.proxy(&[]);
+    let (before, address) = ground.device(&process.0);
+    run(&ground.server, "ip", &format!("route add {address} via 10.99.0.1"));
+    let synack = Flags(Flags::SYN.0 | Flags::ACK.0);
+    ground.forge(address, &[Flags::SYN, synack, Flags::RST, Flags(Flags::RST.0 | Flags::ACK.0), Flags::ACK, Flags(0)]);
+    assert!(!behind.answers(&ground, &behind.v4, Duration::from_millis(500)), "IPv4 passes");
+    assert_eq!(ground.device(&process.0).0, before, "of a neighbour's packets none reaches the device");
+    // RFC 1928 §6: refused by its host, whose answer does.
+    assert_eq!(ground.client.enter(|| ground.request(socks, &[1, 10, 99, 9, 1, 0, 81]).1).unwrap(), 5);
+    assert!(ground.device(&process.0).0 > before);
+    process.end(&ground);
+    // It was the proxy that kept the host from being a router.
+    run(&ground.client, "sysctl", "-w net.ipv4.conf.va0.forwarding=1");
+    assert!(behind.answers(&ground, &behind.v4, PATIENCE));
 }
 
 #[test]

@@ -118,7 +118,7 @@ pub(super) fn removal(address: Ipv4Addr) -> String {
 }
 
 /// For `nft`: the table `name`. A device's packets have its address, and leave by its interface alone, with the interface's address;
-/// answers alone come back. MSS options are those of the interface's MTU at most.
+/// answers alone come back: what connection tracking does not know, or finds invalid, has no such state. MSS options are those of the interface's MTU at most.
 pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>) -> String {
     let (mut first, mut nat, mut forward) = (String::new(), String::new(), String::new());
     for Way { interface, device, address } in ways {
@@ -128,7 +128,7 @@ pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>) -> St
             forward,
             "iifname \"{device}\" oifname != \"{interface}\" drop\n\
              oifname \"{device}\" iifname != \"{interface}\" drop\n\
-             oifname \"{device}\" ct direction original drop\n\
+             oifname \"{device}\" ct state != {{ established, related }} drop\n\
              iifname \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n\
              oifname \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n"
         );
