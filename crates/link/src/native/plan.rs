@@ -100,10 +100,10 @@ impl Way<'_> {
         script
     }
 
-    /// For `nft`, in the table `name`: an interface for which forwarding is switched on forwards for no other host.
+    /// For `nft`, in the table `name`: an interface for which forwarding of IPv4 is switched on forwards for no other host.
     pub fn guard(&self, name: &str) -> String {
         let Self { interface, device, .. } = self;
-        format!("add rule inet {name} forward iifname \"{interface}\" oifname != \"{device}\" drop\n")
+        format!("add rule inet {name} forward meta nfproto ipv4 iifname \"{interface}\" oifname != \"{device}\" drop\n")
     }
 }
 
