@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread::{JoinHandle, sleep};
@@ -65,6 +66,8 @@ impl Ground {
             return None;
         };
         let ground = Self { client, server, folder: tempfile::tempdir().unwrap() };
+        // The proxy makes its socket there as nobody.
+        fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         run(&ground.server, "ip", "link set lo up");
         run(&ground.client, "ip", "link set lo up");
         // The strict form, on every device that is made later.
@@ -371,6 +374,7 @@ fn nothing_but_answers_reaches_a_device_and_the_host_becomes_no_router() {
     let synack = Flags(Flags::SYN.0 | Flags::ACK.0);
     ground.forge(address, &[Flags::SYN, synack, Flags::RST, Flags(Flags::RST.0 | Flags::ACK.0), Flags::ACK, Flags(0)]);
     assert!(!behind.answers(&ground, &behind.v4, Duration::from_millis(500)), "IPv4 passes");
+    assert!(behind.answers(&ground, &behind.v6, PATIENCE), "it forwards IPv6 as before");
     assert_eq!(ground.device(&process.0).0, before, "of a neighbour's packets none reaches the device");
     // RFC 1928 §6: refused by its host, whose answer does.
     assert_eq!(ground.client.enter(|| ground.request(socks, &[1, 10, 99, 9, 1, 0, 81]).1).unwrap(), 5);
@@ -436,6 +440,7 @@ fn a_start_takes_back_what_a_killed_command_left() {
         ["nft list ruleset", "list ruleset", "rule", "records"].iter().any(|kind| left.get(*kind) != before.get(*kind))
     );
     let (mut process, _) = ground.proxy(&[]);
+    assert_eq!(received(ground.folder.path()), [0, 0], "status finds the second one");
     process.end(&ground);
     assert_eq!(ground.traces(), before);
 }

@@ -20,7 +20,6 @@ pub use run::{NativeProxy, NativeSettings};
 
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 
 /// The work of a keeper: its first line of input. The end of the input is the end of its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,8 +28,6 @@ struct Orders {
     interfaces: Vec<String>,
     /// The TUN device of each path. They exist, and are down.
     devices: Vec<String>,
-    /// A file of the proxy's, to be removed at the end.
-    file: Option<PathBuf>,
 }
 
 /// An interface's state: its turn, which changes when its connections are lost; `None` if it cannot be used.

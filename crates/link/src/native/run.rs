@@ -6,7 +6,6 @@ use crate::proxy::{Common, Direct, Listeners, Lookup, Resolver, Routes, Rules};
 use crate::{Driver, LinkError, Status, Window};
 use anabranch_lab::{Clock, Tun};
 use anabranch_units::{Duration, Instant, PathId};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The loop looks for signals, interfaces and readers this often.
@@ -30,8 +29,6 @@ pub struct NativeSettings {
     pub common: Common,
     /// Resolves names.
     pub lookup: Lookup,
-    /// A file of the caller's: it belongs to the user that the process becomes, and is removed at the end.
-    pub file: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for NativeSettings {
@@ -57,19 +54,17 @@ fn devices(count: usize) -> Result<(Vec<String>, Vec<Tun>), LinkError> {
 }
 
 impl NativeProxy {
-    /// Sets the network up, and gives all privileges up. To be called before any thread starts.
+    /// Sets the network up, and gives all privileges up. To be called before any thread starts; files
+    /// that are made later are those of the user that the process becomes.
     ///
     /// # Errors
     /// There is no privilege, a program is missing, or the system refuses something.
     pub fn open(settings: NativeSettings) -> Result<Self, LinkError> {
-        let NativeSettings { interfaces, listeners, rules, common, lookup, file } = settings;
+        let NativeSettings { interfaces, listeners, rules, common, lookup } = settings;
         privilege::check()?;
         let mut ground = Ground::start()?;
         let (names, devices) = devices(interfaces.len())?;
-        // A later keeper that removes it has another working directory.
-        let file = file.map(std::path::absolute).transpose().map_err(LinkError::system("the working directory"))?;
-        file.as_deref().map_or(Ok(()), privilege::give)?;
-        let orders = Orders { interfaces, devices: names, file };
+        let orders = Orders { interfaces, devices: names };
         let Ready { addresses, mtu, turns } = ground.set_up(&orders)?;
         privilege::leave()?;
         let resolver = Resolver::start(lookup).map_err(LinkError::system("starting threads"))?;

@@ -55,6 +55,7 @@ impl Upkeep {
         plan::check(&orders.interfaces)?;
         // A missing program is named before anything is changed.
         tool::run("nft", &["--version"], "")?;
+        let lock = Record::lock()?;
         Record::clear(&orders.interfaces)?;
         let used = Machine::read("all")?.used();
         let Some(block) = plan::free_block(&used, std::process::id()) else {
@@ -63,8 +64,9 @@ impl Upkeep {
         };
         let count = orders.interfaces.len();
         let addresses: Vec<Ipv4Addr> = (0..count).map(|path| plan::address(block, path)).collect();
-        let record = Record::new(orders.interfaces.clone(), addresses, orders.file.clone())?;
+        let record = Record::new(orders.interfaces.clone(), addresses)?;
         record.save()?;
+        drop(lock);
         let known = (0..count).map(|_| Known::default()).collect();
         let mut upkeep = Self { orders, record, known };
         upkeep.make()?;
