@@ -160,16 +160,22 @@ impl Record {
         Err(LinkError::Ground { what, help: Some("end it first, or name other interfaces".to_owned()) })
     }
 
-    /// Takes everything back, however much of it was done. What fails keeps nothing else from being taken back.
+    /// Takes everything back, however much of it was done. What fails keeps nothing else from being taken back, but for the table: it is
+    /// made first and deleted last. Without it nothing was done, or that was in another namespace: numbers of namespaces are given again.
     pub fn undo(&self) -> Result<(), LinkError> {
-        let Self { table, .. } = self;
-        // Adding comes first, so that there is something to delete.
-        let nft = tool::run("nft", &["-f", "-"], &format!("add table inet {table}\ndelete table inet {table}\n"));
-        let rules = self.remove_rules();
-        let switches = self.forwarding.iter().map(restore).fold(Ok(()), Result::and);
-        nft.map_err(LinkError::from).map(drop).and(rules).and(switches)?;
+        if self.is_here()? {
+            let rules = self.remove_rules();
+            self.forwarding.iter().map(restore).fold(rules, Result::and)?;
+            tool::run("nft", &["delete", "table", "inet", &self.table], "")?;
+        }
         let path = self.path();
         fs::remove_file(&path).map_err(LinkError::system(format!("removing {}", path.display())))
+    }
+
+    /// The table is in this namespace.
+    fn is_here(&self) -> Result<bool, LinkError> {
+        let own = format!("table inet {}", self.table);
+        Ok(tool::run("nft", &["list", "tables", "inet"], "")?.lines().any(|line| line.trim() == own))
     }
 
     /// Rules and tables that are not there are no failure; those that remain are.
