@@ -91,9 +91,9 @@ impl Ground {
     }
 
     /// Gives an interface another address, as DHCP may.
-    fn readdress(&self, n: u32) {
+    fn readdress(&self, n: u32, host: u8) {
         run(&self.client, "ip", &format!("addr flush dev va{n}"));
-        run(&self.client, "ip", &format!("addr add 10.99.{n}.7/24 dev va{n}"));
+        run(&self.client, "ip", &format!("addr add 10.99.{n}.{host}/24 dev va{n}"));
         self.raise(n);
     }
 
@@ -106,8 +106,7 @@ impl Ground {
         run(&self.client, "ip", &format!("link set va{n} down"));
     }
 
-    /// Serves connections one after the other: takes a stream, and gives one.
-    fn serve(&self, protocol: Protocol, times: usize) -> JoinHandle<Result<(), anabranch_lab::LabError>> {
+    fn listen(&self, protocol: Protocol) -> TcpListener {
         let listen = || {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();
             // An earlier connection may be in TIME-WAIT.
@@ -117,7 +116,12 @@ impl Ground {
             socket.listen(16).unwrap();
             TcpListener::from(socket)
         };
-        let listener = self.server.enter(listen).unwrap();
+        self.server.enter(listen).unwrap()
+    }
+
+    /// Serves connections one after the other: takes a stream, and gives one.
+    fn serve(&self, protocol: Protocol, times: usize) -> JoinHandle<Result<(), anabranch_lab::LabError>> {
+        let listener = self.listen(protocol);
         let work = move || {
             for _ in 0..times {
                 let (mut program, _) = listener.accept().unwrap();
@@ -130,7 +134,11 @@ impl Ground {
 
     /// Starts a proxy; where programs reach it by SOCKS.
     fn proxy(&self, more: &[&str]) -> (Running, SocketAddr) {
-        let options = ["proxy", "--native", "--via", "va0,va1", "--socks", "127.0.0.1:0", "--socket", "proxy.sock"];
+        self.proxy_via("va0,va1", more)
+    }
+
+    fn proxy_via(&self, via: &str, more: &[&str]) -> (Running, SocketAddr) {
+        let options = ["proxy", "--native", "--via", via, "--socks", "127.0.0.1:0", "--socket", "proxy.sock"];
         let folder = self.folder.path();
         let start = || listening(folder, &[&options[..], more].concat(), "said");
         let (process, address) = self.client.enter(start).unwrap();
@@ -404,7 +412,7 @@ fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outliv
         }),
         (DOWN * 3 / 24, &|| ground.cut(1)),
         (DOWN * 4 / 24, &|| {
-            ground.readdress(1);
+            ground.readdress(1, 7);
             ground.await_joins(3);
         }),
         (DOWN * 5 / 24, &|| ground.cut(0)),
@@ -418,6 +426,49 @@ fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outliv
     });
     assert_eq!(step, steps.len());
     serving.join().unwrap().unwrap();
+    process.end(&ground);
+}
+
+#[test]
+fn a_download_outlives_the_loss_of_all_interfaces() {
+    let Some(ground) = Ground::new() else { return };
+    let exchange = |socks, protocol, act: &(dyn Fn() + Sync)| {
+        let serving = ground.serve(protocol, 1);
+        let mut done = false;
+        ground.exchange(socks, |got| {
+            if got >= DOWN / 4 && !std::mem::replace(&mut done, true) {
+                act();
+            }
+        });
+        serving.join().unwrap().unwrap();
+    };
+    let away = |interfaces: std::ops::Range<u32>| {
+        interfaces.clone().for_each(|n| ground.cut(n));
+        sleep(Duration::from_millis(700));
+        interfaces.for_each(|n| ground.raise(n));
+    };
+    let (mut process, socks) = ground.proxy(&[]);
+    exchange(socks, Protocol::MPTCP, &|| away(0..2));
+    process.end(&ground);
+
+    let (mut process, socks) = ground.proxy_via("va0", &[]);
+    exchange(socks, Protocol::MPTCP, &|| ground.readdress(0, 7));
+    // The same address: plain TCP has what it needs.
+    exchange(socks, Protocol::TCP, &|| away(0..1));
+    // Another one: it cannot outlive that, and its program hears so.
+    let listener = ground.listen(Protocol::TCP);
+    let endless = move || {
+        let (mut program, _) = listener.accept().unwrap();
+        while program.write_all(&[0; PIECE]).is_ok() {}
+    };
+    ground.server.spawn("endless", endless).unwrap();
+    let (mut program, reply) = ground.client.enter(|| ground.request(socks, &[1, 10, 99, 9, 1, 0, 80])).unwrap();
+    assert_eq!(reply, 0);
+    program.read_exact(&mut vec![0; PIECE]).unwrap();
+    ground.readdress(0, 8);
+    let mut read = || program.read(&mut [0; PIECE]).inspect(|len| assert_ne!(*len, 0, "this is no end of the stream"));
+    let ended = std::iter::repeat_with(&mut read).find_map(Result::err).unwrap();
+    assert_eq!(ended.kind(), std::io::ErrorKind::ConnectionReset);
     process.end(&ground);
 }
 

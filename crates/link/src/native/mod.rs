@@ -1,5 +1,5 @@
 //! Multipath TCP itself on the wire, without a carrier: the engine's packets leave through a TUN device per interface, and the system
-//! forwards them with the interface's address (masquerade). docs/native.md says what that changes on a machine. Needs root.
+//! forwards them with the interface's address. docs/native.md says what that changes on a machine. Needs root.
 //!
 //! Two processes: the proxy, which gives its privileges up before it serves a program, and its keeper (`keeper.rs`), which sets the
 //! network up, follows the interfaces, and takes everything back when the proxy has ended, however it ended.
@@ -30,7 +30,7 @@ struct Orders {
     devices: Vec<String>,
 }
 
-/// An interface's state: its turn, which changes when its connections are lost; `None` if it cannot be used.
+/// An interface's state: its turn, which changes with its address, when its connections are lost; `None` if it cannot be used.
 type Turns = Vec<Option<u32>>;
 
 /// A line of the keeper's output.

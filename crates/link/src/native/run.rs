@@ -44,6 +44,8 @@ pub struct NativeProxy {
     driver: Driver<NativeLink, (), Direct>,
     ground: Ground,
     turns: Turns,
+    /// The last turn of each interface, also while it is gone.
+    last: Turns,
 }
 
 /// Opens the device of each path; they are named after this process.
@@ -73,7 +75,7 @@ impl NativeProxy {
         let station = Direct::new(listeners, rules, routes, common, resolver, mss)?;
         let link = NativeLink::new(addresses.into_iter().zip(devices));
         let driver = Driver::with_station(link, Clock::start(), (), station);
-        let mut proxy = Self { driver, ground, turns: Turns::new() };
+        let mut proxy = Self { driver, ground, turns: Turns::new(), last: Turns::new() };
         proxy.follow(turns);
         Ok(proxy)
     }
@@ -84,17 +86,22 @@ impl NativeProxy {
         missing.map(|(path, _)| PathId(path as u8))
     }
 
-    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew.
+    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew; what is left over it
+    /// is lost.
     fn follow(&mut self, turns: Turns) {
         let now = self.driver.now();
         let Some(station) = self.driver.station(()) else { return };
-        let paths = |fits: &dyn Fn(usize, u32) -> bool| {
-            let present = turns.iter().enumerate().filter(|(path, turn)| turn.is_some_and(|turn| fits(*path, turn)));
-            present.map(|(path, _)| PathId(path as u8)).collect()
+        let ids = || (0..turns.len()).map(|path| PathId(path as u8));
+        let last = |path: usize| self.last.get(path).copied().flatten();
+        let is_other = |id: &PathId| {
+            turns[id.index()].is_some() && last(id.index()).is_some_and(|last| turns[id.index()] != Some(last))
         };
-        let same = |path: usize, turn| self.turns.get(path) == Some(&Some(turn));
-        station.set_present(now, paths(&same));
-        station.set_present(now, paths(&|_, _| true));
+        let present: Vec<PathId> = ids().filter(|id| turns[id.index()].is_some()).collect();
+        let others: Vec<PathId> = ids().filter(is_other).collect();
+        station.set_present(now, present.iter().copied().filter(|id| !others.contains(id)).collect());
+        station.renew(now, &others);
+        station.set_present(now, present);
+        self.last = (0..turns.len()).map(|path| turns[path].or(last(path))).collect();
         self.turns = turns;
     }
 

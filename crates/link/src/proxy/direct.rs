@@ -127,6 +127,11 @@ impl Direct {
         self.hall.set_present(now, present);
     }
 
+    /// What was sent over these paths until now is lost: they have other addresses.
+    pub fn renew(&mut self, now: Instant, paths: &[PathId]) {
+        self.hall.renew(now, paths);
+    }
+
     /// The state, as that of one client.
     pub fn status(&self, now: Instant, name: &str) -> ClientStatus {
         self.hall.status(now, name)
