@@ -2,7 +2,7 @@
 
 use super::ground::Ground;
 use super::{NativeLink, Orders, Ready, Turns, privilege};
-use crate::proxy::{Common, Direct, Listeners, Lookup, Resolver, Routes, Rules};
+use crate::proxy::{Common, Direct, LINES, Limits, Listeners, Lookup, Resolver, Routes, Rules};
 use crate::{Driver, LinkError, Status, Window};
 use anabranch_lab::{Clock, Tun};
 use anabranch_units::{Duration, Instant, PathId};
@@ -69,7 +69,7 @@ impl NativeProxy {
         let orders = Orders { interfaces, devices: names };
         let Ready { addresses, mtu, turns } = ground.set_up(&orders)?;
         privilege::leave()?;
-        let resolver = Resolver::start(lookup).map_err(LinkError::system("starting threads"))?;
+        let resolver = Resolver::with(lookup, Limits::alone(LINES)).map_err(LinkError::system("starting threads"))?;
         let routes = Routes::new(orders.interfaces, |id| addresses[id.index()]);
         let mss = mtu.saturating_sub(HEADERS);
         let station = Direct::new(listeners, rules, routes, common, resolver, mss)?;

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// Connections, those in TIME-WAIT included.
-const CONNECTIONS: usize = 8_192;
+pub(super) const CONNECTIONS: usize = 8_192;
 /// Connections with programs, and those that wait for one.
-const LINES: usize = 4_096;
+pub(crate) const LINES: usize = 4_096;
 /// When the system has no file descriptor left, the next attempt to accept a program.
 const LATER: Duration = Duration::from_millis(100);
 
