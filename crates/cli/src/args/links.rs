@@ -95,7 +95,7 @@ SIGHUP reloads the file. Interfaces may come and go; those that are not there ye
 
 With --native there is no server: each connection is one Multipath TCP connection to the target itself, by IPv4. A Linux server with Multipath TCP \
 answers on all interfaces; one without it is reached by plain TCP, over one. Nothing is encrypted beyond what programs encrypt. Devices, \
-routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and root until then. docs/native.md says what it changes.";
+routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and root for them; what serves programs gives root up. docs/native.md says what it changes.";
 
 /// This host's part of a real link.
 #[derive(Debug, Args)]

@@ -19,9 +19,6 @@ struct Parts {
     common: Common,
     rules: Rules,
     listeners: Listeners,
-    window: Option<Window>,
-    /// The window's file.
-    socket: Option<PathBuf>,
 }
 
 /// Serves programs until a signal comes, which is a success.
@@ -42,9 +39,41 @@ fn parts(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Parts, Failur
     let rules = read_rules(arguments, scheduler).map_err(failed)?;
     let listeners = listeners(arguments)?;
     raise_file_limit();
+    Ok(Parts { common, rules, listeners })
+}
+
+fn window(arguments: &ProxyArguments) -> Result<Option<Window>, Failure> {
     let socket = arguments.socket.clone().or_else(default_socket);
-    let window = socket.as_deref().map(Window::open).transpose().map_err(failed)?;
-    Ok(Parts { common, rules, listeners, window, socket })
+    socket.as_deref().map(Window::open).transpose().map_err(failed)
+}
+
+/// The usual socket of the user who called `sudo`, which removes XDG_RUNTIME_DIR. For a process that has become that user.
+fn callers_socket() -> Option<PathBuf> {
+    let user: u32 = std::env::var("SUDO_UID").ok()?.parse().ok()?;
+    Some(PathBuf::from(format!("/run/user/{user}/anabranch.sock")))
+}
+
+/// A native proxy's, made by the user that the process has become. That one cannot make a socket everywhere: the proxy runs without,
+/// unless a place was given.
+fn native_window(arguments: &ProxyArguments) -> Result<Option<Window>, Failure> {
+    if arguments.socket.is_some() {
+        return window(arguments);
+    }
+    let opened = default_socket().or_else(callers_socket).map(|file| (Window::open(&file), file));
+    match opened {
+        Some((Ok(window), file)) => {
+            say(&format!("status at {}", file.display()));
+            Ok(Some(window))
+        }
+        Some((Err(error), _)) => {
+            say(&format!("no status: {error}; --socket names another place"));
+            Ok(None)
+        }
+        None => {
+            say("no status: there is no XDG_RUNTIME_DIR; --socket names a place");
+            Ok(None)
+        }
+    }
 }
 
 /// Through a server.
@@ -56,7 +85,8 @@ fn carried(
     changed: &mut dyn FnMut() -> Option<Rules>,
 ) -> Result<(), Failure> {
     let reach = reach(server, key, &arguments.near)?;
-    let Parts { common, rules, listeners, window, .. } = parts(arguments, scheduler)?;
+    let Parts { common, rules, listeners } = parts(arguments, scheduler)?;
+    let window = window(arguments)?;
     let (locals, address) = (locals(&listeners), reach.address);
     let settings = ProxySettings { reach, listeners, rules, common };
     let (mut proxy, missing) = Proxy::open(settings, interrupt::flag()).map_err(failed)?;
@@ -73,10 +103,11 @@ fn native(
 ) -> Result<(), Failure> {
     let via = &arguments.near.via;
     interfaces(via)?;
-    let Parts { common, rules, listeners, window, socket } = parts(arguments, scheduler)?;
+    let Parts { common, rules, listeners } = parts(arguments, scheduler)?;
     let locals = locals(&listeners);
-    let settings = NativeSettings { interfaces: via.clone(), listeners, rules, common, lookup: system(), file: socket };
+    let settings = NativeSettings { interfaces: via.clone(), listeners, rules, common, lookup: system() };
     let mut proxy = NativeProxy::open(settings).map_err(failed)?;
+    let window = native_window(arguments)?;
     proxy.missing().for_each(|path| say(&format!("waiting for {}: it has no address or no route", via[path.index()])));
     say(&format!("listening at {locals}, over {}", via.join(", ")));
     proxy.run(interrupt::flag(), window.as_ref(), changed).map_err(failed)

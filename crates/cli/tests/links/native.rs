@@ -4,11 +4,13 @@
 use super::{listening, ran};
 use anabranch_lab::Namespace;
 use anabranch_lab::kernel::{counters, facts};
+use anabranch_wire::{Flags, Packet, Segment};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread::{JoinHandle, sleep};
@@ -64,6 +66,8 @@ impl Ground {
             return None;
         };
         let ground = Self { client, server, folder: tempfile::tempdir().unwrap() };
+        // The proxy makes its socket there as nobody.
+        fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         run(&ground.server, "ip", "link set lo up");
         run(&ground.client, "ip", "link set lo up");
         // The strict form, on every device that is made later.
@@ -87,9 +91,9 @@ impl Ground {
     }
 
     /// Gives an interface another address, as DHCP may.
-    fn readdress(&self, n: u32) {
+    fn readdress(&self, n: u32, host: u8) {
         run(&self.client, "ip", &format!("addr flush dev va{n}"));
-        run(&self.client, "ip", &format!("addr add 10.99.{n}.7/24 dev va{n}"));
+        run(&self.client, "ip", &format!("addr add 10.99.{n}.{host}/24 dev va{n}"));
         self.raise(n);
     }
 
@@ -102,8 +106,7 @@ impl Ground {
         run(&self.client, "ip", &format!("link set va{n} down"));
     }
 
-    /// Serves connections one after the other: takes a stream, and gives one.
-    fn serve(&self, protocol: Protocol, times: usize) -> JoinHandle<Result<(), anabranch_lab::LabError>> {
+    fn listen(&self, protocol: Protocol) -> TcpListener {
         let listen = || {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();
             // An earlier connection may be in TIME-WAIT.
@@ -113,7 +116,12 @@ impl Ground {
             socket.listen(16).unwrap();
             TcpListener::from(socket)
         };
-        let listener = self.server.enter(listen).unwrap();
+        self.server.enter(listen).unwrap()
+    }
+
+    /// Serves connections one after the other: takes a stream, and gives one.
+    fn serve(&self, protocol: Protocol, times: usize) -> JoinHandle<Result<(), anabranch_lab::LabError>> {
+        let listener = self.listen(protocol);
         let work = move || {
             for _ in 0..times {
                 let (mut program, _) = listener.accept().unwrap();
@@ -126,7 +134,11 @@ impl Ground {
 
     /// Starts a proxy; where programs reach it by SOCKS.
     fn proxy(&self, more: &[&str]) -> (Running, SocketAddr) {
-        let options = ["proxy", "--native", "--via", "va0,va1", "--socks", "127.0.0.1:0", "--socket", "proxy.sock"];
+        self.proxy_via("va0,va1", more)
+    }
+
+    fn proxy_via(&self, via: &str, more: &[&str]) -> (Running, SocketAddr) {
+        let options = ["proxy", "--native", "--via", via, "--socks", "127.0.0.1:0", "--socket", "proxy.sock"];
         let folder = self.folder.path();
         let start = || listening(folder, &[&options[..], more].concat(), "said");
         let (process, address) = self.client.enter(start).unwrap();
@@ -168,6 +180,31 @@ impl Ground {
             assert!(Instant::now() < until, "{} joins instead of {count}", self.joins());
             sleep(Duration::from_millis(20));
         }
+    }
+
+    /// Sends segments to the device of path 0, straight from the neighbour.
+    fn forge(&self, address: Ipv4Addr, flags: &[Flags]) {
+        let (src, dst) = (Ipv4Addr::new(10, 99, 0, 254).into(), address.into());
+        let send = || {
+            // IPPROTO_RAW: with an IP header of ours (raw(7)).
+            let socket = Socket::new(Domain::IPV4, Type::RAW, Some(Protocol::from(255))).unwrap();
+            for flags in flags {
+                let segment = Segment { src_port: 80, dst_port: 2_000, flags: *flags, ..Segment::default() };
+                let to = SocketAddr::from((address, 0)).into();
+                socket.send_to(&Packet { src, dst, segment }.emit(), &to).unwrap();
+            }
+        };
+        self.server.enter(send).unwrap();
+    }
+
+    /// The packets that the kernel gave to the device of path 0, and the engine's address there.
+    fn device(&self, process: &Child) -> (u64, Ipv4Addr) {
+        let name = format!("anab{}-0", process.id());
+        let shown = run(&self.client, "ip", &format!("-json -s link show {name}"));
+        let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        let routes = run(&self.client, "ip", &format!("-4 route show table all dev {name}"));
+        let address = routes.split_whitespace().next().unwrap().parse().unwrap();
+        (shown[0]["stats64"]["tx"]["packets"].as_u64().unwrap(), address)
     }
 
     fn said(&self) -> String {
@@ -237,6 +274,47 @@ fn keeper(process: &Child) -> u32 {
     fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap().trim().parse().unwrap()
 }
 
+/// A third network behind the client, which the server's host may reach through it.
+struct Behind {
+    _third: Namespace,
+    v4: TcpListener,
+    v6: TcpListener,
+}
+
+impl Behind {
+    /// The client forwards IPv6 for all, and IPv4 for answers alone.
+    fn new(ground: &Ground) -> Self {
+        let (Ground { client, server, .. }, third) = (ground, Namespace::new().unwrap());
+        run(client, "ip", &format!("link add va2 type veth peer name vb2 netns {}", third.path()));
+        run(client, "sysctl", "-w net.ipv6.conf.all.forwarding=1");
+        run(client, "sysctl", "-w net.ipv4.conf.va2.forwarding=1");
+        run(client, "ip", "addr add 10.99.2.1/24 dev va2");
+        run(&third, "ip", "addr add 10.99.2.254/24 dev vb2");
+        for (namespace, device, address) in [
+            (client, "va0", "fd99::1"),
+            (server, "vb0", "fd99::254"),
+            (client, "va2", "fd99:2::1"),
+            (&third, "vb2", "fd99:2::254"),
+        ] {
+            run(namespace, "ip", &format!("addr add {address}/64 dev {device} nodad"));
+            run(namespace, "ip", &format!("link set {device} up"));
+        }
+        run(server, "ip", "route add 10.99.2.0/24 via 10.99.0.1");
+        run(server, "ip", "route add fd99:2::/64 via fd99::1");
+        run(&third, "ip", "route add default via 10.99.2.1");
+        run(&third, "ip", "route add default via fd99:2::1");
+        let listen = |address: &str| third.enter(|| TcpListener::bind(address).unwrap()).unwrap();
+        let (v4, v6) = (listen("10.99.2.254:80"), listen("[fd99:2::254]:80"));
+        Self { _third: third, v4, v6 }
+    }
+
+    /// The server's host gets an answer from there.
+    fn answers(&self, ground: &Ground, listener: &TcpListener, within: Duration) -> bool {
+        let target = listener.local_addr().unwrap();
+        ground.server.enter(|| TcpStream::connect_timeout(&target, within).is_ok()).unwrap()
+    }
+}
+
 /// The lines of a process's state that name its users and capabilities.
 fn privileges(process: &Child) -> Vec<String> {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
@@ -295,6 +373,27 @@ fn an_unmodified_server_answers_over_both_interfaces_and_nothing_is_left() {
 }
 
 #[test]
+fn nothing_but_answers_reaches_a_device_and_the_host_becomes_no_router() {
+    let Some(ground) = Ground::new() else { return };
+    let behind = Behind::new(&ground);
+    let (mut process, socks) = ground.proxy(&[]);
+    let (before, address) = ground.device(&process.0);
+    run(&ground.server, "ip", &format!("route add {address} via 10.99.0.1"));
+    let synack = Flags(Flags::SYN.0 | Flags::ACK.0);
+    ground.forge(address, &[Flags::SYN, synack, Flags::RST, Flags(Flags::RST.0 | Flags::ACK.0), Flags::ACK, Flags(0)]);
+    assert!(!behind.answers(&ground, &behind.v4, Duration::from_millis(500)), "IPv4 passes");
+    assert!(behind.answers(&ground, &behind.v6, PATIENCE), "it forwards IPv6 as before");
+    assert_eq!(ground.device(&process.0).0, before, "of a neighbour's packets none reaches the device");
+    // RFC 1928 §6: refused by its host, whose answer does.
+    assert_eq!(ground.client.enter(|| ground.request(socks, &[1, 10, 99, 9, 1, 0, 81]).1).unwrap(), 5);
+    assert!(ground.device(&process.0).0 > before);
+    process.end(&ground);
+    // It was the proxy that kept the host from being a router.
+    run(&ground.client, "sysctl", "-w net.ipv4.conf.va0.forwarding=1");
+    assert!(behind.answers(&ground, &behind.v4, PATIENCE));
+}
+
+#[test]
 fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outlives_an_interface() {
     let Some(ground) = Ground::new() else { return };
     let (mut process, socks) = ground.proxy(&[]);
@@ -303,7 +402,7 @@ fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outliv
     serving.join().unwrap().unwrap();
     assert_eq!(ground.joins(), 0);
 
-    // What is left each time has to be used: the other interface, the one that came back, the one with another address.
+    // Each of these has to be used: the other interface, the one that came back, the one with another address.
     let serving = ground.serve(Protocol::MPTCP, 1);
     let steps: [(u64, &(dyn Fn() + Sync)); 5] = [
         (DOWN / 24, &|| ground.cut(0)),
@@ -313,7 +412,7 @@ fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outliv
         }),
         (DOWN * 3 / 24, &|| ground.cut(1)),
         (DOWN * 4 / 24, &|| {
-            ground.readdress(1);
+            ground.readdress(1, 7);
             ground.await_joins(3);
         }),
         (DOWN * 5 / 24, &|| ground.cut(0)),
@@ -327,6 +426,49 @@ fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outliv
     });
     assert_eq!(step, steps.len());
     serving.join().unwrap().unwrap();
+    process.end(&ground);
+}
+
+#[test]
+fn a_download_outlives_the_loss_of_all_interfaces() {
+    let Some(ground) = Ground::new() else { return };
+    let exchange = |socks, protocol, act: &(dyn Fn() + Sync)| {
+        let serving = ground.serve(protocol, 1);
+        let mut done = false;
+        ground.exchange(socks, |got| {
+            if got >= DOWN / 4 && !std::mem::replace(&mut done, true) {
+                act();
+            }
+        });
+        serving.join().unwrap().unwrap();
+    };
+    let away = |interfaces: std::ops::Range<u32>| {
+        interfaces.clone().for_each(|n| ground.cut(n));
+        sleep(Duration::from_millis(700));
+        interfaces.for_each(|n| ground.raise(n));
+    };
+    let (mut process, socks) = ground.proxy(&[]);
+    exchange(socks, Protocol::MPTCP, &|| away(0..2));
+    process.end(&ground);
+
+    let (mut process, socks) = ground.proxy_via("va0", &[]);
+    exchange(socks, Protocol::MPTCP, &|| ground.readdress(0, 7));
+    // The same address: plain TCP has what it needs.
+    exchange(socks, Protocol::TCP, &|| away(0..1));
+    // Another one: it cannot outlive that, and its program hears so.
+    let listener = ground.listen(Protocol::TCP);
+    let endless = move || {
+        let (mut program, _) = listener.accept().unwrap();
+        while program.write_all(&[0; PIECE]).is_ok() {}
+    };
+    ground.server.spawn("endless", endless).unwrap();
+    let (mut program, reply) = ground.client.enter(|| ground.request(socks, &[1, 10, 99, 9, 1, 0, 80])).unwrap();
+    assert_eq!(reply, 0);
+    program.read_exact(&mut vec![0; PIECE]).unwrap();
+    ground.readdress(0, 8);
+    let mut read = || program.read(&mut [0; PIECE]).inspect(|len| assert_ne!(*len, 0, "this is no end of the stream"));
+    let ended = std::iter::repeat_with(&mut read).find_map(Result::err).unwrap();
+    assert_eq!(ended.kind(), std::io::ErrorKind::ConnectionReset);
     process.end(&ground);
 }
 
@@ -349,6 +491,7 @@ fn a_start_takes_back_what_a_killed_command_left() {
         ["nft list ruleset", "list ruleset", "rule", "records"].iter().any(|kind| left.get(*kind) != before.get(*kind))
     );
     let (mut process, _) = ground.proxy(&[]);
+    assert_eq!(received(ground.folder.path()), [0, 0], "status finds the second one");
     process.end(&ground);
     assert_eq!(ground.traces(), before);
 }

@@ -36,6 +36,8 @@ pub(super) struct Route {
     /// A gateway of another family.
     pub via: Option<Via>,
     pub metric: Option<u32>,
+    /// The source address that it prefers.
+    pub prefsrc: Option<Ipv4Addr>,
     pub flags: Vec<String>,
     /// Absent or `unicast` for one that leads somewhere.
     #[serde(rename = "type")]
@@ -88,6 +90,22 @@ pub(super) struct Seen {
     pub interface: Interface,
     /// Routes of the main table.
     pub routes: Vec<Route>,
+}
+
+impl Seen {
+    /// The address by which hosts behind the default route are reached: the one that the route names, else the one in the gateway's
+    /// network, else the first. Without such a route: the first.
+    pub fn source(&self) -> Option<Ipv4Addr> {
+        let addresses = &self.interface.addr_info;
+        let usual = self.routes.iter().find(|route| route.dst == "default");
+        let shares = |address: &&Address, gateway: &Ipv4Addr| {
+            Ipv4Net::new(address.local, address.prefixlen).is_ok_and(|net| net.contains(gateway))
+        };
+        let near =
+            |route: &Route| addresses.iter().find(|address| route.gateway.is_some_and(|one| shares(address, &one)));
+        let near = || usual.and_then(near).or(addresses.first()).map(|address| address.local);
+        usual.and_then(|route| route.prefsrc).or_else(near)
+    }
 }
 
 /// All that `ip` shows.
@@ -166,6 +184,18 @@ mod tests {
         assert!(usb.routes.len() == 1 && usb.routes[0].via.is_some(), "one whose link is down leads nowhere: {usb:?}");
         assert_eq!(machine().see("eth0"), None);
         assert_eq!(read::<Vec<Rule>>("\n").unwrap(), []);
+    }
+
+    #[test]
+    fn hosts_behind_the_gateway_see_the_address_in_its_network() {
+        let mut seen = machine().see("wlan0").unwrap();
+        assert_eq!(seen.source(), Some(Ipv4Addr::new(10, 1, 0, 5)));
+        seen.interface.addr_info.insert(0, Address { local: Ipv4Addr::new(10, 8, 0, 1), prefixlen: 24 });
+        assert_eq!(seen.source(), Some(Ipv4Addr::new(10, 1, 0, 5)));
+        seen.routes[0].prefsrc = Some(Ipv4Addr::new(10, 8, 0, 1));
+        assert_eq!(seen.source(), Some(Ipv4Addr::new(10, 8, 0, 1)));
+        seen.routes.clear();
+        assert_eq!(seen.source(), Some(Ipv4Addr::new(10, 8, 0, 1)), "the first");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Multipath TCP itself on the wire, without a carrier: the engine's packets leave through a TUN device per interface, and the system
-//! forwards them with the interface's address (masquerade). docs/native.md says what that changes on a machine. Needs root.
+//! forwards them with the interface's address. docs/native.md says what that changes on a machine. Needs root.
 //!
 //! Two processes: the proxy, which gives its privileges up before it serves a program, and its keeper (`keeper.rs`), which sets the
 //! network up, follows the interfaces, and takes everything back when the proxy has ended, however it ended.
@@ -20,7 +20,6 @@ pub use run::{NativeProxy, NativeSettings};
 
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 
 /// The work of a keeper: its first line of input. The end of the input is the end of its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,11 +28,9 @@ struct Orders {
     interfaces: Vec<String>,
     /// The TUN device of each path. They exist, and are down.
     devices: Vec<String>,
-    /// A file of the proxy's, to be removed at the end.
-    file: Option<PathBuf>,
 }
 
-/// An interface's state: its turn, which changes when its connections are lost; `None` if it cannot be used.
+/// An interface's state: its turn, which changes with its address, when its connections are lost; `None` if it cannot be used.
 type Turns = Vec<Option<u32>>;
 
 /// A line of the keeper's output.

@@ -100,10 +100,17 @@ impl Way<'_> {
         script
     }
 
-    /// For `nft`, in the table `name`: an interface for which forwarding is switched on forwards for no other host.
+    /// For `nft`, in the table `name`: from now on connections of the device leave with this address. Those that exist keep theirs, also
+    /// when the interface goes and comes back, which would end them under `masquerade`.
+    pub fn translation(&self, name: &str, source: Ipv4Addr) -> String {
+        let device = self.device;
+        format!("flush chain inet {name} {device}\nadd rule inet {name} {device} snat ip to {source}\n")
+    }
+
+    /// For `nft`, in the table `name`: an interface for which forwarding of IPv4 is switched on forwards for no other host.
     pub fn guard(&self, name: &str) -> String {
         let Self { interface, device, .. } = self;
-        format!("add rule inet {name} forward iifname \"{interface}\" oifname != \"{device}\" drop\n")
+        format!("add rule inet {name} forward meta nfproto ipv4 iifname \"{interface}\" oifname != \"{device}\" drop\n")
     }
 }
 
@@ -118,23 +125,24 @@ pub(super) fn removal(address: Ipv4Addr) -> String {
 }
 
 /// For `nft`: the table `name`. A device's packets have its address, and leave by its interface alone, with the interface's address;
-/// answers alone come back. MSS options are those of the interface's MTU at most.
+/// answers alone come back: what connection tracking does not know, or finds invalid, has no such state. MSS options are those of the interface's MTU at most.
 pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>) -> String {
-    let (mut first, mut nat, mut forward) = (String::new(), String::new(), String::new());
+    let (mut chains, mut first, mut nat, mut forward) = (String::new(), String::new(), String::new(), String::new());
     for Way { interface, device, address } in ways {
         let _ = writeln!(first, "iifname \"{device}\" ip saddr != {address} drop");
-        let _ = writeln!(nat, "ip saddr {address} oifname \"{interface}\" masquerade");
+        let _ = writeln!(chains, "chain {device} {{\n}}");
+        let _ = writeln!(nat, "ip saddr {address} oifname \"{interface}\" goto {device}");
         let _ = write!(
             forward,
             "iifname \"{device}\" oifname != \"{interface}\" drop\n\
              oifname \"{device}\" iifname != \"{interface}\" drop\n\
-             oifname \"{device}\" ct direction original drop\n\
+             oifname \"{device}\" ct state != {{ established, related }} drop\n\
              iifname \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n\
              oifname \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n"
         );
     }
     format!(
-        "table inet {name} {{\n\
+        "table inet {name} {{\n{chains}\
          chain prerouting {{\ntype filter hook prerouting priority -300; policy accept;\n{first}}}\n\
          chain postrouting {{\ntype nat hook postrouting priority 100; policy accept;\n{nat}}}\n\
          chain forward {{\ntype filter hook forward priority 0; policy accept;\n{forward}}}\n}}\n"

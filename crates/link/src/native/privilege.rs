@@ -4,8 +4,7 @@ use crate::LinkError;
 use anabranch_lab::privilege::{CAP_NET_ADMIN, effective_capabilities};
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::unistd::{Gid, Uid, chown, geteuid, setgroups, setresgid, setresuid};
-use std::path::Path;
+use nix::unistd::{Gid, Uid, geteuid, setgroups, setresgid, setresuid};
 
 /// `nobody`, where the program was not called by sudo.
 const NOBODY: u32 = 65_534;
@@ -31,12 +30,6 @@ fn user() -> (Uid, Gid) {
 fn failed(what: impl Into<String>) -> impl FnOnce(Errno) -> LinkError {
     let failed = LinkError::system(what);
     move |error| failed(error.into())
-}
-
-/// Gives a file to the user that the proxy becomes.
-pub(super) fn give(file: &Path) -> Result<(), LinkError> {
-    let (user, group) = user();
-    chown(file, Some(user), Some(group)).map_err(failed(format!("giving {} away", file.display())))
 }
 
 /// Gives up root and every capability, for good, and those of programs that would be started.

@@ -6,7 +6,7 @@ use super::plan;
 use crate::LinkError;
 use anabranch_lab::tool;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -37,8 +37,6 @@ pub(super) struct Record {
     /// The engine's addresses: each has rules and a routing table.
     pub addresses: Vec<Ipv4Addr>,
     pub forwarding: Vec<Forwarding>,
-    /// To be removed.
-    file: Option<PathBuf>,
 }
 
 /// The switch of an interface.
@@ -91,15 +89,24 @@ fn folder() -> Result<&'static Path, LinkError> {
 
 impl Record {
     /// Of this process, which has changed nothing yet.
-    pub fn new(interfaces: Vec<String>, addresses: Vec<Ipv4Addr>, file: Option<PathBuf>) -> Result<Self, LinkError> {
+    pub fn new(interfaces: Vec<String>, addresses: Vec<Ipv4Addr>) -> Result<Self, LinkError> {
         let keeper = std::process::id();
         let (began, namespace) = (began(keeper).unwrap_or_default(), namespace()?);
         let table = format!("anabranch-{keeper}");
-        Ok(Self { keeper, began, namespace, interfaces, table, addresses, forwarding: Vec::new(), file })
+        Ok(Self { keeper, began, namespace, interfaces, table, addresses, forwarding: Vec::new() })
     }
 
     fn path(&self) -> PathBuf {
         Path::new(FOLDER).join(format!("{}.json", self.keeper))
+    }
+
+    /// Lets one keeper at a time look at the records and write its own. The system lets the next one in when the file is closed, also
+    /// if its keeper is killed.
+    pub fn lock() -> Result<File, LinkError> {
+        let path = folder()?.join("lock");
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let locked = opened.and_then(|file| file.lock().map(|()| file));
+        locked.map_err(LinkError::system(format!("locking {}", path.display())))
     }
 
     /// Writes it down, in the place of the one before.
@@ -153,19 +160,22 @@ impl Record {
         Err(LinkError::Ground { what, help: Some("end it first, or name other interfaces".to_owned()) })
     }
 
-    /// Takes everything back, however much of it was done. What fails keeps nothing else from being taken back.
+    /// Takes everything back, however much of it was done. What fails keeps nothing else from being taken back, but for the table: it is
+    /// made first and deleted last. Without it nothing was done, or that was in another namespace: numbers of namespaces are given again.
     pub fn undo(&self) -> Result<(), LinkError> {
-        let Self { table, .. } = self;
-        // Adding comes first, so that there is something to delete.
-        let nft = tool::run("nft", &["-f", "-"], &format!("add table inet {table}\ndelete table inet {table}\n"));
-        let rules = self.remove_rules();
-        let switches = self.forwarding.iter().map(restore).fold(Ok(()), Result::and);
-        if let Some(file) = &self.file {
-            let _ = fs::remove_file(file);
+        if self.is_here()? {
+            let rules = self.remove_rules();
+            self.forwarding.iter().map(restore).fold(rules, Result::and)?;
+            tool::run("nft", &["delete", "table", "inet", &self.table], "")?;
         }
-        nft.map_err(LinkError::from).map(drop).and(rules).and(switches)?;
         let path = self.path();
         fs::remove_file(&path).map_err(LinkError::system(format!("removing {}", path.display())))
+    }
+
+    /// The table is in this namespace.
+    fn is_here(&self) -> Result<bool, LinkError> {
+        let own = format!("table inet {}", self.table);
+        Ok(tool::run("nft", &["list", "tables", "inet"], "")?.lines().any(|line| line.trim() == own))
     }
 
     /// Rules and tables that are not there are no failure; those that remain are.
@@ -210,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_process_that_got_the_number_of_another_is_another() {
-        let record = Record::new(vec!["wlan0".into()], Vec::new(), None).unwrap();
+        let record = Record::new(vec!["wlan0".into()], Vec::new()).unwrap();
         assert!(record.is_kept());
         assert!(!Record { began: record.began + 1, ..record.clone() }.is_kept());
         assert!(!Record { keeper: u32::MAX, ..record.clone() }.is_kept());

@@ -2,11 +2,10 @@
 
 use super::ground::Ground;
 use super::{NativeLink, Orders, Ready, Turns, privilege};
-use crate::proxy::{Common, Direct, Listeners, Lookup, Resolver, Routes, Rules};
+use crate::proxy::{Common, Direct, LINES, Limits, Listeners, Lookup, Resolver, Routes, Rules};
 use crate::{Driver, LinkError, Status, Window};
 use anabranch_lab::{Clock, Tun};
 use anabranch_units::{Duration, Instant, PathId};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The loop looks for signals, interfaces and readers this often.
@@ -30,8 +29,6 @@ pub struct NativeSettings {
     pub common: Common,
     /// Resolves names.
     pub lookup: Lookup,
-    /// A file of the caller's: it belongs to the user that the process becomes, and is removed at the end.
-    pub file: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for NativeSettings {
@@ -47,6 +44,8 @@ pub struct NativeProxy {
     driver: Driver<NativeLink, (), Direct>,
     ground: Ground,
     turns: Turns,
+    /// The last turn of each interface, also while it is gone.
+    last: Turns,
 }
 
 /// Opens the device of each path; they are named after this process.
@@ -57,28 +56,26 @@ fn devices(count: usize) -> Result<(Vec<String>, Vec<Tun>), LinkError> {
 }
 
 impl NativeProxy {
-    /// Sets the network up, and gives all privileges up. To be called before any thread starts.
+    /// Sets the network up, and gives all privileges up. To be called before any thread starts; files
+    /// that are made later are those of the user that the process becomes.
     ///
     /// # Errors
     /// There is no privilege, a program is missing, or the system refuses something.
     pub fn open(settings: NativeSettings) -> Result<Self, LinkError> {
-        let NativeSettings { interfaces, listeners, rules, common, lookup, file } = settings;
+        let NativeSettings { interfaces, listeners, rules, common, lookup } = settings;
         privilege::check()?;
         let mut ground = Ground::start()?;
         let (names, devices) = devices(interfaces.len())?;
-        // A later keeper that removes it has another working directory.
-        let file = file.map(std::path::absolute).transpose().map_err(LinkError::system("the working directory"))?;
-        file.as_deref().map_or(Ok(()), privilege::give)?;
-        let orders = Orders { interfaces, devices: names, file };
+        let orders = Orders { interfaces, devices: names };
         let Ready { addresses, mtu, turns } = ground.set_up(&orders)?;
         privilege::leave()?;
-        let resolver = Resolver::start(lookup).map_err(LinkError::system("starting threads"))?;
+        let resolver = Resolver::with(lookup, Limits::alone(LINES)).map_err(LinkError::system("starting threads"))?;
         let routes = Routes::new(orders.interfaces, |id| addresses[id.index()]);
         let mss = mtu.saturating_sub(HEADERS);
         let station = Direct::new(listeners, rules, routes, common, resolver, mss)?;
         let link = NativeLink::new(addresses.into_iter().zip(devices));
         let driver = Driver::with_station(link, Clock::start(), (), station);
-        let mut proxy = Self { driver, ground, turns: Turns::new() };
+        let mut proxy = Self { driver, ground, turns: Turns::new(), last: Turns::new() };
         proxy.follow(turns);
         Ok(proxy)
     }
@@ -89,17 +86,22 @@ impl NativeProxy {
         missing.map(|(path, _)| PathId(path as u8))
     }
 
-    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew.
+    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew; what is left over it
+    /// is lost.
     fn follow(&mut self, turns: Turns) {
         let now = self.driver.now();
         let Some(station) = self.driver.station(()) else { return };
-        let paths = |fits: &dyn Fn(usize, u32) -> bool| {
-            let present = turns.iter().enumerate().filter(|(path, turn)| turn.is_some_and(|turn| fits(*path, turn)));
-            present.map(|(path, _)| PathId(path as u8)).collect()
+        let ids = || (0..turns.len()).map(|path| PathId(path as u8));
+        let last = |path: usize| self.last.get(path).copied().flatten();
+        let is_other = |id: &PathId| {
+            turns[id.index()].is_some() && last(id.index()).is_some_and(|last| turns[id.index()] != Some(last))
         };
-        let same = |path: usize, turn| self.turns.get(path) == Some(&Some(turn));
-        station.set_present(now, paths(&same));
-        station.set_present(now, paths(&|_, _| true));
+        let present: Vec<PathId> = ids().filter(|id| turns[id.index()].is_some()).collect();
+        let others: Vec<PathId> = ids().filter(is_other).collect();
+        station.set_present(now, present.iter().copied().filter(|id| !others.contains(id)).collect());
+        station.renew(now, &others);
+        station.set_present(now, present);
+        self.last = (0..turns.len()).map(|path| turns[path].or(last(path))).collect();
         self.turns = turns;
     }
 

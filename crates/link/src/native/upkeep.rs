@@ -18,6 +18,8 @@ const MTU: u32 = 1_500;
 struct Known {
     seen: Option<Seen>,
     turn: u32,
+    /// The address with which connections leave by it, also while it is gone.
+    source: Option<Ipv4Addr>,
     /// It forwards for us alone.
     guarded: bool,
 }
@@ -55,6 +57,7 @@ impl Upkeep {
         plan::check(&orders.interfaces)?;
         // A missing program is named before anything is changed.
         tool::run("nft", &["--version"], "")?;
+        let lock = Record::lock()?;
         Record::clear(&orders.interfaces)?;
         let used = Machine::read("all")?.used();
         let Some(block) = plan::free_block(&used, std::process::id()) else {
@@ -63,8 +66,9 @@ impl Upkeep {
         };
         let count = orders.interfaces.len();
         let addresses: Vec<Ipv4Addr> = (0..count).map(|path| plan::address(block, path)).collect();
-        let record = Record::new(orders.interfaces.clone(), addresses, orders.file.clone())?;
+        let record = Record::new(orders.interfaces.clone(), addresses)?;
         record.save()?;
+        drop(lock);
         let known = (0..count).map(|_| Known::default()).collect();
         let mut upkeep = Self { orders, record, known };
         upkeep.make()?;
@@ -115,20 +119,23 @@ impl Upkeep {
         Ok(before != self.turns())
     }
 
-    /// Routes follow the interface. Connections are lost with its address, or with the interface.
+    /// Routes follow the interface. Connections are lost with its address.
     fn change(&mut self, path: usize, seen: Option<Seen>) -> Result<(), LinkError> {
         if seen.is_some() {
             self.forward(path)?;
         }
-        let own =
-            |seen: &Option<Seen>| seen.as_ref().map(|seen| (seen.interface.ifindex, seen.interface.addr_info.clone()));
-        let other = own(&seen) != own(&self.known[path].seen);
         // Until it is done, the interface is none.
         self.known[path].seen = None;
         let way = self.way(path);
+        let source = seen.as_ref().and_then(Seen::source);
+        if let Some(source) = source.filter(|_| source != self.known[path].source) {
+            nft(&way.translation(&self.record.table, source))?;
+            let known = &mut self.known[path];
+            (known.source, known.turn) = (Some(source), known.turn + 1);
+        }
+        let way = self.way(path);
         let table = plan::table(way.address);
         ip(&format!("route flush table {table}\n{}", way.routes(seen.as_ref())))?;
-        self.known[path].turn += u32::from(other);
         self.known[path].seen = seen;
         Ok(())
     }

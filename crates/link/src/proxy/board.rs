@@ -10,13 +10,14 @@ use crate::measure::{PathTally, Tally};
 use crate::station::{Engine, Station};
 use crate::status::PathState;
 use anabranch_carrier::MAX_PATHS;
-use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, ConnectionEvent};
 use anabranch_engine::endpoint::{Endpoint, Handle};
+use anabranch_engine::{Cx, FourTuple, State};
 use anabranch_trace::{CloseReason, Event, Origin, Recorder};
 use anabranch_units::{ConnId, Duration, Instant, PathId};
 use anabranch_wire::{Flags, MptcpOption, Packet, Reason};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 /// Tokens below are not those of lines.
@@ -155,7 +156,8 @@ impl<S> Board<S> {
     }
 
     /// Takes note of a packet that says that its receiver knows no such connection: a reset with this reason answers MP_JOIN
-    /// with an unknown token (RFC 8684 §3.2). A connection that is open over another path is not forgotten.
+    /// with an unknown token (RFC 8684 §3.2). A connection that is open over another path is not forgotten, and a reset that its
+    /// subflow has not accepted (RFC 9293 §3.10.7.3) says nothing: anyone may have sent it.
     fn note_refusal(&mut self, handle: Handle, packet: &Packet) {
         let unknown = |option: &MptcpOption| matches!(option, MptcpOption::TcpRst(Reason { code: 1, .. }));
         let options = packet.segment.options.mptcp();
@@ -164,7 +166,7 @@ impl<S> Board<S> {
             && path_of(packet.dst).is_some()
             && options.iter().any(unknown)
             && let Some(connection) = self.engine.endpoint.connection(handle)
-            && !connection.subflows().any(|(_, _, state)| state.is_synchronized())
+            && !connection.subflows().any(|(_, ends, state)| state.is_synchronized() || is_open(packet, ends, state))
         {
             self.forgotten.insert(handle);
         }
@@ -224,6 +226,13 @@ impl<S> Board<S> {
         };
         (0..MAX_PATHS as u8).map(PathId).filter_map(state).collect()
     }
+}
+
+/// The packet is for this subflow, which exists still.
+fn is_open(packet: &Packet, ends: FourTuple, state: State) -> bool {
+    let local = SocketAddr::from((packet.dst, packet.segment.dst_port));
+    let remote = SocketAddr::from((packet.src, packet.segment.src_port));
+    ends == FourTuple { local, remote } && state != State::Closed
 }
 
 /// News of a connection. Other events say only that there is something to do.

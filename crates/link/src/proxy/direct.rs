@@ -3,7 +3,7 @@
 use super::board::{FIRST_LINE, Line, News};
 use super::budget::Budget;
 use super::dial::{ADDRESSES, PATIENCE};
-use super::hall::{Hall, Staged, reason};
+use super::hall::{CONNECTIONS, Hall, Staged, reason};
 use super::joint::Joint;
 use super::listeners::Listeners;
 use super::message::Refusal;
@@ -127,6 +127,11 @@ impl Direct {
         self.hall.set_present(now, present);
     }
 
+    /// What was sent over these paths until now is lost: they have other addresses.
+    pub fn renew(&mut self, now: Instant, paths: &[PathId]) {
+        self.hall.renew(now, paths);
+    }
+
     /// The state, as that of one client.
     pub fn status(&self, now: Instant, name: &str) -> ClientStatus {
         self.hall.status(now, name)
@@ -205,6 +210,10 @@ impl Direct {
         let Some(paths) = routes.fresh(remote, Some(treatment)) else {
             return self.refuse(wish, Refusal::NetworkUnreachable);
         };
+        // Those that linger in TIME-WAIT count: each has a port of ours.
+        if board.engine.endpoint.len() >= CONNECTIONS {
+            return self.refuse(wish, Refusal::TooMany);
+        }
         let each = self.budget.offer().unwrap_or_default();
         let (Some(share), Some(setup)) = (self.budget.take(each), self.common.direct(each, self.mss, paths)) else {
             return self.refuse(wish, Refusal::TooMany);

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 /// Connections, those in TIME-WAIT included.
-const CONNECTIONS: usize = 8_192;
+pub(super) const CONNECTIONS: usize = 8_192;
 /// Connections with programs, and those that wait for one.
-const LINES: usize = 4_096;
+pub(crate) const LINES: usize = 4_096;
 /// When the system has no file descriptor left, the next attempt to accept a program.
 const LATER: Duration = Duration::from_millis(100);
 
@@ -88,13 +88,28 @@ impl<S: Staged> Hall<S> {
         if !self.routes.set(present) {
             return;
         }
+        self.each(|hall, handle, stage| hall.follow(now, handle, stage));
+    }
+
+    /// Joined connections have other subflows over these paths, which have other addresses; one that has fallen back to plain TCP, whose
+    /// ends cannot change, is ended.
+    pub fn renew(&mut self, now: Instant, paths: &[PathId]) {
+        self.each(|hall, handle, stage| {
+            let Some(remote) = hall.remote(stage).filter(|_| stage.is_joined()) else { return };
+            let treatment = stage.target().map(|target| hall.rules.of(target));
+            let routes = &hall.routes;
+            hall.board.with(now, handle, |connection, cx| routes.renew(connection, cx, paths, treatment, remote));
+        });
+    }
+
+    fn each(&mut self, act: impl Fn(&mut Self, Handle, &S)) {
         let open: Vec<u64> = self.board.lines().filter(|(_, line)| line.handle.is_some()).map(|(n, _)| n).collect();
         for token in open {
             let Some(line) = self.board.take(token) else { continue };
             if let Some(handle) = line.handle {
-                self.follow(now, handle, &line.stage);
+                act(self, handle, &line.stage);
             }
-            self.board.put(token, line, false);
+            self.board.put(token, line, true);
         }
     }
 

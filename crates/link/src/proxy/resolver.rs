@@ -10,11 +10,27 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
-/// Names that are resolved at once, for all clients; of one client.
+/// Names that are resolved at once, for all clients.
 const THREADS: usize = 8;
-const RUNNING: usize = 2;
-/// Names of one client that wait for a thread; more are refused.
-const WAITING: usize = 32;
+
+/// The share of one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Names that are resolved at once.
+    pub running: usize,
+    /// Names that wait for a thread; more are refused.
+    pub waiting: usize,
+}
+
+impl Limits {
+    /// Of a client among others.
+    pub const SHARED: Self = Self { running: 2, waiting: 32 };
+
+    /// Of the only client, whose programs have at most so many names.
+    pub const fn alone(waiting: usize) -> Self {
+        Self { running: THREADS, waiting }
+    }
+}
 
 /// Resolves a name, once per call.
 pub type Lookup = Arc<dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync>;
@@ -50,8 +66,8 @@ struct Queue {
 
 impl Queue {
     /// The next job, of the next client that may have one more under way.
-    fn next(&mut self) -> Option<(Ipv4Addr, Job)> {
-        let may = |(_, turn): &(&Ipv4Addr, &Turn)| turn.running < RUNNING && !turn.waiting.is_empty();
+    fn next(&mut self, running: usize) -> Option<(Ipv4Addr, Job)> {
+        let may = |(_, turn): &(&Ipv4Addr, &Turn)| turn.running < running && !turn.waiting.is_empty();
         let after = self.turns.iter().filter(may).find(|(client, _)| self.last.is_none_or(|last| **client > last));
         let client = *after.or_else(|| self.turns.iter().find(may))?.0;
         let turn = self.turns.get_mut(&client)?;
@@ -88,6 +104,7 @@ impl Drop for Ending {
 #[derive(Clone)]
 pub struct Resolver {
     shared: Shared,
+    limits: Limits,
     _ending: Arc<Ending>,
 }
 
@@ -106,25 +123,30 @@ pub(crate) struct Resolved {
 }
 
 impl Resolver {
-    /// Threads that ask `lookup`; they end with the last clone of this.
+    /// Threads that ask `lookup`, for several clients; they end with the last clone of this.
     ///
     /// # Errors
     /// The system has no thread left.
     pub fn start(lookup: Lookup) -> io::Result<Self> {
+        Self::with(lookup, Limits::SHARED)
+    }
+
+    /// The same with other limits.
+    pub(crate) fn with(lookup: Lookup, limits: Limits) -> io::Result<Self> {
         let shared = Shared::default();
         for _ in 0..THREADS {
             let (shared, lookup) = (shared.clone(), lookup.clone());
-            thread::Builder::new().name("resolver".into()).spawn(move || resolve(&shared, &lookup))?;
+            thread::Builder::new().name("resolver".into()).spawn(move || resolve(&shared, limits.running, &lookup))?;
         }
-        Ok(Self { _ending: Arc::new(Ending(shared.clone())), shared })
+        Ok(Self { _ending: Arc::new(Ending(shared.clone())), limits, shared })
     }
 }
 
-fn resolve(shared: &(Mutex<Queue>, Condvar), lookup: &Lookup) {
+fn resolve(shared: &(Mutex<Queue>, Condvar), running: usize, lookup: &Lookup) {
     let news = &shared.1;
     let mut queue = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
     while !queue.over {
-        let Some((client, Job { token, name, inbox, bell })) = queue.next() else {
+        let Some((client, Job { token, name, inbox, bell })) = queue.next(running) else {
             queue = news.wait(queue).unwrap_or_else(PoisonError::into_inner);
             continue;
         };
@@ -166,7 +188,7 @@ impl Names {
         let (queue, news) = &*self.resolver.shared;
         let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
         let turn = queue.turns.entry(self.client).or_default();
-        let room = turn.waiting.len() < WAITING;
+        let room = turn.waiting.len() < self.resolver.limits.waiting;
         if room {
             turn.waiting.push_back(Job { token, name, inbox: self.inbox.clone(), bell: self.bell.clone() });
             news.notify_one();
@@ -200,6 +222,25 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    /// As many as there are threads are resolved at once, and all others wait.
+    #[test]
+    fn a_client_that_is_alone_has_every_thread() {
+        let (begun, names) = channel();
+        let (release, gate) = channel::<()>();
+        let gate = Mutex::new(gate);
+        let (begun, count) = (Mutex::new(begun), 1_000);
+        let lookup: Lookup = Arc::new(move |_| {
+            begun.lock().unwrap().send(()).unwrap();
+            let _ = gate.lock().unwrap().recv();
+            Ok(Vec::new())
+        });
+        let alone = Names::new(Resolver::with(lookup, Limits::alone(count)).unwrap(), [10, 0, 0, 1].into()).unwrap();
+        assert!((0..count as u64).all(|n| alone.ask(n, "slow".into())));
+        assert!((0..THREADS).all(|_| names.recv_timeout(Duration::from_secs(20)).is_ok()));
+        drop(release);
+        assert!((0..count).all(|_| alone.found.recv_timeout(Duration::from_secs(20)).is_ok()));
+    }
+
     #[test]
     fn no_client_keeps_the_names_of_another_from_being_resolved() {
         let (release, gate) = channel::<()>();
@@ -215,9 +256,10 @@ mod tests {
         let client = |n| Names::new(resolver.clone(), [10, 0, 0, n].into()).unwrap();
         let (greedy, other) = (client(1), client(2));
         let taken = (0..1_000).take_while(|n| greedy.ask(*n, "slow".into())).count();
-        assert!((WAITING..=WAITING + RUNNING).contains(&taken), "{taken}");
+        let Limits { running, waiting } = Limits::SHARED;
+        assert!((waiting..=waiting + running).contains(&taken), "{taken}");
         // A new session of the same client has no more.
-        assert!((0..1_000).take_while(|n| client(1).ask(*n, "slow".into())).count() <= RUNNING);
+        assert!((0..1_000).take_while(|n| client(1).ask(*n, "slow".into())).count() <= running);
         assert!(other.ask(7, "quick".into()));
         let first = other.found.recv_timeout(Duration::from_secs(20)).unwrap();
         assert_eq!((first.token, first.found.unwrap()), (7, vec![IpAddr::from([192, 0, 2, 1])]));

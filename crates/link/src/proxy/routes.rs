@@ -101,6 +101,25 @@ impl Routes {
         Open { target: target.clone(), scheduler: treatment.scheduler.with_parameters(), policies }
     }
 
+    /// Replaces a connection's subflows over these paths by new ones, also the last one. Plain TCP cannot: it is reset.
+    pub fn renew(
+        &self,
+        connection: &mut Connection,
+        cx: &mut Cx<'_>,
+        paths: &[PathId],
+        treatment: Option<&Treatment>,
+        remote: SocketAddr,
+    ) {
+        let lost: Vec<PathId> = connection.subflows().map(|(id, ..)| id).filter(|id| paths.contains(id)).collect();
+        if !lost.is_empty() && !connection.is_multipath() {
+            return connection.abort(cx);
+        }
+        for id in lost {
+            connection.reset_path(cx, id, Reason { code: 0, transient: false });
+            connection.set_path(self.path(id, self.next_port(), remote, treatment));
+        }
+    }
+
     /// Makes a connection use the paths that there are.
     pub fn follow(
         &self,
