@@ -363,7 +363,10 @@ fn the_view_counts_the_paths_that_are_known_before_they_are_joined() {
 
 /// Has the capacities of its paths measured, and notes what is known of a path when it comes.
 #[derive(Debug, Default)]
-struct Measuring(Arc<Mutex<Vec<(PathId, Option<Capacity>)>>>);
+struct Measuring(Arc<Mutex<Vec<Known>>>);
+
+/// A path, and its capacity.
+type Known = (PathId, Option<Capacity>);
 
 impl Scheduler for Measuring {
     fn schedule(&mut self, round: &mut Round<'_>) {
