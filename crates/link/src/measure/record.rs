@@ -96,7 +96,7 @@ impl Recording {
 
     /// The capacity, and how long it was seen. `packet` is the mean length of a packet.
     fn capacity(&self, packet: f64, room: u64) -> Option<(Capacity, Duration)> {
-        // What came out of the path says how long a step must be: of an outage nothing came.
+        // A step is as long as the path takes for its packets: an outage, out of which nothing came, makes it no longer.
         let stretches = || self.sights.iter().flat_map(|sight| &sight.stretches).filter(|stretch| stretch.bytes > 0);
         let busy: i64 = stretches().map(|stretch| stretch.to - stretch.from).sum();
         let bytes: u64 = stretches().map(|stretch| stretch.bytes).sum();
