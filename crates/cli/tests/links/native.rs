@@ -66,7 +66,7 @@ impl Ground {
             return None;
         };
         let ground = Self { client, server, folder: tempfile::tempdir().unwrap() };
-        // The proxy makes its socket there as nobody.
+        // The proxy makes its socket there without privileges.
         fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         run(&ground.server, "ip", "link set lo up");
         run(&ground.client, "ip", "link set lo up");
@@ -452,10 +452,9 @@ fn a_download_outlives_the_loss_of_all_interfaces() {
     process.end(&ground);
 
     let (mut process, socks) = ground.proxy_via("va0", &[]);
-    exchange(socks, Protocol::MPTCP, &|| ground.readdress(0, 7));
     // The same address: plain TCP has what it needs.
     exchange(socks, Protocol::TCP, &|| away(0..1));
-    // Another one: it cannot outlive that, and its program hears so.
+    // With another one it is over, and its program gets a reset.
     let listener = ground.listen(Protocol::TCP);
     let endless = move || {
         let (mut program, _) = listener.accept().unwrap();

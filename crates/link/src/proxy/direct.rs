@@ -127,7 +127,7 @@ impl Direct {
         self.hall.set_present(now, present);
     }
 
-    /// What was sent over these paths until now is lost: they have other addresses.
+    /// Replaces the subflows over these paths, which have other addresses.
     pub fn renew(&mut self, now: Instant, paths: &[PathId]) {
         self.hall.renew(now, paths);
     }
