@@ -163,7 +163,7 @@ fn heading(file: &Path, arguments: &MeasureArguments) -> String {
     format!(
         "# The paths to {} as `anabranch measure --record` saw them; docs/measure.md says from what.\n\
          # The measured rows: anabranch run {} --scheduler {} --congestion {}{bare}\n",
-        in_shell(&server),
+        in_shell(server),
         in_shell(&file.to_string_lossy()),
         in_shell(&scheduler.join(",")),
         in_shell(&congestion.join(","))
