@@ -10,8 +10,7 @@ mod callgrind;
 #[path = "../workloads.rs"]
 mod workloads;
 
-use anabranch_engine::schedule::{Round, Scheduler, SchedulerEvent, View};
-use anabranch_units::{Instant, Rng};
+use anabranch_engine::schedule::{Around, AroundRounds, Round, Scheduler};
 use cpu_time::ProcessTime;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,41 +30,22 @@ const EXEMPT: [(&str, &str); 2] = [("redundant", "copies everything"), ("peekabo
 /// Calls of the scheduler.
 static ROUNDS: AtomicU64 = AtomicU64::new(0);
 
-/// A wrapped scheduler, by whose name callgrind finds it.
+/// Around a scheduler: callgrind finds the scheduler's calls by this name.
 #[derive(Debug)]
-struct Seat(Box<dyn Scheduler>);
+struct Seat;
 
-impl Scheduler for Seat {
-    fn seed(&mut self, rng: Rng) {
-        self.0.seed(rng);
-    }
+impl AroundRounds for Seat {
     #[inline(never)]
-    fn schedule(&mut self, round: &mut Round<'_>) {
+    fn schedule(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>) {
         ROUNDS.fetch_add(1, Ordering::Relaxed);
-        self.0.schedule(round);
+        inner.schedule(round);
     }
     #[inline(never)]
-    fn rescue(&mut self, round: &mut Round<'_>) {
-        self.0.rescue(round);
+    fn rescue(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>) {
+        inner.rescue(round);
     }
-    #[inline(never)]
-    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
-        self.0.on_event(event, view);
-    }
-    fn serves_lone_path(&self) -> bool {
-        self.0.serves_lone_path()
-    }
-    fn waits_for_timeouts(&self) -> bool {
-        self.0.waits_for_timeouts()
-    }
-    fn measures_capacity(&self) -> bool {
-        self.0.measures_capacity()
-    }
-    fn next_wakeup(&self) -> Option<Instant> {
-        self.0.next_wakeup()
-    }
-    fn values(&self) -> Option<(&'static str, f64)> {
-        self.0.values()
+    fn pass_on(&mut self) -> Self {
+        Self
     }
 }
 
@@ -86,7 +66,7 @@ impl Cost {
 }
 
 fn workload(name: &str, paths: usize, seconds: u64) -> Workload {
-    workloads::wireless(name, paths, seconds).seated(|scheduler| Box::new(Seat(scheduler)))
+    workloads::wireless(name, paths, seconds).seated(|scheduler| Box::new(Around { wrapper: Seat, inner: scheduler }))
 }
 
 /// By CPU time: the faster of two runs.

@@ -5,7 +5,6 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 const SCENARIO: &str = r#"
@@ -21,20 +20,16 @@ rate = "10mbit"
 delay = "30ms"
 "#;
 
-/// A folder with a scenario, and the machine for one test alone.
+/// A folder with a scenario.
 struct Place {
     folder: tempfile::TempDir,
-    _alone: MutexGuard<'static, ()>,
 }
-
-static ALONE: Mutex<()> = Mutex::new(());
 
 /// `None`, and a word on standard error, where this machine cannot or one of `programs` is missing.
 fn place(programs: &[&str]) -> Option<Place> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("paths.toml"), SCENARIO).unwrap();
-    let place = Place { folder, _alone: alone };
+    let place = Place { folder };
     let is_there = |program: &&&str| Command::new(program).arg("--version").output().is_ok();
     let missing = programs.iter().find(|program| !is_there(program)).map(|program| format!("{program} is missing"));
     let tried = place.shell(&["-q"], &["true"]);

@@ -1,9 +1,9 @@
 //! Schedulers that know their paths' true capacities: the part of a result that is the estimator's.
 
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_engine::schedule::{Around, AroundRounds, PathView, Round, Scheduler};
 use anabranch_metrics::CapacityCurve;
 use anabranch_scenario::PlugIn;
-use anabranch_units::{Duration, Instant, PathId, Rng};
+use anabranch_units::{Duration, Instant};
 
 /// Before the name of a scheduler. No scenario can write it: the readers know registered names alone.
 const PREFIX: &str = "known-rates+";
@@ -29,9 +29,8 @@ pub(crate) fn registered(name: &str) -> (&str, bool) {
 
 /// Puts the true capacity into each path's view before its scheduler reads it: that of the whole bottleneck. Paths and
 /// connections that share it, and other traffic, have no part of it; an outage does not reduce it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct KnownRates {
-    inner: Box<dyn Scheduler>,
     /// By path id; `None` for one without a limit.
     capacities: Vec<Option<CapacityCurve>>,
     /// Bytes of a packet without payload.
@@ -39,8 +38,13 @@ pub(crate) struct KnownRates {
 }
 
 impl KnownRates {
-    pub fn new(inner: Box<dyn Scheduler>, capacities: Vec<Option<CapacityCurve>>, headers: u64) -> Self {
-        Self { inner, capacities, headers }
+    /// `inner` with these capacities.
+    pub fn around(
+        inner: Box<dyn Scheduler>,
+        capacities: Vec<Option<CapacityCurve>>,
+        headers: u64,
+    ) -> Box<dyn Scheduler> {
+        Box::new(Around { wrapper: Self { capacities, headers }, inner })
     }
 
     /// Payload bytes per second.
@@ -61,42 +65,17 @@ impl KnownRates {
     }
 }
 
-impl Scheduler for KnownRates {
-    fn seed(&mut self, rng: Rng) {
-        self.inner.seed(rng);
-    }
-    fn schedule(&mut self, round: &mut Round<'_>) {
+impl AroundRounds for KnownRates {
+    fn schedule(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>) {
         self.assume(round);
-        self.inner.schedule(round);
+        inner.schedule(round);
     }
-    fn rescue(&mut self, round: &mut Round<'_>) {
+    fn rescue(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>) {
         self.assume(round);
-        self.inner.rescue(round);
+        inner.rescue(round);
     }
-    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
-        let inner = self.inner.give_way_to(next);
-        Box::new(Self { inner, capacities: self.capacities.clone(), headers: self.headers })
-    }
-    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
-        self.inner.on_event(event, view);
-    }
-    fn serves_lone_path(&self) -> bool {
-        self.inner.serves_lone_path()
-    }
-    fn waits_for_timeouts(&self) -> bool {
-        self.inner.waits_for_timeouts()
-    }
-    fn measures_capacity(&self) -> bool {
-        self.inner.measures_capacity()
-    }
-    fn next_wakeup(&self) -> Option<Instant> {
-        self.inner.next_wakeup()
-    }
-    fn values(&self) -> Option<(&'static str, f64)> {
-        self.inner.values()
-    }
-    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
-        self.inner.state(put);
+    fn pass_on(&mut self) -> Self {
+        self.clone()
     }
 }
 
@@ -106,7 +85,7 @@ mod tests {
     use anabranch_engine::congestion::FixedWindows;
     use anabranch_engine::schedule::{Assignment, Cause};
     use anabranch_network::CapacitySpec;
-    use anabranch_units::Rate;
+    use anabranch_units::{PathId, Rate};
     use std::sync::{Arc, Mutex};
 
     fn plug_in(name: &str) -> PlugIn {
@@ -140,8 +119,7 @@ mod tests {
         let (seen, mut view) = (Arc::default(), Assignment::new(false));
         view.measure_capacity(true);
         view.set_path(PathView::new(PathId(0), 1400));
-        let mut first: Box<dyn Scheduler> =
-            Box::new(KnownRates::new(Box::new(Noting(Arc::default())), vec![curve()], 0));
+        let mut first = KnownRates::around(Box::new(Noting(Arc::default())), vec![curve()], 0);
         let mut next = first.give_way_to(Box::new(Noting(Arc::clone(&seen))));
         next.schedule(&mut Round::new(&mut view, &mut FixedWindows::default(), Cause::Written));
         assert_eq!(*seen.lock().unwrap(), [Some(1e6)]);
@@ -154,7 +132,7 @@ mod tests {
         let (seen, mut view) = (Arc::default(), Assignment::new(false));
         view.measure_capacity(true);
         [0, 1].into_iter().for_each(|id| view.set_path(PathView::new(PathId(id), 1400)));
-        let mut known = KnownRates::new(Box::new(Noting(Arc::clone(&seen))), vec![Some(falling), None], 100);
+        let mut known = KnownRates::around(Box::new(Noting(Arc::clone(&seen))), vec![Some(falling), None], 100);
         // 1,400 of 1,500 bytes of 1.5 MB/s; half of that where it ends after 50 of 100 ms.
         for (at, rate) in [(500, 1.4e6), (950, 0.7e6)] {
             view.set_now(Instant::from_millis(at));

@@ -159,7 +159,7 @@ impl Layout {
                 setup.congestion = Box::new(KnownCapacity::new(setup.congestion, fills));
             }
             if let (Side::Server, (_, true)) = (side, known_rates::registered(&scheduler.name)) {
-                setup.scheduler = Box::new(self.with_known_rates(setup.scheduler, job));
+                setup.scheduler = self.with_known_rates(setup.scheduler, job);
             }
             setup.paths = paths_between(v6, CONNECTION.0, side, &over);
             setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
@@ -179,9 +179,9 @@ impl Layout {
     }
 
     /// `inner`, which knows the capacities of all paths.
-    fn with_known_rates(&self, inner: Box<dyn Scheduler>, job: &Job) -> KnownRates {
+    fn with_known_rates(&self, inner: Box<dyn Scheduler>, job: &Job) -> Box<dyn Scheduler> {
         let capacities = (0..job.scenario.topology.paths.len()).map(|path| self.capacity(path)).collect();
-        KnownRates::new(inner, capacities, header(job, true).into())
+        KnownRates::around(inner, capacities, header(job, true).into())
     }
 
     /// The connections under test.

@@ -1,10 +1,10 @@
 //! The view of a scheduler when it chose: a witness around it takes down the view of each round that bound data, or that waited
 //! although a path had room. It gives no command, so the run is the same.
 
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_engine::schedule::{Around, AroundRounds, PathView, Round, Scheduler, View};
 use anabranch_sim::{End, FlowSetup};
 use anabranch_trace::{Decision, DecisionLog, Outcome, Recorder, SeenPath};
-use anabranch_units::{Duration, Instant, PathId, Rng};
+use anabranch_units::{Duration, PathId};
 
 /// Puts a witness around the scheduler whose views the recorder wants, at the server's end of the first flow, which sends the data;
 /// `paths` are those of the scenario.
@@ -16,12 +16,11 @@ pub fn witness(flows: &mut [FlowSetup], paths: usize, recorder: &dyn Recorder) {
     let Some(party) = parties.get_mut(number) else { return };
     let Ok(nobody) = anabranch_schedulers::build("fifo", &[]) else { return };
     let inner = core::mem::replace(&mut party.setup.scheduler, nobody);
-    party.setup.scheduler = Box::new(Witness::new(inner, paths, log));
+    party.setup.scheduler = Box::new(Around { wrapper: Witness::new(paths, log), inner });
 }
 
 #[derive(Debug)]
 struct Witness {
-    inner: Box<dyn Scheduler>,
     log: DecisionLog,
     /// Paths of the scenario.
     paths: usize,
@@ -32,8 +31,8 @@ struct Witness {
 }
 
 impl Witness {
-    fn new(inner: Box<dyn Scheduler>, paths: usize, log: DecisionLog) -> Self {
-        Self { inner, log, paths, names: [Vec::new(), Vec::new()], kept: [0; 2] }
+    fn new(paths: usize, log: DecisionLog) -> Self {
+        Self { log, paths, names: [Vec::new(), Vec::new()], kept: [0; 2] }
     }
 
     /// Whether more decisions are wanted.
@@ -54,7 +53,7 @@ impl Witness {
     }
 
     /// Keeps the view of a round that chose or waited.
-    fn keep(&mut self, mut before: Decision, view: &View) {
+    fn keep(&mut self, mut before: Decision, scheduler: &dyn Scheduler, view: &View) {
         let bound = view.backlog().bytes() < before.backlog_bytes;
         let could_send = !view.backlog().is_empty() && !view.window_blocked();
         let waited = could_send && view.candidates().any(PathView::eligible);
@@ -72,15 +71,15 @@ impl Witness {
         for path in view.paths() {
             before.paths.get_mut(path.id.index()).into_iter().for_each(|seen| seen.left = room(path));
         }
-        self.put_state(&mut before);
+        self.put_state(&mut before, scheduler);
         self.log.put(view.now(), before);
     }
 
     /// The scheduler's own values.
-    fn put_state(&mut self, decision: &mut Decision) {
+    fn put_state(&mut self, decision: &mut Decision, scheduler: &dyn Scheduler) {
         let known = self.names.each_ref().map(Vec::len);
         let names = &mut self.names;
-        self.inner.state(&mut |name, path: Option<PathId>, value| {
+        scheduler.state(&mut |name, path: Option<PathId>, value| {
             let values = match path {
                 None => Some(&mut decision.state),
                 Some(path) => decision.paths.get_mut(path.index()).map(|path| &mut path.state),
@@ -118,49 +117,24 @@ fn seen_path(path: &PathView) -> SeenPath {
     }
 }
 
-impl Scheduler for Witness {
-    fn seed(&mut self, rng: Rng) {
-        self.inner.seed(rng);
-    }
-    fn schedule(&mut self, round: &mut Round<'_>) {
+impl AroundRounds for Witness {
+    fn schedule(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>) {
         let before = self.looks().then(|| self.look(round));
-        self.inner.schedule(round);
+        inner.schedule(round);
         if let Some(before) = before {
-            self.keep(before, round);
+            self.keep(before, inner, round);
         }
     }
-    fn rescue(&mut self, round: &mut Round<'_>) {
+    fn rescue(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>) {
         let before = self.looks().then(|| self.look(round));
-        self.inner.rescue(round);
+        inner.rescue(round);
         // A rescue may bind new data; it is no decision to wait.
         if let Some(before) = before.filter(|before| round.backlog().bytes() < before.backlog_bytes) {
-            self.keep(before, round);
+            self.keep(before, inner, round);
         }
     }
-    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
-        let inner = self.inner.give_way_to(next);
+    fn pass_on(&mut self) -> Self {
         let names = core::mem::take(&mut self.names);
-        Box::new(Self { inner, log: self.log.clone(), paths: self.paths, names, kept: self.kept })
-    }
-    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
-        self.inner.on_event(event, view);
-    }
-    fn serves_lone_path(&self) -> bool {
-        self.inner.serves_lone_path()
-    }
-    fn waits_for_timeouts(&self) -> bool {
-        self.inner.waits_for_timeouts()
-    }
-    fn measures_capacity(&self) -> bool {
-        self.inner.measures_capacity()
-    }
-    fn next_wakeup(&self) -> Option<Instant> {
-        self.inner.next_wakeup()
-    }
-    fn values(&self) -> Option<(&'static str, f64)> {
-        self.inner.values()
-    }
-    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
-        self.inner.state(put);
+        Self { log: self.log.clone(), paths: self.paths, names, kept: self.kept }
     }
 }

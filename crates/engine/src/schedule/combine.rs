@@ -2,6 +2,7 @@
 
 use super::{Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId, Rng};
+use core::fmt::Debug;
 
 /// First `A`, then `B` on what `A` left: `minrtt` then PR is `minrtt+pr`.
 #[derive(Debug, Default)]
@@ -82,6 +83,64 @@ impl Scheduler for Box<dyn Scheduler> {
     }
     fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
         (**self).state(put);
+    }
+}
+
+/// What a wrapper does at the rounds of the scheduler inside it.
+pub trait AroundRounds: Debug + Send + Sized + 'static {
+    /// In place of [`Scheduler::schedule`].
+    fn schedule(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>);
+
+    /// In place of [`Scheduler::rescue`].
+    fn rescue(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>);
+
+    /// The wrapper of the scheduler that takes over ([`Scheduler::give_way_to`]).
+    fn pass_on(&mut self) -> Self;
+}
+
+/// A scheduler with a wrapper around its rounds; everything else is the scheduler's own.
+#[derive(Debug)]
+pub struct Around<W> {
+    /// The wrapper.
+    pub wrapper: W,
+    /// The scheduler.
+    pub inner: Box<dyn Scheduler>,
+}
+
+impl<W: AroundRounds> Scheduler for Around<W> {
+    fn seed(&mut self, rng: Rng) {
+        self.inner.seed(rng);
+    }
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        self.wrapper.schedule(&mut *self.inner, round);
+    }
+    fn rescue(&mut self, round: &mut Round<'_>) {
+        self.wrapper.rescue(&mut *self.inner, round);
+    }
+    fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        self.inner.on_event(event, view);
+    }
+    fn serves_lone_path(&self) -> bool {
+        self.inner.serves_lone_path()
+    }
+    fn waits_for_timeouts(&self) -> bool {
+        self.inner.waits_for_timeouts()
+    }
+    fn measures_capacity(&self) -> bool {
+        self.inner.measures_capacity()
+    }
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.inner.next_wakeup()
+    }
+    fn give_way_to(&mut self, next: Box<dyn Scheduler>) -> Box<dyn Scheduler> {
+        let inner = self.inner.give_way_to(next);
+        Box::new(Self { wrapper: self.wrapper.pass_on(), inner })
+    }
+    fn values(&self) -> Option<(&'static str, f64)> {
+        self.inner.values()
+    }
+    fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
+        self.inner.state(put);
     }
 }
 

@@ -14,7 +14,7 @@ pub use crate::capacity::Capacity;
 pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
 pub use anabranch_trace::RecoveryPhase;
 pub use assignment::Assignment;
-pub use combine::{Command, OneStep, Then};
+pub use combine::{Around, AroundRounds, Command, OneStep, Then};
 pub use outstanding::{Copies, Outstanding};
 pub use round::{Repeat, Round};
 pub use view::{Queued, View};

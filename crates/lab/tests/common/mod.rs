@@ -1,7 +1,7 @@
 //! One engine and one kernel with paths between them, in real time; the test steers the applications at both ends.
 //!
-//! Where this machine lacks root, TUN or MPTCP, a test says SKIPPED and passes. Tests run one at a time, because time
-//! is real.
+//! Where this machine lacks root, TUN or MPTCP, a test says SKIPPED and passes. Tests that fill the processors run one at
+//! a time, because time is real; tests that mostly wait run beside each other.
 #![allow(dead_code)] // each test binary uses its own part
 
 pub mod boxes;
@@ -21,7 +21,7 @@ use anabranch_units::{ConnId, Duration, Instant, PathId, Rate, Side};
 use anabranch_workload::Workload;
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
@@ -234,8 +234,8 @@ impl Plan {
     }
 }
 
-/// Serialises the tests.
-static ALONE: Mutex<()> = Mutex::new(());
+/// The machine: one test fills it, or several wait on it.
+static MACHINE: RwLock<()> = RwLock::new(());
 
 /// The requirement that this machine lacks.
 fn missing() -> Option<&'static str> {
@@ -253,13 +253,24 @@ fn missing() -> Option<&'static str> {
 }
 
 /// The machine for one test alone; `None`, and a message on standard error, where this machine cannot run it.
-pub fn alone() -> Option<MutexGuard<'static, ()>> {
-    let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(why) = missing() else { return Some(alone) };
+pub fn alone() -> Option<RwLockWriteGuard<'static, ()>> {
+    let alone = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+    able().then_some(alone)
+}
+
+/// The machine for a test that mostly waits, beside others of its kind; `None` as with [`alone`].
+pub fn beside() -> Option<RwLockReadGuard<'static, ()>> {
+    let beside = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+    able().then_some(beside)
+}
+
+/// Whether this machine can run the test; if not, a message on standard error says why.
+fn able() -> bool {
+    let Some(why) = missing() else { return true };
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     // Not by a macro, whose output appears only when a test fails.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: {why}");
-    None
+    false
 }
 
 /// A running laboratory. Every wait in it runs the world.
@@ -273,7 +284,7 @@ pub struct Lab {
     /// The error of the kernel's application.
     pub kernel_error: Option<String>,
     pub plan: Plan,
-    _alone: MutexGuard<'static, ()>,
+    _beside: RwLockReadGuard<'static, ()>,
 }
 
 /// The world's time between two checks of a condition.
@@ -301,10 +312,10 @@ impl Lab {
         (engine, at_engine): (Steer, Box<dyn Workload>),
         (kernel, at_kernel): (Steer, Box<dyn Workload>),
     ) -> Option<Self> {
-        let alone = alone()?;
+        let beside = beside()?;
         let exchange = plan.begin(vec![at_engine], vec![at_kernel], 1, middlebox);
         let notes = Notes::new(plan.engine, plan.captured);
-        Some(Self { exchange, notes, engine, kernel, kernel_error: None, plan, _alone: alone })
+        Some(Self { exchange, notes, engine, kernel, kernel_error: None, plan, _beside: beside })
     }
 
     /// Runs the world for `time`.

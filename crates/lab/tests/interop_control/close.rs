@@ -1,8 +1,8 @@
 //! DATA_FIN and FIN: each side finishes first, and the other continues to send.
 
-use crate::common::{Lab, Plan, ms};
-use anabranch_units::Side;
-use anabranch_wire::Flags;
+use crate::common::{Lab, Plan, ms, path};
+use anabranch_units::{PathId, Side};
+use anabranch_wire::{Flags, MptcpOption, Reason};
 
 const BYTES: u64 = 400_000;
 
@@ -118,4 +118,30 @@ fn nothing_sent_engine_client() {
 #[test]
 fn nothing_sent_engine_server() {
     nothing_sent(Side::Server);
+}
+
+/// A kernel whose program has finished resets a join that is answered while the last data is being sent. The rest arrives over
+/// the first path.
+#[test]
+fn a_join_that_the_kernels_end_overtakes_is_reset() {
+    let mut plan = plan(Side::Server, 2);
+    plan.paths = vec![path("narrow", 1, 10), path("far", 20, 150)];
+    plan.settings.recv_buffer = 10_000;
+    let Some(mut lab) = Lab::start(plan) else { return };
+    lab.connect();
+    lab.exchange_bytes(1_000);
+    // Beyond the engine's window, so that the kernel holds back the rest; the join is answered after 300 ms.
+    lab.kernel.send(60_000);
+    lab.kernel.finish();
+    lab.until("a reset", |lab| lab.notes.got().any(|p| p.packet.segment.flags.has(Flags::RST)));
+    let reset = lab.notes.got().find(|p| p.packet.segment.flags.has(Flags::RST)).expect("a reset").clone();
+    assert_eq!(reset.path, PathId(1));
+    // RFC 8684 §3.6: code 1, specific to Multipath TCP
+    assert!(reset.has(|o| *o == MptcpOption::TcpRst(Reason { code: 1, transient: false })), "{:?}", reset.packet);
+    let counted = ["MPJoinSynTx", "MPJoinSynAckRx", "MPRstTx"].map(|name| lab.counter(&format!("MPTcpExt{name}")));
+    assert_eq!(counted, [1, 0, 1]);
+    lab.engine.send(BYTES);
+    lab.engine.finish();
+    lab.until_ended();
+    assert_eq!(lab.notes.violations(), []);
 }

@@ -1,6 +1,6 @@
 //! The active path goes silent and returns: docs/failover.md.
 
-use crate::common::alone;
+use crate::common::beside;
 use crate::runs::run;
 use anabranch_lab::RealTime;
 use anabranch_run::Serial;
@@ -11,7 +11,7 @@ const SCENARIO: &str = include_str!("../../../../scenarios/silence.toml");
 /// values, because the machine is busy.
 #[test]
 fn a_silence_of_four_seconds_is_bridged_and_forgotten() {
-    let Some(_alone) = alone() else { return };
+    let Some(_beside) = beside() else { return };
     let set =
         [("hosts.receiver", "linux"), ("repeat", "1"), ("duration", "10s"), ("path.fast.outage", r#"[["2s", "6s"]]"#)];
     let results = run(&RealTime, &Serial, SCENARIO, &set, &["minrtt"], true);

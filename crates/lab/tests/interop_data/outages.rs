@@ -1,6 +1,6 @@
 //! Paths that go silent: for a while, for good, all of them.
 
-use crate::common::{Notes, Plan, Steer, alone, path};
+use crate::common::{Notes, Plan, Steer, beside, path};
 use crate::transfer::{BOTH, MIB, each, families, plan, until};
 use anabranch_lab::Exchange;
 use anabranch_units::{Duration, Instant};
@@ -84,7 +84,7 @@ fn carried(notes: &Notes, path: usize, sent: bool, after: Instant) -> usize {
 /// A path goes silent for 10 s, and then both ends use it again.
 #[test]
 fn a_path_that_comes_back_carries_data_again() {
-    let Some(_alone) = alone() else { return };
+    let Some(_beside) = beside() else { return };
     let plans = BOTH.into_iter().flat_map(|engine| families(slow(engine)));
     let cases = plans.flat_map(|plan| [0, 1].map(|path| (plan.clone(), path)));
     each(cases, 8, |(mut plan, lost)| {
@@ -106,7 +106,7 @@ fn a_path_that_comes_back_carries_data_again() {
 /// A path goes silent for good: the rest goes over the other.
 #[test]
 fn a_path_that_stays_away_is_done_without() {
-    let Some(_alone) = alone() else { return };
+    let Some(_beside) = beside() else { return };
     let plans = BOTH.into_iter().flat_map(|engine| families(slow(engine)));
     let cases = plans.flat_map(|plan| [0, 1].map(|path| (plan.clone(), path)));
     each(cases, 8, |(mut plan, lost)| {
@@ -128,7 +128,7 @@ fn a_path_that_stays_away_is_done_without() {
 /// All paths go silent for 5 s.
 #[test]
 fn a_connection_outlives_the_silence_of_all_its_paths() {
-    let Some(_alone) = alone() else { return };
+    let Some(_beside) = beside() else { return };
     let plans = BOTH.into_iter().flat_map(|engine| families(slow(engine)));
     let cases = plans.flat_map(|plan| [1, 2].map(|paths| (plan.clone(), paths)));
     each(cases, 8, |(mut plan, paths)| {

@@ -30,7 +30,7 @@ fn every_scheduler_sends_to_the_kernel() {
     let names: Vec<String> = bare.chain(["minrtt+pr".to_owned(), "minrtt+or".to_owned()]).collect();
     assert!(names.len() > 10);
     let cases = names.into_iter().flat_map(|name| BOTH.map(|engine| (engine, name.clone())));
-    each(cases, 4, |(engine, name): (Side, String)| {
+    each(cases, 8, |(engine, name): (Side, String)| {
         let mut plan = plan(engine, 2);
         plan.paths = vec![path("fast", 50, 5), path("slow", 10, 40)];
         plan.paths[1].down.loss = LossSpec::Bernoulli(0.005);
@@ -90,7 +90,7 @@ fn every_congestion_control_sends_to_the_kernel() {
     let Some(_alone) = alone() else { return };
     let names = anabranch_congestion::all().iter().map(|entry| entry.name);
     let cases = names.flat_map(|name| BOTH.map(|engine| (engine, name)));
-    each(cases, 4, |(engine, name)| {
+    each(cases, 8, |(engine, name)| {
         let mut plan = plan(engine, 2);
         plan.paths = vec![path("one", 40, 5), path("two", 20, 20)];
         for path in &mut plan.paths {
