@@ -86,7 +86,7 @@ impl Scheduler for Box<dyn Scheduler> {
     }
 }
 
-/// What a wrapper does at the rounds of the scheduler inside it.
+/// A wrapper around the rounds of the scheduler inside it.
 pub trait AroundRounds: Debug + Send + Sized + 'static {
     /// In place of [`Scheduler::schedule`].
     fn schedule(&mut self, inner: &mut dyn Scheduler, round: &mut Round<'_>);
