@@ -259,8 +259,8 @@ impl News {
     }
 }
 
-impl<S> Station for Board<S> {
-    fn receive(&mut self, now: Instant, _: &mut dyn Recorder, packet: &Packet) {
+impl<S> Board<S> {
+    fn receive(&mut self, now: Instant, packet: &Packet) {
         self.load.note(now, packet);
         let load = &mut self.load;
         let handle = self.engine.with(now, load, |endpoint, cx| endpoint.handle_packet(cx, packet));
@@ -270,11 +270,7 @@ impl<S> Station for Board<S> {
         self.due.extend(handle.and_then(|handle| self.tokens.get(&handle)));
     }
 
-    fn transmit_into(&mut self, now: Instant, _: &mut dyn Recorder, packet: &mut Packet) -> bool {
-        self.engine.transmit_into(now, &mut self.load, packet)
-    }
-
-    fn handle_timeout(&mut self, now: Instant, _: &mut dyn Recorder) {
+    fn handle_timeout(&mut self, now: Instant) {
         if self.engine.poll_timeout() <= now {
             self.engine.handle_timeout(now, &mut self.load);
         }
@@ -285,9 +281,44 @@ impl<S> Station for Board<S> {
         let due = if self.due.is_empty() { Instant::MAX } else { Instant::ZERO };
         self.engine.poll_timeout().min(alarm).min(due)
     }
+}
+
+/// An end of proxied connections: a station by its board, which also records.
+pub(super) trait Served {
+    /// How far its lines are.
+    type Stage;
+    /// Its lines.
+    fn board(&self) -> &Board<Self::Stage>;
+    /// The same, to change them.
+    fn board_mut(&mut self) -> &mut Board<Self::Stage>;
+    /// Takes the next steps of lines that have something to do. False if there was none.
+    fn serve(&mut self, now: Instant) -> bool;
+}
+
+impl<T: Served> Station for T {
+    fn receive(&mut self, now: Instant, _: &mut dyn Recorder, packet: &Packet) {
+        self.board_mut().receive(now, packet);
+    }
+
+    fn transmit_into(&mut self, now: Instant, _: &mut dyn Recorder, packet: &mut Packet) -> bool {
+        let Board { engine, load, .. } = self.board_mut();
+        engine.transmit_into(now, load, packet)
+    }
+
+    fn handle_timeout(&mut self, now: Instant, _: &mut dyn Recorder) {
+        self.board_mut().handle_timeout(now);
+    }
+
+    fn poll_timeout(&mut self) -> Instant {
+        self.board_mut().poll_timeout()
+    }
+
+    fn work(&mut self, now: Instant) -> bool {
+        self.serve(now)
+    }
 
     fn input(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.sockets.input())
+        Some(self.board().sockets.input())
     }
 }
 
