@@ -49,6 +49,8 @@ struct Ground {
     client: Namespace,
     server: Namespace,
     folder: tempfile::TempDir,
+    /// Of each interface, if it is limited.
+    rate: Option<&'static str>,
 }
 
 fn run(namespace: &Namespace, program: &str, line: &str) -> String {
@@ -58,6 +60,10 @@ fn run(namespace: &Namespace, program: &str, line: &str) -> String {
 
 impl Ground {
     fn new() -> Option<Self> {
+        Self::with(Some(RATE))
+    }
+
+    fn with(rate: Option<&'static str>) -> Option<Self> {
         let nft = anabranch_lab::tool::run("nft", &["--version"], "").is_ok();
         let (true, true, true, Ok(client), Ok(server)) =
             (nft, super::is_root(), facts::has_mptcp(), Namespace::new(), Namespace::new())
@@ -65,7 +71,7 @@ impl Ground {
             println!("SKIPPED: root, nft, Multipath TCP and network namespaces are needed");
             return None;
         };
-        let ground = Self { client, server, folder: tempfile::tempdir().unwrap() };
+        let ground = Self { client, server, folder: tempfile::tempdir().unwrap(), rate };
         // The proxy makes its socket there without privileges.
         fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         run(&ground.server, "ip", "link set lo up");
@@ -85,8 +91,9 @@ impl Ground {
         run(server, "ip", &format!("addr add 10.99.{n}.254/24 dev vb{n}"));
         run(server, "ip", &format!("link set vb{n} up"));
         self.raise(n);
-        for (namespace, device) in [(client, format!("va{n}")), (server, format!("vb{n}"))] {
-            run(namespace, "tc", &format!("qdisc add dev {device} root tbf rate {RATE} burst 16kb limit 300000"));
+        let limited = self.rate.map(|rate| (rate, [(client, format!("va{n}")), (server, format!("vb{n}"))]));
+        for (rate, (namespace, device)) in limited.into_iter().flat_map(|(rate, ends)| ends.map(|end| (rate, end))) {
+            run(namespace, "tc", &format!("qdisc add dev {device} root tbf rate {rate} burst 16kb limit 300000"));
         }
     }
 
@@ -324,12 +331,17 @@ fn privileges(process: &Child) -> Vec<String> {
     status.lines().filter(named).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
+/// The state of the proxy.
+fn status(folder: &Path) -> serde_json::Value {
+    let (json, said, _) = ran(folder, &["status", "--json", "--socket", "proxy.sock"]);
+    serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
 /// The payload that came over each path, in the order of the paths.
 fn received(folder: &Path) -> Vec<u64> {
-    let (json, said, _) = ran(folder, &["status", "--json", "--socket", "proxy.sock"]);
-    let state: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let state = status(folder);
     let paths = state["clients"][0]["paths"].as_array().unwrap();
-    assert!(paths[0]["address"] == "va0" && paths[1]["address"] == "va1", "{json}");
+    assert!(paths[0]["address"] == "va0" && paths[1]["address"] == "va1", "{state}");
     paths.iter().map(|path| path["received_bytes"].as_u64().unwrap()).collect()
 }
 
@@ -370,6 +382,33 @@ fn an_unmodified_server_answers_over_both_interfaces_and_nothing_is_left() {
     process.end(&ground);
     assert_eq!(ground.traces(), before);
     assert!(!ground.folder.path().join("proxy.sock").exists());
+}
+
+/// The target is faster than the program: the window is what holds it, and Linux counts that of a subflow.
+#[test]
+fn a_server_that_fills_the_window_stays_in_it() {
+    const SLOW: u64 = 192 << 20;
+    let Some(ground) = Ground::with(None) else { return };
+    let (mut process, socks) = ground.proxy(&[]);
+    let listener = ground.listen(Protocol::MPTCP);
+    let work = move || fill(&mut listener.accept().unwrap().0, SLOW);
+    let serving = ground.server.spawn("target", work).unwrap();
+    let read = || {
+        let (mut program, reply) = ground.request(socks, &[1, 10, 99, 9, 1, 0, 80]);
+        assert_eq!(reply, 0, "{}", ground.said());
+        // Now and then it pauses, for as long as a window takes to be filled.
+        verify(&mut program, SLOW, |got| {
+            if got % (4 << 20) < PIECE as u64 {
+                sleep(Duration::from_millis(10));
+            }
+        });
+    };
+    ground.client.enter(read).unwrap();
+    serving.join().unwrap().unwrap();
+    let state = status(ground.folder.path());
+    let beyond = state["counters"].as_object().unwrap().get("violation: BeyondWindow");
+    assert_eq!(beyond, None, "{state}");
+    process.end(&ground);
 }
 
 #[test]
@@ -454,7 +493,9 @@ fn a_download_outlives_the_loss_of_all_interfaces() {
     let (mut process, socks) = ground.proxy_via("va0", &[]);
     // The same address: plain TCP has what it needs.
     exchange(socks, Protocol::TCP, &|| away(0..1));
-    // With another one it is over, and its program gets a reset.
+    // Multipath TCP is joined anew, also with another one.
+    exchange(socks, Protocol::MPTCP, &|| ground.readdress(0, 7));
+    // Plain TCP is over with that, and its program gets a reset.
     let listener = ground.listen(Protocol::TCP);
     let endless = move || {
         let (mut program, _) = listener.accept().unwrap();
