@@ -536,6 +536,54 @@ fn a_start_takes_back_what_a_killed_command_left() {
     assert_eq!(ground.traces(), before);
 }
 
+/// Of two starts at once one waits. What is not of this network is left alone.
+#[test]
+fn one_start_at_a_time_looks_at_the_records_and_none_at_those_of_other_networks() {
+    let Some(ground) = Ground::new() else { return };
+    let (before, folder) = (ground.traces(), Path::new("/run/anabranch-native"));
+    fs::create_dir_all(folder).unwrap();
+    let other = folder.join("4294967295.json");
+    let record = r#"{"keeper":4294967295,"began":1,"namespace":"net:[1]","interfaces":["va0"],"table":"anabranch-4294967295",
+                     "addresses":["198.18.0.1"],"forwarding":[{"interface":"va0","all":"0"}]}"#;
+    fs::write(&other, record).unwrap();
+    let lock = fs::File::options().write(true).create(true).truncate(false).open(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let (mut process, _) = std::thread::scope(|scope| {
+        let starting = scope.spawn(|| ground.proxy(&[]));
+        sleep(Duration::from_millis(500));
+        assert_eq!(ground.traces()["list ruleset"], before["list ruleset"], "it waits");
+        drop(lock);
+        starting.join().unwrap()
+    });
+    process.end(&ground);
+    assert_eq!(ground.traces(), before);
+    assert_eq!(fs::read_to_string(&other).unwrap(), record);
+    fs::remove_file(other).unwrap();
+}
+
+/// The examples of docs/native.md and docs/links.md, at their shortest.
+#[test]
+fn the_examples_of_the_pages_end_with_a_result() {
+    let is_there =
+        |program: &&str| Command::new(program).arg("--version").output().is_ok_and(|done| done.status.success());
+    if !(super::is_root() && facts::has_mptcp() && ["nft", "curl", "python3"].iter().all(is_there)) {
+        println!("SKIPPED: root, nft, curl, python3 and Multipath TCP are needed");
+        return;
+    }
+    let run = |script: &str, options: &[&str]| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(script);
+        let binary = assert_cmd::cargo::cargo_bin!("anabranch");
+        let done = Command::new("sh").arg(path).arg(binary).args(options).env("MB", "2").output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{script}: {said}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let native = run("native.sh", &[]);
+    assert!(native.starts_with("2097152 bytes in ") && native.contains("wlan0 "), "{native}");
+    let links = run("links.sh", &["--no-baselines", "--repeat", "1", "--duration", "1s"]);
+    assert!(links.contains("minrtt"), "{links}");
+}
+
 /// Every mistake is named before anything is changed.
 #[test]
 fn it_needs_root_and_interfaces_that_can_be_named() {

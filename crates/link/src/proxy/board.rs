@@ -349,3 +349,39 @@ impl Recorder for Load {
         self.tally.record(now, Origin { connection: ConnId(0), ..origin }, event);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::setup::Common;
+    use super::*;
+    use anabranch_engine::connection::PathSetup;
+    use anabranch_scenario::PlugIn;
+    use anabranch_units::SeqNumber;
+    use anabranch_wire::Segment;
+
+    /// The peer's reset with the reason for an unknown token, in answer to the segment of `ours`; it acknowledges `ack`.
+    fn reset(ours: &Packet, ack: SeqNumber) -> Packet {
+        let Segment { src_port, dst_port, .. } = ours.segment;
+        let flags = Flags(Flags::RST.0 | Flags::ACK.0);
+        let mut segment = Segment { src_port: dst_port, dst_port: src_port, ack, flags, ..Segment::default() };
+        assert!(segment.options.push_mptcp(MptcpOption::TcpRst(Reason { code: 1, transient: false })));
+        Packet { src: ours.dst, dst: ours.src, segment }
+    }
+
+    #[test]
+    fn a_peer_has_forgotten_a_connection_if_its_subflow_accepts_the_reset() {
+        let mut board: Board<()> = Board::new(Endpoint::new(4)).unwrap();
+        let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
+        let common = Common { congestion, orphan_timeout: Duration::from_secs(60) };
+        let ends = FourTuple { local: ([10, 1, 2, 1], 1_024).into(), remote: ([10, 1, 2, 129], 2).into() };
+        let setup = common.setup(1 << 16, vec![PathSetup::new(PathId(0), ends)]).unwrap();
+        let (now, mut syn) = (Instant::from_millis(1), Packet::default());
+        let handle = board.connect(now, setup);
+        assert!(board.engine.transmit_into(now, &mut (), &mut syn));
+        // Anyone may have sent it (RFC 9293 §3.10.7.3).
+        board.receive(now, &reset(&syn, syn.segment.seq.at(2)));
+        assert!(!board.is_forgotten(handle));
+        board.receive(now, &reset(&syn, syn.segment.seq.at(1)));
+        assert!(board.is_forgotten(handle) && !board.is_forgotten(handle), "once");
+    }
+}

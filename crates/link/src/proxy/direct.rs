@@ -42,7 +42,7 @@ pub(super) enum Stage {
 
 /// A connection that is being opened.
 #[derive(Debug)]
-struct Opening {
+pub(super) struct Opening {
     wish: Wish,
     remote: SocketAddr,
     /// The last of them is next.

@@ -17,7 +17,7 @@ use anabranch_engine::connection::{Connection, PathSetup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{Cx, Scheduler};
-use anabranch_trace::{CloseReason, Recorder, SchedulerName};
+use anabranch_trace::{CloseReason, SchedulerName};
 use anabranch_units::{Instant, PathId, Side};
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
