@@ -377,7 +377,8 @@ mod tests {
         let setup = common.setup(1 << 16, vec![PathSetup::new(PathId(0), ends)]).unwrap();
         let (now, mut syn) = (Instant::from_millis(1), Packet::default());
         let handle = board.connect(now, setup);
-        assert!(board.engine.transmit_into(now, &mut (), &mut syn));
+        while board.engine.transmit_into(now, &mut (), &mut syn) {}
+        assert!(syn.segment.flags.has(Flags::SYN));
         // Anyone may have sent it (RFC 9293 §3.10.7.3).
         board.receive(now, &reset(&syn, syn.segment.seq.at(2)));
         assert!(!board.is_forgotten(handle));
