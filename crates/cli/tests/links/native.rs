@@ -396,7 +396,7 @@ fn a_server_that_fills_the_window_stays_in_it() {
     let read = || {
         let (mut program, reply) = ground.request(socks, &[1, 10, 99, 9, 1, 0, 80]);
         assert_eq!(reply, 0, "{}", ground.said());
-        // Now and then it pauses, for as long as a window takes to be filled.
+        // At intervals it pauses, for as long as a window takes to be filled.
         verify(&mut program, SLOW, |got| {
             if got % (4 << 20) < PIECE as u64 {
                 sleep(Duration::from_millis(10));
