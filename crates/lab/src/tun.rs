@@ -4,7 +4,7 @@ use crate::LabError;
 use crate::train::Train;
 use anabranch_sim::Raw;
 use anabranch_wire::{Packet, VnetHeader};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use nix::sys::uio::{readv, writev};
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,8 +15,8 @@ pub struct Tun {
     device: SyncDevice,
     /// Every packet has a [`VnetHeader`] before it.
     offload: bool,
-    /// The buffer of the next packet.
-    buffer: BytesMut,
+    /// The buffer of the next packet. One that was read gets memory of its own, of its own size: it may wait for long.
+    buffer: Vec<u8>,
     /// The segments to write next.
     train: Train,
     /// The buffer of a segment to write.
@@ -31,15 +31,6 @@ impl std::fmt::Debug for Tun {
 
 /// Longest IP packet.
 const LONGEST: usize = 65_535;
-/// Size of the memory that packets are cut from.
-const CHUNK: usize = 1 << 20;
-/// Packets below this size get memory of their own: one that waits out of order would keep a whole chunk alive.
-const OWN: usize = 16 << 10;
-
-/// The packet of `len` bytes at the beginning of `chunk`.
-fn cut(chunk: &mut BytesMut, len: usize) -> Bytes {
-    if len < OWN { Bytes::copy_from_slice(&chunk[..len]) } else { chunk.split_to(len).freeze() }
-}
 
 impl Tun {
     /// Opens the device `name` in the calling thread's namespace, still down. With `offload` it passes packets of up to
@@ -57,7 +48,7 @@ impl Tun {
         });
         match opened {
             Ok(device) => {
-                Ok(Self { device, offload, buffer: BytesMut::new(), train: Train::default(), packet: Vec::new() })
+                Ok(Self { device, offload, buffer: vec![0; LONGEST], train: Train::default(), packet: Vec::new() })
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(LabError::Privilege { what: format!("/dev/net/tun cannot be opened: {error}") })
@@ -71,9 +62,6 @@ impl Tun {
     /// # Errors
     /// The device is gone.
     pub fn read(&mut self) -> io::Result<Option<Raw>> {
-        if self.buffer.len() < LONGEST {
-            self.buffer = BytesMut::zeroed(CHUNK);
-        }
         let mut header = [0; VnetHeader::LEN];
         let read = if self.offload {
             let parts = &mut [IoSliceMut::new(&mut header), IoSliceMut::new(&mut self.buffer)];
@@ -82,7 +70,10 @@ impl Tun {
             self.device.recv(&mut self.buffer)
         };
         match read {
-            Ok(len) => Ok(Some(Raw { bytes: cut(&mut self.buffer, len), left: VnetHeader::from_bytes(header) })),
+            Ok(len) => {
+                let bytes = Bytes::copy_from_slice(&self.buffer[..len]);
+                Ok(Some(Raw { bytes, left: VnetHeader::from_bytes(header) }))
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
@@ -160,20 +151,5 @@ fn taken(written: io::Result<usize>) -> io::Result<()> {
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.device.as_fd()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_small_packet_that_is_kept_keeps_no_chunk() {
-        let mut chunk = BytesMut::zeroed(CHUNK);
-        let small = cut(&mut chunk, OWN - 1);
-        assert_eq!((small.len(), chunk.len()), (OWN - 1, CHUNK));
-        let large = cut(&mut chunk, LONGEST);
-        assert_eq!((large.len(), chunk.len()), (LONGEST, CHUNK - LONGEST));
-        assert!(small.is_unique() && !large.is_unique());
     }
 }

@@ -144,7 +144,9 @@ impl Link<()> for ClientLink {
 
     fn send(&mut self, now: Instant, (): (), packet: &Packet) {
         let Some((id, path)) = path_of(packet.src).and_then(|id| Some((id, self.paths.get_mut(&id)?))) else { return };
-        if self.carrier.send(now, id, &packet.emit(), &mut self.datagram).is_ok() {
+        self.packet.clear();
+        packet.emit_into(&mut self.packet);
+        if self.carrier.send(now, id, &self.packet, &mut self.datagram).is_ok() {
             path.put(self.server, &self.datagram);
         }
     }

@@ -108,7 +108,9 @@ impl Link<PeerId> for ServerLink {
 
     fn send(&mut self, now: Instant, peer: PeerId, packet: &Packet) {
         let Some(path) = path_of(packet.dst) else { return };
-        if let Ok(to) = self.carrier.send(now, Arrival { peer, path }, &packet.emit(), &mut self.datagram) {
+        self.packet.clear();
+        packet.emit_into(&mut self.packet);
+        if let Ok(to) = self.carrier.send(now, Arrival { peer, path }, &self.packet, &mut self.datagram) {
             self.outbox.push(&mut self.socket, to, &self.datagram);
         }
     }

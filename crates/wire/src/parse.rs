@@ -47,7 +47,7 @@ impl Packet {
     }
 
     /// As [`Self::parse`], but the TCP checksum may be anything: for packets that never were on a wire, whose sender
-    /// left it to a device to fill in ([`crate::VnetHeader::checksum`]).
+    /// left it to a device to fill in ([`crate::VnetHeader::checksum`]), and for those that were authenticated.
     pub fn parse_unverified(bytes: Bytes) -> Result<Self, ParseError> {
         Self::read(bytes, false)
     }

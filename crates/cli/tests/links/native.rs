@@ -49,6 +49,8 @@ struct Ground {
     client: Namespace,
     server: Namespace,
     folder: tempfile::TempDir,
+    /// Of each interface, if it is limited.
+    rate: Option<&'static str>,
 }
 
 fn run(namespace: &Namespace, program: &str, line: &str) -> String {
@@ -58,6 +60,10 @@ fn run(namespace: &Namespace, program: &str, line: &str) -> String {
 
 impl Ground {
     fn new() -> Option<Self> {
+        Self::with(Some(RATE))
+    }
+
+    fn with(rate: Option<&'static str>) -> Option<Self> {
         let nft = anabranch_lab::tool::run("nft", &["--version"], "").is_ok();
         let (true, true, true, Ok(client), Ok(server)) =
             (nft, super::is_root(), facts::has_mptcp(), Namespace::new(), Namespace::new())
@@ -65,7 +71,7 @@ impl Ground {
             println!("SKIPPED: root, nft, Multipath TCP and network namespaces are needed");
             return None;
         };
-        let ground = Self { client, server, folder: tempfile::tempdir().unwrap() };
+        let ground = Self { client, server, folder: tempfile::tempdir().unwrap(), rate };
         // The proxy makes its socket there without privileges.
         fs::set_permissions(ground.folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
         run(&ground.server, "ip", "link set lo up");
@@ -85,8 +91,9 @@ impl Ground {
         run(server, "ip", &format!("addr add 10.99.{n}.254/24 dev vb{n}"));
         run(server, "ip", &format!("link set vb{n} up"));
         self.raise(n);
-        for (namespace, device) in [(client, format!("va{n}")), (server, format!("vb{n}"))] {
-            run(namespace, "tc", &format!("qdisc add dev {device} root tbf rate {RATE} burst 16kb limit 300000"));
+        let limited = self.rate.map(|rate| (rate, [(client, format!("va{n}")), (server, format!("vb{n}"))]));
+        for (rate, (namespace, device)) in limited.into_iter().flat_map(|(rate, ends)| ends.map(|end| (rate, end))) {
+            run(namespace, "tc", &format!("qdisc add dev {device} root tbf rate {rate} burst 16kb limit 300000"));
         }
     }
 
@@ -324,12 +331,17 @@ fn privileges(process: &Child) -> Vec<String> {
     status.lines().filter(named).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
+/// The state of the proxy.
+fn status(folder: &Path) -> serde_json::Value {
+    let (json, said, _) = ran(folder, &["status", "--json", "--socket", "proxy.sock"]);
+    serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {said}"))
+}
+
 /// The payload that came over each path, in the order of the paths.
 fn received(folder: &Path) -> Vec<u64> {
-    let (json, said, _) = ran(folder, &["status", "--json", "--socket", "proxy.sock"]);
-    let state: serde_json::Value = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {said}"));
+    let state = status(folder);
     let paths = state["clients"][0]["paths"].as_array().unwrap();
-    assert!(paths[0]["address"] == "va0" && paths[1]["address"] == "va1", "{json}");
+    assert!(paths[0]["address"] == "va0" && paths[1]["address"] == "va1", "{state}");
     paths.iter().map(|path| path["received_bytes"].as_u64().unwrap()).collect()
 }
 
@@ -370,6 +382,33 @@ fn an_unmodified_server_answers_over_both_interfaces_and_nothing_is_left() {
     process.end(&ground);
     assert_eq!(ground.traces(), before);
     assert!(!ground.folder.path().join("proxy.sock").exists());
+}
+
+/// The target is faster than the program: the window is what holds it, and Linux counts that of a subflow.
+#[test]
+fn a_server_that_fills_the_window_stays_in_it() {
+    const SLOW: u64 = 192 << 20;
+    let Some(ground) = Ground::with(None) else { return };
+    let (mut process, socks) = ground.proxy(&[]);
+    let listener = ground.listen(Protocol::MPTCP);
+    let work = move || fill(&mut listener.accept().unwrap().0, SLOW);
+    let serving = ground.server.spawn("target", work).unwrap();
+    let read = || {
+        let (mut program, reply) = ground.request(socks, &[1, 10, 99, 9, 1, 0, 80]);
+        assert_eq!(reply, 0, "{}", ground.said());
+        // At intervals it pauses, for as long as a window takes to be filled.
+        verify(&mut program, SLOW, |got| {
+            if got % (4 << 20) < PIECE as u64 {
+                sleep(Duration::from_millis(10));
+            }
+        });
+    };
+    ground.client.enter(read).unwrap();
+    serving.join().unwrap().unwrap();
+    let state = status(ground.folder.path());
+    let beyond = state["counters"].as_object().unwrap().get("violation: BeyondWindow");
+    assert_eq!(beyond, None, "{state}");
+    process.end(&ground);
 }
 
 #[test]
@@ -454,7 +493,9 @@ fn a_download_outlives_the_loss_of_all_interfaces() {
     let (mut process, socks) = ground.proxy_via("va0", &[]);
     // The same address: plain TCP has what it needs.
     exchange(socks, Protocol::TCP, &|| away(0..1));
-    // With another one it is over, and its program gets a reset.
+    // Multipath TCP is joined anew, also with another one.
+    exchange(socks, Protocol::MPTCP, &|| ground.readdress(0, 7));
+    // Plain TCP is over with that, and its program gets a reset.
     let listener = ground.listen(Protocol::TCP);
     let endless = move || {
         let (mut program, _) = listener.accept().unwrap();
@@ -493,6 +534,54 @@ fn a_start_takes_back_what_a_killed_command_left() {
     assert_eq!(received(ground.folder.path()), [0, 0], "status finds the second one");
     process.end(&ground);
     assert_eq!(ground.traces(), before);
+}
+
+/// Of two starts at once one waits. What is not of this network is left alone.
+#[test]
+fn one_start_at_a_time_looks_at_the_records_and_none_at_those_of_other_networks() {
+    let Some(ground) = Ground::new() else { return };
+    let (before, folder) = (ground.traces(), Path::new("/run/anabranch-native"));
+    fs::create_dir_all(folder).unwrap();
+    let other = folder.join("4294967295.json");
+    let record = r#"{"keeper":4294967295,"began":1,"namespace":"net:[1]","interfaces":["va0"],"table":"anabranch-4294967295",
+                     "addresses":["198.18.0.1"],"forwarding":[{"interface":"va0","all":"0"}]}"#;
+    fs::write(&other, record).unwrap();
+    let lock = fs::File::options().write(true).create(true).truncate(false).open(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let (mut process, _) = std::thread::scope(|scope| {
+        let starting = scope.spawn(|| ground.proxy(&[]));
+        sleep(Duration::from_millis(500));
+        assert_eq!(ground.traces()["list ruleset"], before["list ruleset"], "it waits");
+        drop(lock);
+        starting.join().unwrap()
+    });
+    process.end(&ground);
+    assert_eq!(ground.traces(), before);
+    assert_eq!(fs::read_to_string(&other).unwrap(), record);
+    fs::remove_file(other).unwrap();
+}
+
+/// The examples of docs/native.md and docs/links.md, at their shortest.
+#[test]
+fn the_examples_of_the_pages_end_with_a_result() {
+    let is_there =
+        |program: &&str| Command::new(program).arg("--version").output().is_ok_and(|done| done.status.success());
+    if !(super::is_root() && facts::has_mptcp() && ["nft", "curl", "python3"].iter().all(is_there)) {
+        println!("SKIPPED: root, nft, curl, python3 and Multipath TCP are needed");
+        return;
+    }
+    let run = |script: &str, options: &[&str]| {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(script);
+        let binary = assert_cmd::cargo::cargo_bin!("anabranch");
+        let done = Command::new("sh").arg(path).arg(binary).args(options).env("MB", "2").output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{script}: {said}");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let native = run("native.sh", &[]);
+    assert!(native.starts_with("2097152 bytes in ") && native.contains("wlan0 "), "{native}");
+    let links = run("links.sh", &["--no-baselines", "--repeat", "1", "--duration", "1s"]);
+    assert!(links.contains("minrtt"), "{links}");
 }
 
 /// Every mistake is named before anything is changed.

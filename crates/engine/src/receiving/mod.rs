@@ -97,7 +97,21 @@ impl Receiving {
     /// The acknowledgment that leaves on subflow `i`.
     #[inline(always)]
     pub fn acknowledge(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> Acknowledgment {
-        Acknowledgment { window: self.offer_on(mode, subflows, i), data: self.acked() }
+        let window = self.offer_on(mode, subflows, i);
+        let s = &subflows[i];
+        let offered = u64::from(window) << s.terms.recv_shift;
+        let data = if s.keeps_window(offered) { self.acked_within(mode, s.taken) } else { self.acked() };
+        Acknowledgment { window, data }
+    }
+
+    /// The next offset to acknowledge to a peer that adds a window of `taken` bytes to it, whatever the acknowledgment offers: so much
+    /// that the sum is no more than what is taken (RFC 8684 §3.3.1). Another acknowledgment has the rest.
+    ///
+    /// Linux 6.18: `ack_update_msk` adds a DATA_ACK and the window of its subflow.
+    fn acked_within(&self, mode: Mode, taken: u64) -> u64 {
+        // Behind the end of the stream there is nothing to send. A Linux receiver acknowledges without this care.
+        let free = self.is_finished() || mode.is_plain() || self.is_separate(mode) || self.linux.is_some();
+        if free { self.acked() } else { self.acked().min(self.edge(mode).saturating_sub(taken)) }
     }
 
     /// The next bytes for the application.
@@ -157,15 +171,18 @@ impl Receiving {
         }
         // Nearly always it lies within what was announced, which is never more than the edge.
         if range.end > self.announced || self.fin.is_some() {
-            let end = self.edge(mode).min(self.fin.unwrap_or(u64::MAX));
-            if range.end > end {
+            let (edge, fin) = (self.edge(mode), self.fin.unwrap_or(u64::MAX));
+            if range.end > edge.min(fin) {
                 // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
                 cx.violation(id, Violation::BeyondWindow);
+                let end = edge.saturating_add(self.grace()).min(fin);
                 if start >= end {
                     return;
                 }
-                bytes = Bytes::copy_from_slice(&bytes[..(end - start) as usize]);
-                range.end = end;
+                if range.end > end {
+                    bytes = Bytes::copy_from_slice(&bytes[..(end - start) as usize]);
+                    range.end = end;
+                }
             }
         }
         let ofo_before = self.reassembly.ofo_bytes();
@@ -181,6 +198,12 @@ impl Receiving {
             subflows[i].acks.demand();
         }
         self.readable |= self.reassembly.next() > next_before;
+    }
+
+    /// Bytes beyond the edge that are taken nevertheless. What is dropped its subflow has acknowledged: the peer's data-level timer
+    /// alone repairs that (RFC 8684 §3.3.6), and a peer that has mistaken the window once would wait for it again and again.
+    fn grace(&self) -> u64 {
+        if self.linux.is_some() { 0 } else { self.room.limit() / Settings::GRACE }
     }
 
     /// Bytes of the data sequence are dropped as a whole: they are out of order and end beyond what was promised, though their

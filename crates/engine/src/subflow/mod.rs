@@ -112,6 +112,8 @@ pub(crate) struct Subflow {
     pub acked_to: u64,
     /// The window that was offered with it.
     pub offered: u64,
+    /// The window of this subflow as a Linux peer has it: see [`Subflow::acknowledges`].
+    pub taken: u64,
     pub stamps: Stamps,
     pub forward: Option<ForwardDelay>,
     /// The DATA_ACK of the segment that is being processed.
@@ -182,6 +184,7 @@ impl Subflow {
             acks: AckPolicy::new(tcp.delayed_ack, tcp.quick_acks),
             acked_to: 1,
             offered: 0,
+            taken: 0,
             stamps: Stamps::new(),
             forward: None,
             data_ack: None,

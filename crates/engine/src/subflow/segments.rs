@@ -225,9 +225,20 @@ impl Subflow {
     /// A segment with an acknowledgment and this window leaves; returns the duplicate that it should report.
     #[inline(always)]
     pub fn acknowledges(&mut self, window: u16) -> Option<Range> {
-        self.acked_to = self.receiver.next();
         self.offered = u64::from(window) << self.terms.recv_shift;
+        if !self.keeps_window(self.offered) {
+            self.taken = self.offered;
+        }
+        self.acked_to = self.receiver.next();
         self.acks.on_sent()
+    }
+
+    /// A Linux peer keeps the window that it has of this subflow when an acknowledgment that leaves now has one of `offered` bytes: it
+    /// takes a smaller one only with an acknowledgment of more, or if it is shut (Linux 6.18: `tcp_may_update_window`; it takes one with a
+    /// later sequence number, too).
+    #[inline(always)]
+    pub fn keeps_window(&self, offered: u64) -> bool {
+        self.receiver.next() == self.acked_to && offered <= self.taken && offered > 0
     }
 
     /// Makes `segment` one with ports, numbers, window and timestamps filled in, and no payload.

@@ -1,12 +1,13 @@
 //! `HostModel::Linux`: how a Linux kernel counts the receive window, as receiver and as sender.
 
+use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo, dss};
-use crate::common::{pattern, plain_stamps, setup, tcp};
+use crate::common::{at, pattern, plain_stamps, setup, tcp};
 use anabranch_engine::connection::Setup;
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_engine::{HostModel, Settings, TcpSettings};
 use anabranch_trace::Violation;
-use anabranch_units::{PathId, SeqNumber};
+use anabranch_units::{PathId, SeqNumber, Side};
 use anabranch_wire::{DataAck, SackBlock};
 
 fn linux(settings: Settings) -> Settings {
@@ -46,7 +47,7 @@ fn what_waits_out_of_order_takes_of_the_window() {
 
 #[test]
 fn out_of_order_data_that_ends_beyond_the_window_is_dropped_whole() {
-    for (model, kept) in [(HostModel::Linux, 4094), (HostModel::Rfc, 4096)] {
+    for (model, kept) in [(HostModel::Linux, 4094), (HostModel::Rfc, 4099)] {
         let mut h = Solo::open_server(Settings { recv_buffer: 4096, receiver_model: model, ..plain_stamps() });
         h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 4094, 1, 5)));
         assert!(h.log.violated(Violation::BeyondWindow));
@@ -160,6 +161,63 @@ fn a_linux_sender_holds_what_was_sacked_until_an_acknowledgment_covers_it() {
         h.send(h.seg(1, 2001).dss(h.data_ack(0)));
         assert_eq!([sent, second, seen(&h)], held, "{model:?}");
     }
+}
+
+/// A Linux sender adds a DATA_ACK and the window of the subflow that it came on, of which it takes a smaller one only with an
+/// acknowledgment of more.
+#[test]
+fn an_acknowledgment_that_keeps_the_window_of_its_subflow_acknowledges_no_more_than_was_promised() {
+    const LEN: usize = 1024;
+    let mut h = Solo::open_server(Settings { recv_buffer: 32_000, ..plain_stamps() });
+    h.join(1);
+    let edge = |read: u64| read + 32_000;
+    assert_eq!(take(&mut h, 10, 1, 1, 0, LEN), (1024, 30_976));
+    h.read();
+    for n in 0..4 {
+        let taken = 1024 * (n + 2);
+        assert_eq!(take(&mut h, 20 + n, 0, 1 + n * 1024, (n + 1) * 1024, LEN), (taken, edge(1024) - taken));
+    }
+    // A copy on path 1, where 30 976 were offered last.
+    assert_eq!(take(&mut h, 30, 1, 1, 0, LEN), (edge(1024) - 30_976, edge(1024) - 5120));
+    // With new data it brings a window of its own.
+    assert_eq!(take(&mut h, 40, 1, 1025, 5120, LEN), (6144, edge(1024) - 6144));
+    assert_eq!(take(&mut h, 50, 1, 1, 0, LEN), (6144, edge(1024) - 6144));
+    // A wider one counts in any case.
+    h.read();
+    assert_eq!(take(&mut h, 60, 1, 1, 0, LEN), (6144, 32_000));
+}
+
+#[test]
+fn behind_the_end_of_the_stream_all_is_acknowledged() {
+    let mut h = Solo::open_server(Settings { recv_buffer: 32_000, ..plain_stamps() });
+    h.join(1);
+    take(&mut h, 10, 0, 1, 0, 1000);
+    h.clear();
+    let fin = h.data_fin(0, 1000);
+    h.send_on(1, h.seg_on(1, 1, 1).dss(fin));
+    assert_eq!(dss(&h.recv()).ack, Some(DataAck::Long(Solo::peer_number(1001))));
+}
+
+/// The application reads seldom, and copies cause acknowledgments on both paths.
+#[test]
+fn a_linux_sender_stays_in_the_window_of_a_slow_reader() {
+    let client = Settings { sender_model: HostModel::Linux, ..plain_stamps() };
+    let mut pair = Pair::new(2, client, Settings { recv_buffer: 50_000, ..plain_stamps() });
+    let mut n = 0;
+    pair.hook = Box::new(move |_, side, _, packet| {
+        n += u32::from(side == Side::Client && !packet.segment.payload.is_empty());
+        let lost = side == Side::Client && !packet.segment.payload.is_empty() && n.is_multiple_of(40);
+        if lost { Fate::Drop } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, 1_000_000), true);
+    for step in 1..3000 {
+        pair.server.reads = false;
+        pair.run(at(5 * step));
+        let piece = pair.server.handle.and_then(|_| pair.act(Side::Server, |c, cx| c.read(cx)));
+        pair.server.got.extend(piece.into_iter().flatten());
+    }
+    assert!(pair.server.got == pattern(0, 1_000_000), "{} bytes", pair.server.got.len());
+    assert!(!pair.server.log.violated(Violation::BeyondWindow));
 }
 
 /// As a kernel fills its peer's window: to the last byte.

@@ -253,14 +253,27 @@ fn a_checksummed_mapping_may_come_on_each_of_its_segments_or_late() {
 }
 
 #[test]
-fn data_beyond_the_window_is_not_taken() {
+fn data_far_beyond_the_window_is_not_taken() {
     let mut h = Solo::open_server(Settings { recv_buffer: 4000, ..plain_stamps() });
-    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 3998, 1, 5)));
+    h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 4500, 1, 5)));
     assert!(h.log.violated(Violation::BeyondWindow));
     let ack = dss(&h.recv()).ack;
     assert_eq!(ack, Some(DataAck::Long(Solo::peer_number(0))));
     h.send(h.seg(6, 1).data(b"hello").dss(h.mapped(0, 0, 6, 5)));
     assert_eq!(h.read(), b"hello");
+}
+
+/// Its subflow has acknowledged it: only the peer's data-level timer would bring it again.
+#[test]
+fn an_eighth_of_the_window_is_taken_beyond_it() {
+    let mut h = Solo::open_server(Settings { recv_buffer: 4000, ..plain_stamps() });
+    for n in 0..5 {
+        h.send(h.seg(1 + n * 1000, 1).data(&pattern(n * 1000, 1000)).dss(h.mapped(0, n * 1000, 1 + n * 1000, 1000)));
+    }
+    assert!(h.log.violated(Violation::BeyondWindow));
+    let last = h.sent.pop_back().expect("an acknowledgment").1.segment;
+    assert_eq!((dss(&last).ack, last.window), (Some(DataAck::Long(Solo::peer_number(4500))), 0));
+    assert_eq!(h.read(), pattern(0, 4500));
 }
 
 #[test]

@@ -330,11 +330,12 @@ fn a_subflow_keeps_no_more_than_the_connections_window() {
     let s = h.recv();
     let start = SeqNumber(Solo::peer_isn(1)).at(3998);
     assert_eq!(s.options.sack(), [SackBlock { start, end: start.at(3) }]);
-    // Data beyond the connection's window is cut off there.
-    h.send(h.seg(1, 1).data(b"abcdef").dss(h.mapped(0, 3997, 1, 6)));
+    // Data that is an eighth of the connection's window beyond it is cut off there.
+    h.send(h.seg(1, 1).data(b"abcdef").dss(h.mapped(0, 4497, 1, 6)));
     assert!(h.log.0.iter().any(|(_, e)| matches!(e, Event::DataArrived { ofo: 3, .. })));
     h.send(h.seg(7, 1).data(&pattern(0, 3997)).dss(h.mapped(0, 0, 7, 3997)));
-    assert_eq!(h.read(), [&pattern(0, 3997)[..], b"abc"].concat());
+    h.send(h.seg(4004, 1).data(&pattern(3997, 500)).dss(h.mapped(0, 3997, 4004, 500)));
+    assert_eq!(h.read(), [&pattern(0, 4497)[..], b"abc"].concat());
 }
 
 /// Sends everything on every path.

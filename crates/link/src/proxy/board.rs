@@ -259,8 +259,8 @@ impl News {
     }
 }
 
-impl<S> Station for Board<S> {
-    fn receive(&mut self, now: Instant, _: &mut dyn Recorder, packet: &Packet) {
+impl<S> Board<S> {
+    fn receive(&mut self, now: Instant, packet: &Packet) {
         self.load.note(now, packet);
         let load = &mut self.load;
         let handle = self.engine.with(now, load, |endpoint, cx| endpoint.handle_packet(cx, packet));
@@ -270,11 +270,7 @@ impl<S> Station for Board<S> {
         self.due.extend(handle.and_then(|handle| self.tokens.get(&handle)));
     }
 
-    fn transmit_into(&mut self, now: Instant, _: &mut dyn Recorder, packet: &mut Packet) -> bool {
-        self.engine.transmit_into(now, &mut self.load, packet)
-    }
-
-    fn handle_timeout(&mut self, now: Instant, _: &mut dyn Recorder) {
+    fn handle_timeout(&mut self, now: Instant) {
         if self.engine.poll_timeout() <= now {
             self.engine.handle_timeout(now, &mut self.load);
         }
@@ -285,9 +281,44 @@ impl<S> Station for Board<S> {
         let due = if self.due.is_empty() { Instant::MAX } else { Instant::ZERO };
         self.engine.poll_timeout().min(alarm).min(due)
     }
+}
+
+/// An end of proxied connections: a station by its board, which also records.
+pub(super) trait Served {
+    /// How far its lines are.
+    type Stage;
+    /// Its lines.
+    fn board(&self) -> &Board<Self::Stage>;
+    /// The same, to change them.
+    fn board_mut(&mut self) -> &mut Board<Self::Stage>;
+    /// Takes the next steps of lines that have something to do. False if there was none.
+    fn serve(&mut self, now: Instant) -> bool;
+}
+
+impl<T: Served> Station for T {
+    fn receive(&mut self, now: Instant, _: &mut dyn Recorder, packet: &Packet) {
+        self.board_mut().receive(now, packet);
+    }
+
+    fn transmit_into(&mut self, now: Instant, _: &mut dyn Recorder, packet: &mut Packet) -> bool {
+        let Board { engine, load, .. } = self.board_mut();
+        engine.transmit_into(now, load, packet)
+    }
+
+    fn handle_timeout(&mut self, now: Instant, _: &mut dyn Recorder) {
+        self.board_mut().handle_timeout(now);
+    }
+
+    fn poll_timeout(&mut self) -> Instant {
+        self.board_mut().poll_timeout()
+    }
+
+    fn work(&mut self, now: Instant) -> bool {
+        self.serve(now)
+    }
 
     fn input(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.sockets.input())
+        Some(self.board().sockets.input())
     }
 }
 
@@ -316,5 +347,42 @@ impl Recorder for Load {
             *self.violations.entry(format!("{rule:?}")).or_default() += 1;
         }
         self.tally.record(now, Origin { connection: ConnId(0), ..origin }, event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::setup::Common;
+    use super::*;
+    use anabranch_engine::connection::PathSetup;
+    use anabranch_scenario::PlugIn;
+    use anabranch_units::SeqNumber;
+    use anabranch_wire::Segment;
+
+    /// The peer's reset with the reason for an unknown token, in answer to the segment of `ours`; it acknowledges `ack`.
+    fn reset(ours: &Packet, ack: SeqNumber) -> Packet {
+        let Segment { src_port, dst_port, .. } = ours.segment;
+        let flags = Flags(Flags::RST.0 | Flags::ACK.0);
+        let mut segment = Segment { src_port: dst_port, dst_port: src_port, ack, flags, ..Segment::default() };
+        assert!(segment.options.push_mptcp(MptcpOption::TcpRst(Reason { code: 1, transient: false })));
+        Packet { src: ours.dst, dst: ours.src, segment }
+    }
+
+    #[test]
+    fn a_peer_has_forgotten_a_connection_if_its_subflow_accepts_the_reset() {
+        let mut board: Board<()> = Board::new(Endpoint::new(4)).unwrap();
+        let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
+        let common = Common { congestion, orphan_timeout: Duration::from_secs(60) };
+        let ends = FourTuple { local: ([10, 1, 2, 1], 1_024).into(), remote: ([10, 1, 2, 129], 2).into() };
+        let setup = common.setup(1 << 16, vec![PathSetup::new(PathId(0), ends)]).unwrap();
+        let (now, mut syn) = (Instant::from_millis(1), Packet::default());
+        let handle = board.connect(now, setup);
+        while board.engine.transmit_into(now, &mut (), &mut syn) {}
+        assert!(syn.segment.flags.has(Flags::SYN));
+        // Anyone may have sent it (RFC 9293 §3.10.7.3).
+        board.receive(now, &reset(&syn, syn.segment.seq.at(2)));
+        assert!(!board.is_forgotten(handle));
+        board.receive(now, &reset(&syn, syn.segment.seq.at(1)));
+        assert!(board.is_forgotten(handle) && !board.is_forgotten(handle), "once");
     }
 }

@@ -1,8 +1,9 @@
 //! The memory of a client's connections: a fair part of what all clients share.
 
 use crate::memory::{Memory, Share};
+use anabranch_engine::Settings;
 
-/// The greatest and the least memory of one connection, both of its buffers together.
+/// The greatest and the least memory of one connection, both of its buffers and what is taken beyond the window together.
 const MOST: u64 = 8 << 20;
 const LEAST: u64 = 128 << 10;
 /// A connection gets this part of what its client may still take: the first ones have large buffers, and there is always something for
@@ -48,12 +49,16 @@ impl Budget {
     /// Bytes for either buffer of one more connection; `None` if there is no memory left.
     pub fn offer(&self) -> Option<u64> {
         let left = self.left();
-        (left >= LEAST).then(|| (left / PART).clamp(LEAST, MOST) / 2)
+        (left >= LEAST).then(|| {
+            let all = (left / PART).clamp(LEAST, MOST);
+            all * Settings::GRACE / (2 * Settings::GRACE + 1)
+        })
     }
 
     /// The memory of a connection whose buffers have `each` bytes; `None` if there is less.
     pub fn take(&self, each: u64) -> Option<Part> {
-        Some(Part([self.own.take(2 * each)?, self.common.take(2 * each)?]))
+        let all = 2 * each + each / Settings::GRACE;
+        Some(Part([self.own.take(all)?, self.common.take(all)?]))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Programs' connections straight to their targets: Multipath TCP, or plain TCP with those that speak nothing else (RFC 8684 §3.7).
 
-use super::board::{FIRST_LINE, Line, News};
+use super::board::{Board, FIRST_LINE, Line, News, Served};
 use super::budget::Budget;
 use super::dial::{ADDRESSES, PATIENCE};
 use super::hall::{CONNECTIONS, Hall, Staged, reason};
@@ -14,21 +14,18 @@ use super::setup::Common;
 use super::talking::{Talk, Talked, Wish};
 use super::target::{Host, Target};
 use crate::LinkError;
-use crate::station::Station;
 use crate::status::ClientStatus;
 use anabranch_engine::endpoint::Handle;
-use anabranch_trace::{CloseReason, Recorder};
+use anabranch_trace::CloseReason;
 use anabranch_units::{Instant, PathId};
-use anabranch_wire::Packet;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::os::fd::BorrowedFd;
 
 /// The token of answers to names.
 const NAMES: u64 = FIRST_LINE - 1;
 
 /// How far a program is.
 #[derive(Debug)]
-enum Stage {
+pub(super) enum Stage {
     /// It says where it wants to go.
     Talking(Talk),
     /// The name of its target is being resolved.
@@ -45,7 +42,7 @@ enum Stage {
 
 /// A connection that is being opened.
 #[derive(Debug)]
-struct Opening {
+pub(super) struct Opening {
     wish: Wish,
     remote: SocketAddr,
     /// The last of them is next.
@@ -379,24 +376,18 @@ fn unopened(why: Option<CloseReason>) -> Refusal {
     }
 }
 
-impl Station for Direct {
-    fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) {
-        self.hall.board.receive(now, recorder, packet);
+impl Served for Direct {
+    type Stage = Stage;
+
+    fn board(&self) -> &Board<Stage> {
+        &self.hall.board
     }
 
-    fn transmit_into(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &mut Packet) -> bool {
-        self.hall.board.transmit_into(now, recorder, packet)
+    fn board_mut(&mut self) -> &mut Board<Stage> {
+        &mut self.hall.board
     }
 
-    fn handle_timeout(&mut self, now: Instant, recorder: &mut dyn Recorder) {
-        self.hall.board.handle_timeout(now, recorder);
-    }
-
-    fn poll_timeout(&mut self) -> Instant {
-        self.hall.board.poll_timeout()
-    }
-
-    fn work(&mut self, now: Instant) -> bool {
+    fn serve(&mut self, now: Instant) -> bool {
         let due = self.hall.due(now);
         for token in &due {
             match *token {
@@ -411,10 +402,6 @@ impl Station for Direct {
             }
         }
         !due.is_empty()
-    }
-
-    fn input(&self) -> Option<BorrowedFd<'_>> {
-        self.hall.board.input()
     }
 }
 

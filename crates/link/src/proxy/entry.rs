@@ -1,7 +1,7 @@
 //! The client's end: programs connect to it, and it hands their connections to the server.
 
 use super::asking::{Asking, Heard};
-use super::board::{FIRST_LINE, Line, News};
+use super::board::{Board, FIRST_LINE, Line, News, Served};
 use super::hall::{Hall, Staged, reason};
 use super::joint::Joint;
 use super::listeners::Listeners;
@@ -12,14 +12,11 @@ use super::rules::Rules;
 use super::talking::{Talk, Talked};
 use super::target::Target;
 use crate::LinkError;
-use crate::station::Station;
 use crate::status::ClientStatus;
 use anabranch_engine::endpoint::Handle;
-use anabranch_trace::{CloseReason, Recorder};
+use anabranch_trace::CloseReason;
 use anabranch_units::{Instant, PathId};
-use anabranch_wire::Packet;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
 
 /// How far a connection is.
 #[derive(Debug)]
@@ -325,24 +322,18 @@ fn is_open(stage: &mut Stage, now: Instant) -> bool {
     }
 }
 
-impl Station for Entry {
-    fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) {
-        self.hall.board.receive(now, recorder, packet);
+impl Served for Entry {
+    type Stage = Stage;
+
+    fn board(&self) -> &Board<Stage> {
+        &self.hall.board
     }
 
-    fn transmit_into(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &mut Packet) -> bool {
-        self.hall.board.transmit_into(now, recorder, packet)
+    fn board_mut(&mut self) -> &mut Board<Stage> {
+        &mut self.hall.board
     }
 
-    fn handle_timeout(&mut self, now: Instant, recorder: &mut dyn Recorder) {
-        self.hall.board.handle_timeout(now, recorder);
-    }
-
-    fn poll_timeout(&mut self) -> Instant {
-        self.hall.board.poll_timeout()
-    }
-
-    fn work(&mut self, now: Instant) -> bool {
+    fn serve(&mut self, now: Instant) -> bool {
         let due = self.hall.due(now);
         for token in &due {
             match *token < FIRST_LINE {
@@ -353,9 +344,5 @@ impl Station for Entry {
         let Hall { board, routes, .. } = &mut self.hall;
         self.pool.refill(now, board, routes);
         !due.is_empty()
-    }
-
-    fn input(&self) -> Option<BorrowedFd<'_>> {
-        self.hall.board.input()
     }
 }

@@ -1,6 +1,6 @@
 //! The server's end of a client's proxied connections: it dials their targets.
 
-use super::board::{Board, Line, News};
+use super::board::{Board, Line, News, Served};
 use super::budget::Budget;
 use super::dial::{Dial, Dialled};
 use super::guard::{Guard, own_addresses};
@@ -11,19 +11,16 @@ use super::setup::{Common, all_paths, path};
 use super::target::{Host, Target};
 use crate::LinkError;
 use crate::memory::Memory;
-use crate::station::Station;
 use crate::status::{ClientStatus, PathState};
 use anabranch_carrier::{Addresses, MAX_PATHS};
 use anabranch_engine::connection::{Connection, PathSetup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{Cx, Scheduler};
-use anabranch_trace::{CloseReason, Recorder, SchedulerName};
+use anabranch_trace::{CloseReason, SchedulerName};
 use anabranch_units::{Instant, PathId, Side};
-use anabranch_wire::Packet;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
-use std::os::fd::BorrowedFd;
 
 /// Connections of one client, those that wait with a request and those in TIME-WAIT included.
 const CONNECTIONS: usize = 8_192;
@@ -49,7 +46,7 @@ pub struct ExitSettings {
 
 /// How far a connection of a client's is.
 #[derive(Debug)]
-enum Stage {
+pub(super) enum Stage {
     /// It has not said where it goes; greeted or not.
     Asked(Frames, bool),
     /// Its name is being resolved; the bytes are for the target.
@@ -347,24 +344,18 @@ fn is_policy(policy: &Policy) -> bool {
         && policy.weight.is_none_or(|weight| weight > 0.0 && weight.is_finite())
 }
 
-impl Station for Exit {
-    fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) {
-        self.board.receive(now, recorder, packet);
+impl Served for Exit {
+    type Stage = Stage;
+
+    fn board(&self) -> &Board<Stage> {
+        &self.board
     }
 
-    fn transmit_into(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &mut Packet) -> bool {
-        self.board.transmit_into(now, recorder, packet)
+    fn board_mut(&mut self) -> &mut Board<Stage> {
+        &mut self.board
     }
 
-    fn handle_timeout(&mut self, now: Instant, recorder: &mut dyn Recorder) {
-        self.board.handle_timeout(now, recorder);
-    }
-
-    fn poll_timeout(&mut self) -> Instant {
-        self.board.poll_timeout()
-    }
-
-    fn work(&mut self, now: Instant) -> bool {
+    fn serve(&mut self, now: Instant) -> bool {
         let mut any = false;
         while let Some(handle) = self.board.engine.endpoint.poll_accept() {
             self.accept(now, handle);
@@ -388,9 +379,5 @@ impl Station for Exit {
             }
         }
         any
-    }
-
-    fn input(&self) -> Option<BorrowedFd<'_>> {
-        self.board.input()
     }
 }
