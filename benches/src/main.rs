@@ -12,6 +12,10 @@ mod workloads;
 use cpu_time::ProcessTime;
 use workloads::Workload;
 
+/// The command has the same.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let (flags, named): (Vec<String>, Vec<String>) = std::env::args().skip(1).partition(|a| a.starts_with("--"));
     let all = || {

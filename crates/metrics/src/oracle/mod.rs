@@ -192,16 +192,28 @@ impl WayBound {
         below: Option<Duration>,
     ) -> Option<Duration> {
         // Whole packets cannot be faster than this fluid. The margin covers the rounding of sums.
-        let reaches =
-            |time: u64| self.payload_by(start, Duration::from_nanos(time), opens) >= size as f64 * (1.0 - 1e-12);
+        let enough = size as f64 * (1.0 - 1e-12);
+        let payload = |time: u64| self.payload_by(start, Duration::from_nanos(time), opens);
         let (mut low, mut high) = (0, below.map_or(1_000_000, |below| below.as_nanos().saturating_sub(1)));
-        while !reaches(high) {
-            low = high + 1;
+        // The payload just before `low`, which is too little, and at `high`.
+        let (mut few, mut many) = (0.0, payload(high));
+        while many < enough {
+            (low, few) = (high + 1, many);
             high = high.checked_mul(2).filter(|high| below.is_none() && *high < u64::MAX / 4)?;
+            many = payload(high);
         }
+        let mut halve = false;
         while low < high {
-            let middle = low + (high - low) / 2;
-            if reaches(middle) { high = middle } else { low = middle + 1 }
+            // Where the payload grows evenly, its share of the way is the share of the time; halves bound the looks elsewhere.
+            let share = if halve { 0.5 } else { (enough - few) / (many - few) };
+            let middle = (low + ((high - low) as f64 * share) as u64).min(high - 1);
+            let at = payload(middle);
+            if at < enough {
+                (low, few) = (middle + 1, at)
+            } else {
+                (high, many) = (middle, at)
+            }
+            halve = !halve;
         }
         Some(Duration::from_nanos(high))
     }
