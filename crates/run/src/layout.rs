@@ -376,3 +376,49 @@ pub fn host(job: &Job, side: Side) -> Host {
         Side::Server => job.scenario.hosts.sender,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_scenario::{Cell, Document};
+
+    #[test]
+    fn every_subflow_and_rival_at_a_bottleneck_shares_it() {
+        let text = r#"
+duration = "1s"
+[[link]]
+name = "common"
+rate = "8mbit"
+[[path]]
+name = "a"
+link = "common"
+delay = "10ms"
+[[path]]
+name = "b"
+link = "common"
+delay = "10ms"
+[[path]]
+name = "c"
+rate = "8mbit"
+delay = "10ms"
+[[cross]]
+link = "common"
+kind = "tcp"
+count = 2
+[[cross]]
+path = "c"
+kind = "tcp"
+direction = "up"
+[[traffic]]
+kind = "bulk"
+flows = 3
+"#;
+        let scenario = Document::parse("test", text).unwrap().cells.remove(0).1;
+        let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
+        let job =
+            Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+        let layout = Layout::of(&job).unwrap();
+        // Three connections with two subflows each and two rivals; three connections, for the rival there sends up.
+        assert_eq!([0, 1, 2].map(|path| layout.sharers(path)), [8, 8, 3]);
+    }
+}
