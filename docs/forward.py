@@ -4,6 +4,7 @@
 docs/forward.py ANABRANCH picture        writes docs/forward.svg: the packets of one transfer, by two schedulers
 docs/forward.py ANABRANCH capacity       writes docs/forward-capacity.svg, and prints the table over synthetic traces
 docs/forward.py ANABRANCH capacity FILE… prints the table over recorded traces (mahimahi's format)
+docs/forward.py ANABRANCH window         prints the table of tight windows
 docs/forward.py goals FOLDER [KNOWN]     prints the goals' figures from the frontier.json of `anabranch compare --out FOLDER`, with the rows
                                          that know the true rates from KNOWN, made with --known-rates
 docs/forward.py known FOLDER             prints what the true rates change, by application, from a comparison with --known-rates
@@ -297,6 +298,31 @@ def courses(drawn):
     picture.write(DOCS / "forward-capacity.svg")
 
 
+# ---- tight windows ----
+
+TIGHT, FAR_PATH = DOCS.parent / "scenarios" / "frontier" / "22-tight-delay-10.toml", "b"
+BUFFERS, TIGHT_BY = (96, 128, 192, 256, 384), ("playahead", "otias", "f2pdps", "stms")
+
+
+def window(anabranch):
+    """Percent of the oracle, and of the bytes on the far path, by the buffers of both ends."""
+    print(f"| buffers | {' | '.join(f'`{name}`' for name in TIGHT_BY)} |")
+    print("|---|" + "---:|" * len(TIGHT_BY))
+    for kib in BUFFERS:
+        buffers = [word for end in ("send", "recv") for word in ("--set", f"connection.{end}_buffer={kib}KiB")]
+        words = ["run", TIGHT, "--scheduler", ",".join(TIGHT_BY), "--congestion", "cubic", *buffers, "--format", "json"]
+        runs = json.loads(subprocess.run([anabranch, *words], check=True, capture_output=True).stdout)["runs"]
+        row = [reached([run for run in runs if run["scheduler"] == name]) for name in TIGHT_BY]
+        print(f"| {kib} KiB | {' | '.join(row)} |")
+
+
+def reached(runs):
+    ratio = mean(run["metrics"]["oracle_ratio"] for run in runs)
+    sent = lambda run: {name: path["sent_bytes"] for name, path in run["paths"].items()}
+    far = mean(sent(run)[FAR_PATH] / sum(sent(run).values()) for run in runs)
+    return f"{ratio * 100:.1f} ({far * 100:.0f})"
+
+
 # ---- the goals ----
 
 OWN, SINGLE, TWIN = "playahead", "single:best", "known-rates+"
@@ -428,6 +454,8 @@ def main():
             known_rates(folder)
         case [anabranch, "picture"]:
             idea(anabranch)
+        case [anabranch, "window"]:
+            window(anabranch)
         case [anabranch, "capacity", *files]:
             capacity(anabranch, files)
         case _:

@@ -202,6 +202,11 @@ fn across(topology: &Topology, link: usize) -> PathSpec {
 }
 
 impl TcpFlow {
+    /// The network's path that its data takes in this direction, if it does.
+    pub fn path_of(&self, direction: Direction) -> Option<usize> {
+        (self.direction == direction).then_some(self.path)
+    }
+
     /// Its entry in the meter, as connection `id`.
     pub fn measured(&self, id: ConnId) -> CrossFlow {
         let size = match self.load {

@@ -27,38 +27,61 @@ pub(crate) fn registered(name: &str) -> (&str, bool) {
     name.strip_prefix(PREFIX).map_or((name, false), |name| (name, true))
 }
 
-/// Puts the true capacity into each path's view before its scheduler reads it: that of the whole bottleneck. Paths and
-/// connections that share it, and other traffic, have no part of it; an outage does not reduce it.
+/// No rate is less, in bytes per second: a rate of zero cannot be divided by, and this one delivers nothing in a run either.
+const LEAST: f64 = 1.0;
+
+/// What a path's bottleneck has for one subflow.
+#[derive(Clone, Debug)]
+pub(crate) struct Share {
+    /// Of the whole bottleneck.
+    pub capacity: CapacityCurve,
+    /// Flows with congestion control that cross it and may send at a time. Each has an equal part.
+    pub flows: u32,
+    /// When the path carries nothing: from the first time to the second, in any order.
+    pub outages: Vec<(Instant, Instant)>,
+}
+
+impl Share {
+    /// Bytes that one flow may send from `from` to `to`.
+    fn bytes(&self, from: Instant, to: Instant) -> f64 {
+        let mut outages = self.outages.clone();
+        outages.sort_unstable();
+        let (mut open, mut at) = (0.0, from);
+        for (begin, end) in outages.into_iter().filter(|(begin, end)| *begin < to && from < *end) {
+            open += self.capacity.bytes(at, begin.max(at));
+            at = at.max(end.min(to));
+        }
+        (open + self.capacity.bytes(at, to)) / f64::from(self.flows.max(1))
+    }
+}
+
+/// Puts the true capacity into each path's view before its scheduler reads it: its part of the bottleneck. Bursts of other
+/// traffic without congestion control are not deducted.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownRates {
     /// By path id; `None` for one without a limit.
-    capacities: Vec<Option<CapacityCurve>>,
+    capacities: Vec<Option<Share>>,
     /// Bytes of a packet without payload.
     headers: u64,
 }
 
 impl KnownRates {
     /// `inner` with these capacities.
-    pub fn around(
-        inner: Box<dyn Scheduler>,
-        capacities: Vec<Option<CapacityCurve>>,
-        headers: u64,
-    ) -> Box<dyn Scheduler> {
+    pub fn around(inner: Box<dyn Scheduler>, capacities: Vec<Option<Share>>, headers: u64) -> Box<dyn Scheduler> {
         Box::new(Around { wrapper: Self { capacities, headers }, inner })
     }
 
     /// Payload bytes per second.
     fn rate(&self, now: Instant, path: &PathView) -> Option<f64> {
-        let capacity = self.capacities.get(path.id.index())?.as_ref()?;
+        let share = self.capacities.get(path.id.index())?.as_ref()?;
         let payload = f64::from(path.mss) / (f64::from(path.mss) + self.headers as f64);
-        Some(capacity.bytes(now, now + SPAN) / SPAN.as_secs_f64() * payload)
+        Some((share.bytes(now, now + SPAN) / SPAN.as_secs_f64() * payload).max(LEAST))
     }
 
     fn assume(&self, round: &mut Round<'_>) {
         for n in 0..round.paths().len() {
             let path = round.paths()[n];
-            // A rate of zero cannot be divided by: the last one stays.
-            if let Some(rate) = self.rate(round.now(), &path).filter(|rate| *rate > 0.0) {
+            if let Some(rate) = self.rate(round.now(), &path) {
                 round.assume_capacity(path.id, rate);
             }
         }
@@ -103,6 +126,11 @@ mod tests {
         assert!(anabranch_scenario::scheduler("test", "known-rates+playahead").is_err());
     }
 
+    /// One flow alone.
+    fn whole(capacity: CapacityCurve) -> Share {
+        Share { capacity, flows: 1, outages: Vec::new() }
+    }
+
     /// Notes the capacities that it sees.
     #[derive(Debug)]
     struct Noting(Arc<Mutex<Vec<Option<f64>>>>);
@@ -115,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_scheduler_that_takes_over_knows_them_too() {
-        let curve = || Some(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(8_000_000))));
+        let curve = || Some(whole(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(8_000_000)))));
         let (seen, mut view) = (Arc::default(), Assignment::new(false));
         view.measure_capacity(true);
         view.set_path(PathView::new(PathId(0), 1400));
@@ -132,13 +160,24 @@ mod tests {
         let (seen, mut view) = (Arc::default(), Assignment::new(false));
         view.measure_capacity(true);
         [0, 1].into_iter().for_each(|id| view.set_path(PathView::new(PathId(id), 1400)));
-        let mut known = KnownRates::around(Box::new(Noting(Arc::clone(&seen))), vec![Some(falling), None], 100);
+        let mut known = KnownRates::around(Box::new(Noting(Arc::clone(&seen))), vec![Some(whole(falling)), None], 100);
         // 1,400 of 1,500 bytes of 1.5 MB/s; half of that where it ends after 50 of 100 ms.
-        for (at, rate) in [(500, 1.4e6), (950, 0.7e6)] {
+        for (at, rate) in [(500, 1.4e6), (950, 0.7e6), (1000, LEAST)] {
             view.set_now(Instant::from_millis(at));
             known.schedule(&mut Round::new(&mut view, &mut FixedWindows::default(), Cause::Written));
             let rates = seen.lock().unwrap().clone();
             assert!(rates[0].is_some_and(|seen| (seen / rate - 1.0).abs() < 1e-6) && rates[1].is_none(), "{rates:?}");
+        }
+    }
+
+    #[test]
+    fn flows_have_equal_parts_and_outages_none() {
+        let capacity = CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(8_000_000)));
+        let ms = Instant::from_millis;
+        let share = Share { capacity, flows: 4, outages: vec![(ms(180), ms(220)), (ms(100), ms(200))] };
+        // 250 bytes per millisecond, and none from 100 to 220 ms.
+        for (from, to, bytes) in [(0, 100, 25_000.0), (50, 150, 12_500.0), (110, 210, 0.0), (170, 270, 12_500.0)] {
+            assert_eq!(share.bytes(ms(from), ms(to)), bytes, "{from} to {to} ms");
         }
     }
 }

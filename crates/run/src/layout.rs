@@ -6,7 +6,7 @@ use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome};
 use crate::known::{KnownCapacity, fills, registered};
-use crate::known_rates::{self, KnownRates};
+use crate::known_rates::{self, KnownRates, Share};
 use crate::setup::{fifo, setup};
 use crate::values::Values;
 use anabranch_engine::congestion::PACED_HEADERS;
@@ -178,10 +178,27 @@ impl Layout {
         self.crowd.ids().map(party).collect()
     }
 
-    /// `inner`, which knows the capacities of all paths.
+    /// `inner`, which knows what the bottleneck of each path has for it.
     fn with_known_rates(&self, inner: Box<dyn Scheduler>, job: &Job) -> Box<dyn Scheduler> {
-        let capacities = (0..job.scenario.topology.paths.len()).map(|path| self.capacity(path)).collect();
-        KnownRates::around(inner, capacities, header(job, true).into())
+        let share = |path: usize| {
+            let outages = self.topology.paths[path].down.outages.clone();
+            Some(Share { capacity: self.capacity(path)?, flows: self.sharers(path), outages })
+        };
+        let shares = (0..job.scenario.topology.paths.len()).map(share).collect();
+        KnownRates::around(inner, shares, header(job, true).into())
+    }
+
+    /// Flows with congestion control that may send at a time through the bottleneck of `path`, towards the client: one for each
+    /// connection under test and each of its paths there, and TCP that is cross traffic.
+    fn sharers(&self, path: usize) -> u32 {
+        let of = |path: usize| &self.topology.paths[path].down.bottleneck;
+        let meets = |other: &usize| match of(path) {
+            Bottleneck::Own(_) => *other == path,
+            shared @ Bottleneck::Shared(_) => of(*other) == shared,
+        };
+        let own = self.over.iter().filter(|other| meets(other)).count() as u32 * self.crowd.at_once();
+        let rivals = self.cross.iter().filter_map(|flow| flow.path_of(Direction::Down));
+        own + rivals.filter(|other| meets(other)).count() as u32
     }
 
     /// The connections under test.
@@ -357,5 +374,51 @@ pub fn host(job: &Job, side: Side) -> Host {
     match side {
         Side::Client => job.scenario.hosts.receiver,
         Side::Server => job.scenario.hosts.sender,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_scenario::{Cell, Document};
+
+    #[test]
+    fn every_subflow_and_rival_at_a_bottleneck_shares_it() {
+        let text = r#"
+duration = "1s"
+[[link]]
+name = "common"
+rate = "8mbit"
+[[path]]
+name = "a"
+link = "common"
+delay = "10ms"
+[[path]]
+name = "b"
+link = "common"
+delay = "10ms"
+[[path]]
+name = "c"
+rate = "8mbit"
+delay = "10ms"
+[[cross]]
+link = "common"
+kind = "tcp"
+count = 2
+[[cross]]
+path = "c"
+kind = "tcp"
+direction = "up"
+[[traffic]]
+kind = "bulk"
+flows = 3
+"#;
+        let scenario = Document::parse("test", text).unwrap().cells.remove(0).1;
+        let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
+        let job =
+            Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+        let layout = Layout::of(&job).unwrap();
+        // Three connections with two subflows each and two rivals; three connections, for the rival there sends up.
+        assert_eq!([0, 1, 2].map(|path| layout.sharers(path)), [8, 8, 3]);
     }
 }

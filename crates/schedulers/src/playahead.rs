@@ -72,6 +72,7 @@ struct Line {
     /// None until the path has an RTT.
     pace: Option<Pace>,
     next: Arrivals,
+    mss: u32,
 }
 
 /// How a path takes segments.
@@ -97,18 +98,13 @@ struct Arrivals {
     free: f64,
 }
 
-/// A segment's place.
-struct Step {
-    on: PathId,
-    mss: u32,
-    /// Bytes of the backlog that are left to full paths.
-    skip: u64,
-}
-
 /// The scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Playahead {
     lines: [Line; PathId::LIMIT],
+    /// Of the round's candidates those with room, and the full ones that can be waited for, as [`PathId::bit`]s.
+    open: u32,
+    full: u32,
 }
 
 impl Pace {
@@ -121,7 +117,7 @@ impl Pace {
 }
 
 impl Line {
-    fn look(&mut self, now: f64, path: &PathView) {
+    fn look(&mut self, now: f64, path: &PathView, has_room: bool) {
         let Some(Pace { rate, window, base, delay }) = self.pace else {
             self.next = Arrivals { first: f64::INFINITY, step: 0.0, free: now };
             return;
@@ -129,26 +125,45 @@ impl Line {
         let out = (path.in_flight_bytes + path.queued_bytes) as f64 / rate;
         let queue = (out - base).max((self.free - now).min(out)).max(0.0);
         // A full path can add no more than its window lets it.
-        let step = f64::from(path.mss) / if path.eligible() { rate } else { rate.min(window) };
+        let step = f64::from(path.mss) / if has_room { rate } else { rate.min(window) };
         self.next = Arrivals { first: queue + delay + step, step, free: now + queue + step };
     }
 }
 
-/// Where and which segment is to be sent next.
-fn next(view: &View, lines: &[Line; PathId::LIMIT]) -> Option<Step> {
-    let of = |path: &PathView| lines[path.id.index()].next;
-    let able = view.candidates().filter(|p| p.eligible());
-    let path = able.reduce(|best, other| if of(other).first < of(best).first { other } else { best })?;
-    let first = of(path).first;
-    let mut skip = 0u64;
-    // Sooner than the soonest with room: full.
-    for full in view.candidates().filter(|p| of(p).first < first && first.is_finite()) {
-        if view.may_wait_for(full.id) {
-            let segments = ((first - of(full).first) / of(full).step) as u64 + 1;
-            skip = skip.saturating_add(segments.saturating_mul(full.mss.into()));
+/// The places of the bits that are set, ascending.
+fn places(mut bits: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let place = (bits != 0).then_some(bits.trailing_zeros() as usize);
+        bits &= bits.wrapping_sub(1);
+        place
+    })
+}
+
+impl Playahead {
+    fn look(&mut self, view: &View, path: &PathView, now: f64) {
+        let (bit, has_room) = (path.id.bit(), path.eligible());
+        self.lines[path.id.index()].look(now, path, has_room);
+        self.open &= !bit;
+        if has_room {
+            self.open |= bit;
+        } else if view.may_wait_for(path.id) {
+            self.full |= bit;
         }
     }
-    Some(Step { on: path.id, mss: path.mss, skip })
+
+    /// The path that has the next segment first of those with room, and the bytes of the backlog that are left to full ones.
+    fn next(&self) -> Option<(PathId, u64)> {
+        let next = |place: usize| self.lines[place].next;
+        let on =
+            places(self.open).reduce(|best, other| if next(other).first < next(best).first { other } else { best })?;
+        let first = next(on).first;
+        let mut skip = 0u64;
+        for full in places(self.full).filter(|full| next(*full).first < first && first.is_finite()) {
+            let segments = ((first - next(full).first) / next(full).step) as u64 + 1;
+            skip = skip.saturating_add(segments.saturating_mul(self.lines[full].mss.into()));
+        }
+        Some((PathId(on as u8), skip))
+    }
 }
 
 impl Scheduler for Playahead {
@@ -161,21 +176,21 @@ impl Scheduler for Playahead {
         }
         let now = round.now().as_secs_f64();
         let measured = round.candidates().all(|p| p.least_forward().is_some());
+        (self.open, self.full) = (0, 0);
         for path in round.candidates() {
             let line = &mut self.lines[path.id.index()];
-            line.pace = Pace::of(path, measured);
-            line.look(now, path);
+            (line.pace, line.mss) = (Pace::of(path, measured), path.mss);
+            self.look(round, path, now);
         }
-        while let Some(Step { on, mss, skip }) = next(round, &self.lines) {
-            let Some(next) = round.next_new(skip, mss) else { return };
-            if !round.send(on, next) {
+        while let Some((on, skip)) = self.next() {
+            if !round.send_ahead(on, skip) {
                 return;
             }
             let line = &mut self.lines[on.index()];
             line.free = line.next.free;
             // Sending changes a path's own room only.
             if let Some(path) = round.path(on) {
-                line.look(now, path);
+                self.look(round, path, now);
             }
         }
     }
@@ -294,7 +309,7 @@ mod tests {
         let now = Instant::from_millis(100).as_secs_f64();
         let mut look = |path: PathView| {
             line.pace = Pace::of(&path, false);
-            line.look(now, &path);
+            line.look(now, &path, path.eligible());
             line.next
         };
         let arrivals = look(path(0, 20, 10, 0));

@@ -36,16 +36,32 @@ impl Range {
 }
 
 /// A set of offsets. Work at either end is O(1), elsewhere O(log n) to find and O(n) to move, n = ranges held.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct RangeSet {
     ranges: VecDeque<Range>,
     bytes: u64,
+    near: Near,
 }
+
+/// The place of a range, and the offsets of the set before it: where [`RangeSet::seek`] last was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Near {
+    at: usize,
+    below: u64,
+}
+
+impl PartialEq for RangeSet {
+    fn eq(&self, other: &Self) -> bool {
+        self.ranges == other.ranges
+    }
+}
+
+impl Eq for RangeSet {}
 
 impl RangeSet {
     /// The empty set.
     pub const fn new() -> Self {
-        Self { ranges: VecDeque::new(), bytes: 0 }
+        Self { ranges: VecDeque::new(), bytes: 0, near: Near { at: 0, below: 0 } }
     }
 
     /// Offsets inside.
@@ -85,9 +101,40 @@ impl RangeSet {
             0
         } else if last.start <= offset {
             self.ranges.len() - usize::from(offset < last.end)
+        } else if self.ranges.get(self.near.at).is_some_and(|r| r.start <= offset && offset < r.end) {
+            self.near.at
         } else {
             self.ranges.partition_point(|r| r.end <= offset)
         }
+    }
+
+    /// Finds the range in which [`Self::after_skipping`] of `skip` begins: that, and what is found or removed near it next, takes
+    /// no search then. Work is O(ranges) from the last such place, or from the nearer end.
+    #[inline]
+    pub fn seek(&mut self, skip: u64) {
+        if self.ranges.front().is_some_and(|first| first.len() <= skip) && skip < self.bytes {
+            self.seek_behind_first(skip);
+        }
+    }
+
+    #[inline(never)]
+    fn seek_behind_first(&mut self, skip: u64) {
+        let below = self.near.below;
+        if self.bytes - skip < skip.saturating_sub(below) {
+            self.near = Near { at: self.ranges.len(), below: self.bytes };
+        } else if skip < below.saturating_sub(skip) {
+            self.near = Near::default();
+        }
+        let Near { mut at, mut below } = self.near;
+        while below > skip {
+            at -= 1;
+            below -= self.ranges[at].len();
+        }
+        while self.ranges[at].len() <= skip - below {
+            below += self.ranges[at].len();
+            at += 1;
+        }
+        self.near = Near { at, below };
     }
 
     /// The range that holds `offset`.
@@ -170,6 +217,7 @@ impl RangeSet {
     }
 
     fn unite_inside(&mut self, range: Range) -> Range {
+        self.near = Near::default();
         // Merge with every range that overlaps or touches.
         let from = self.ranges.partition_point(|r| r.end < range.start);
         let mut to = from;
@@ -198,6 +246,7 @@ impl RangeSet {
             Some(first) if range.start == first.start && range.end < first.end && !range.is_empty() => {
                 first.start = range.end;
                 self.bytes -= range.len();
+                self.near.below = self.near.below.saturating_sub(range.len());
                 range.len()
             }
             _ => self.remove_inside(range),
@@ -213,10 +262,13 @@ impl RangeSet {
         let mut removed = 0;
         while let Some(r) = self.ranges.get(at).copied().filter(|r| r.start < range.end) {
             let cut = r.intersect(range);
+            let before_near = at < self.near.at;
             removed += cut.len();
+            self.near.below -= if before_near { cut.len() } else { 0 };
             match (r.start < cut.start, cut.end < r.end) {
                 (false, false) => {
                     self.ranges.remove(at);
+                    self.near.at -= usize::from(before_near);
                 }
                 (true, false) => {
                     self.ranges[at].end = cut.start;
@@ -229,27 +281,29 @@ impl RangeSet {
                 (true, true) => {
                     self.ranges[at].end = cut.start;
                     self.ranges.insert(at + 1, Range::new(cut.end, r.end));
+                    self.near.at += usize::from(before_near);
                     break;
                 }
             }
         }
         self.bytes -= removed;
+        if self.near.at >= self.ranges.len() {
+            self.near = Near::default();
+        }
         removed
     }
 
     /// Removes everything below `offset`; returns the number of removed offsets.
     pub fn remove_below(&mut self, offset: u64) -> u64 {
         let mut removed = 0;
-        while let Some(first) = self.ranges.front_mut() {
+        while let Some(first) = self.ranges.front_mut().filter(|first| first.start < offset) {
+            self.near = Near::default();
             if first.end <= offset {
                 removed += first.len();
                 self.ranges.pop_front();
             } else {
-                if first.start < offset {
-                    removed += offset - first.start;
-                    first.start = offset;
-                }
-                break;
+                removed += offset - first.start;
+                first.start = offset;
             }
         }
         self.bytes -= removed;
@@ -259,7 +313,7 @@ impl RangeSet {
     /// Empties the set.
     pub fn clear(&mut self) {
         self.ranges.clear();
-        self.bytes = 0;
+        (self.bytes, self.near) = (0, Near::default());
     }
 
     /// The range that starts after skipping `skip` offsets *of this set*, at most `len` long and never across a gap.
@@ -277,6 +331,11 @@ impl RangeSet {
     /// As [`Self::after_skipping`], behind the lowest range.
     #[inline(never)]
     fn after_first(&self, skip: u64, len: u64) -> Option<Range> {
+        let Near { at, below } = self.near;
+        if let Some(near) = self.ranges.get(at).filter(|r| below <= skip && skip < below + r.len()) {
+            let start = near.start + (skip - below);
+            return Some(Range::new(start, near.end.min(start + len)));
+        }
         let start = self.nth(skip)?;
         Some(Range::new(start, self.range_at(start)?.end.min(start + len)))
     }
@@ -331,7 +390,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_with_a_set_of_offsets(ops in prop::collection::vec((0u8..4, 0u64..60, 0u64..20), 1..60)) {
+        fn agrees_with_a_set_of_offsets(ops in prop::collection::vec((0u8..5, 0u64..60, 0u64..20), 1..60)) {
             let mut set = RangeSet::new();
             let mut naive = BTreeSet::new();
             for (op, start, len) in ops {
@@ -354,6 +413,7 @@ mod tests {
                         naive.retain(|x| !(range.start..range.end).contains(x));
                         prop_assert_eq!(gone, before - naive.len() as u64);
                     }
+                    3 => set.seek(start),
                     _ => {
                         let gone = set.remove_below(start);
                         naive.retain(|x| *x >= start);
@@ -361,6 +421,8 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(set.bytes(), naive.len() as u64);
+                let before: u64 = set.iter().take(set.near.at).map(Range::len).sum();
+                prop_assert_eq!(set.near.below, before);
                 let flat: Vec<u64> = set.iter().flat_map(|r| r.start..r.end).collect();
                 prop_assert!(flat.iter().eq(naive.iter()));
                 prop_assert!(set.iter().zip(set.iter().skip(1)).all(|(a, b)| a.end < b.start));

@@ -59,8 +59,8 @@ pub struct CompareArguments {
     /// Also remove slow start, loss, other traffic, the window, the congestion control: the causes of the distance to the oracle
     #[arg(long)]
     pub room: bool,
-    /// Also run each scheduler that measures its paths' capacities with the true ones, as `known-rates+NAME`: the whole rate of
-    /// the path, whoever else uses it
+    /// Also run each scheduler that measures its paths' capacities with the true ones, as `known-rates+NAME`: an equal part
+    /// of each bottleneck for all who share it, nothing in an outage
     #[arg(long, conflicts_with_all = ["update", "picture", "room", "first_path"])]
     pub known_rates: bool,
     /// Also write frontier.json, .csv, .md and .svg into this directory, and the results of --first-path and --room

@@ -66,6 +66,9 @@ impl<'a> Round<'a> {
     /// As [`Self::send_next`], but skips `skip` bytes of unassigned data first.
     pub fn send_ahead(&mut self, on: PathId, skip: u64) -> bool {
         let Some((i, mss)) = self.eligible(on) else { return false };
+        if skip > 0 {
+            self.assignment.view.backlog.seek(skip);
+        }
         let Some(next) = self.assignment.next_new(skip, mss) else { return false };
         self.assignment.bind(i, next)
     }

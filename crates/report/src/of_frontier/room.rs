@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 /// By application, by kind of paths, and how each hindrance is removed.
 pub fn room(room: &Room) -> String {
     let mut text = format!(
-        "With {}. Best published scheduler over all: {}. The portfolio that represents all schedulers below, and the loss of \
+        "With {}. Best scheduler over all: {}. The portfolio that represents all schedulers below, and the loss of \
          its best so far against the best of all, in percent: {}.\n",
         room.congestion,
         room.leader,
