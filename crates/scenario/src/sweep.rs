@@ -7,6 +7,7 @@ use crate::quantity::{QueueLimit, price, queue, si_number};
 use crate::scenario::{Cell, Scenario};
 use crate::source::Role;
 use crate::tree::{Key, Node, Report, Span, Table, Value, quoted};
+use std::collections::BTreeSet;
 
 /// Limit of cells.
 const MOST_CELLS: usize = 10_000;
@@ -68,13 +69,16 @@ impl Sweep {
         }
         let Some(first) = axes.first() else { return Self::default() };
         let at = node.map_or(first.key[0].at, |node| node.at);
-        for (index, axis) in axes.iter().enumerate() {
-            if axes[..index].iter().any(|other| takes_place_of(axis, &other.key)) {
+        // The beginnings of earlier keys, with their numbers of parts.
+        let mut earlier = BTreeSet::new();
+        for axis in &axes {
+            if earlier.contains(&(axis.key.len(), dotted(&axis.key))) {
                 report
                     .error(Code::Conflict, axis.key[0].at, format!("`{}` is swept twice", dotted(&axis.key)))
                     .label("second time")
                     .help("leave one of the two out");
             }
+            earlier.extend((1..=axis.key.len()).map(|parts| (parts, dotted(&axis.key[..parts]))));
             check_timeline(report, root, axis);
         }
         let sweep = Self { groups: grouped(report, axes), at };
