@@ -130,7 +130,8 @@ fn a_join_that_the_kernels_end_overtakes_is_reset() {
     let Some(mut lab) = Lab::start(plan) else { return };
     lab.connect();
     lab.exchange_bytes(1_000);
-    // Beyond the engine's window, so that the kernel holds back the rest; the join is answered after 300 ms.
+    lab.until("a join", |lab| lab.notes.got().any(|p| p.path == PathId(1)));
+    // Beyond the engine's window, so that the kernel holds back the rest; the answer takes 150 ms.
     lab.kernel.send(60_000);
     lab.kernel.finish();
     lab.until("a reset", |lab| lab.notes.got().any(|p| p.packet.segment.flags.has(Flags::RST)));
