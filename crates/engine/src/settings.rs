@@ -252,11 +252,18 @@ pub struct Settings {
 impl Settings {
     /// Longest delay between two attempts to join over a lost path.
     pub const REJOIN_MAX: Duration = Duration::from_secs(16);
-    /// One part of so many of the receive window is taken beyond its edge with Multipath TCP: memory that comes on top of
-    /// [`Settings::recv_buffer`].
-    pub const GRACE: u64 = 8;
     /// Time from one path's SYN to the next one's: RFC 8305 §5's value where nothing is known of a path's RTT.
     pub const RACE_DELAY: Duration = Duration::from_millis(250);
+
+    /// How many bytes are taken beyond a receive window of `window` bytes with Multipath TCP: an eighth.
+    pub const fn grace(window: u64) -> u64 {
+        window / 8
+    }
+
+    /// The most bytes of payload that a connection holds: its buffers, and what is taken beyond the window.
+    pub const fn memory(send_buffer: u64, recv_buffer: u64) -> u64 {
+        send_buffer.saturating_add(recv_buffer).saturating_add(Self::grace(recv_buffer))
+    }
 }
 
 impl Default for Settings {

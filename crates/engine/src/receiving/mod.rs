@@ -105,7 +105,7 @@ impl Receiving {
     }
 
     /// The next offset to acknowledge to a peer that adds a window of `taken` bytes to it, whatever the acknowledgment offers: so much
-    /// that the sum is no more than what is taken (RFC 8684 §3.3.1). Another acknowledgment has the rest.
+    /// that the sum is no more than the window (RFC 8684 §3.3.1). Another acknowledgment has the rest.
     ///
     /// Linux 6.18: `ack_update_msk` adds a DATA_ACK and the window of its subflow.
     fn acked_within(&self, mode: Mode, taken: u64) -> u64 {
@@ -144,7 +144,7 @@ impl Receiving {
 
     /// The peer's DATA_FIN is at `offset`, as it came on subflow `s`.
     fn note_data_fin(&mut self, cx: &mut Scope<'_>, mode: Mode, s: &mut Subflow, offset: u64) {
-        let possible = offset >= self.reassembly.next() && offset <= self.edge(mode);
+        let possible = offset >= self.reassembly.next() && offset <= self.refused_from(mode);
         let moved = self.fin.is_some_and(|known| known != offset);
         if moved || self.fin.is_none() && !possible {
             return cx.violation(s.id, Violation::DataFinMoved);
@@ -175,7 +175,7 @@ impl Receiving {
             if range.end > edge.min(fin) {
                 // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
                 cx.violation(id, Violation::BeyondWindow);
-                let end = edge.saturating_add(self.grace()).min(fin);
+                let end = self.refused_from(mode).min(fin);
                 if start >= end {
                     return;
                 }
@@ -198,12 +198,6 @@ impl Receiving {
             subflows[i].acks.demand();
         }
         self.readable |= self.reassembly.next() > next_before;
-    }
-
-    /// Bytes beyond the edge that are taken nevertheless. What is dropped its subflow has acknowledged: the peer's data-level timer
-    /// alone repairs that (RFC 8684 §3.3.6), and a peer that has mistaken the window once would wait for it again and again.
-    fn grace(&self) -> u64 {
-        if self.linux.is_some() { 0 } else { self.room.limit() / Settings::GRACE }
     }
 
     /// Bytes of the data sequence are dropped as a whole: they are out of order and end beyond what was promised, though their

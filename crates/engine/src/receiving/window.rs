@@ -4,6 +4,7 @@
 use super::Receiving;
 use super::linux_window::Waiting;
 use crate::mode::Mode;
+use crate::settings::Settings;
 use crate::subflow::segments::Wanted;
 use crate::subflow::{Subflow, Subflows};
 use anabranch_units::Range;
@@ -36,7 +37,16 @@ impl Receiving {
         next + self.widest
     }
 
-    /// First offset that is not taken.
+    /// First offset that is not taken, though what lies between the window's edge and it is a violation. What is dropped its subflow
+    /// has acknowledged: the peer's data-level timer alone repairs that (RFC 8684 §3.3.6), and a peer that has mistaken the window once
+    /// would wait for it again and again. It moves with what was promised, never with what came.
+    pub(super) fn refused_from(&self, mode: Mode) -> u64 {
+        let exact = mode.is_plain() || self.linux.is_some();
+        let grace = if exact { 0 } else { Settings::grace(self.room.limit()) };
+        self.edge(mode).max(self.announced + grace)
+    }
+
+    /// First offset beyond the window.
     pub(super) fn edge(&self, mode: Mode) -> u64 {
         if self.is_separate(mode) { u64::MAX } else { self.announced.max(self.offer()) }
     }
@@ -70,7 +80,7 @@ impl Receiving {
         let shift = subflows.iter().map(|s| s.terms.recv_shift).max().unwrap_or(0);
         let full = self.room.limit().min(greatest(shift));
         let edge = self.offer().min(next + full);
-        if self.room.is_news(full, left, edge.saturating_sub(self.announced)) {
+        if self.room.is_news(full, left, edge.saturating_sub(self.announced.max(next))) {
             subflows.iter_mut().filter(|s| s.state.is_synchronized()).for_each(|s| s.acks.demand());
         }
     }
@@ -108,10 +118,13 @@ impl Receiving {
         let next = self.reassembly.next();
         let target = match &self.linux {
             Some(linux) => linux.edge(is_measured(subflows), self.waiting(mode, subflows)).max(self.announced),
-            None => self.room.step(self.announced, self.offer()),
+            None => self.room.step(self.announced.max(next), self.offer()),
         };
         let (field, size) = scaled(target.saturating_sub(next), shift);
-        self.announced = self.announced.max(next + size);
+        if size > 0 {
+            // A shut window promises nothing, whatever was taken beyond it: else each acknowledgment would let more in.
+            self.announced = self.announced.max(next + size);
+        }
         self.widest = self.widest.max(size);
         field
     }

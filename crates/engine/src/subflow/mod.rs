@@ -112,7 +112,8 @@ pub(crate) struct Subflow {
     pub acked_to: u64,
     /// The window that was offered with it.
     pub offered: u64,
-    /// The window of this subflow as a Linux peer has it: see [`Subflow::acknowledges`].
+    /// The window of this subflow as a Linux peer has it from this subflow's segments: see [`Subflow::acknowledges`]. Linux also widens
+    /// it to the connection's (Linux 6.18: `mptcp_check_allowed_size`), which no acknowledgment shows.
     pub taken: u64,
     pub stamps: Stamps,
     pub forward: Option<ForwardDelay>,

@@ -3,7 +3,7 @@
 use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo, dss};
 use crate::common::{at, client_paths, pattern, plain_stamps, setup};
-use anabranch_engine::{DssWidth, Settings, State, TcpSettings};
+use anabranch_engine::{BufferAccounting, DssWidth, Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, Violation};
 use anabranch_units::Side;
 use anabranch_wire::{DataAck, Dss, Flags, Mapping, MpCapable, MptcpOption, crypto};
@@ -274,6 +274,50 @@ fn an_eighth_of_the_window_is_taken_beyond_it() {
     let last = h.sent.pop_back().expect("an acknowledgment").1.segment;
     assert_eq!((dss(&last).ack, last.window), (Some(DataAck::Long(Solo::peer_number(4500))), 0));
     assert_eq!(h.read(), pattern(0, 4500));
+}
+
+/// Each segment is acknowledged before the next comes.
+#[test]
+fn a_peer_that_never_heeds_the_window_brings_no_more_than_the_eighth() {
+    for (accounting, paths) in
+        [(BufferAccounting::Payload, 1), (BufferAccounting::Payload, 2), (BufferAccounting::Truesize, 2)]
+    {
+        let tcp = TcpSettings { buffer_accounting: accounting, ..plain_stamps().tcp };
+        let mut h = Solo::open_server(Settings { recv_buffer: 4000, tcp, ..plain_stamps() });
+        if paths == 2 {
+            h.join(1);
+        }
+        for n in 0..100 {
+            let (path, seq, data) = ((n % paths) as u8, 1 + n / paths * 500, n * 500);
+            h.at(10 + 50 * n as u64);
+            h.send_on(path, h.seg_on(path, seq, 1).data(&pattern(data, 500)).dss(h.mapped(0, data, seq, 500)));
+        }
+        assert!(h.log.violated(Violation::BeyondWindow));
+        let held = h.read().len();
+        match accounting {
+            BufferAccounting::Payload => assert_eq!(held, 4500, "{paths} paths"),
+            // Less is offered, but the offer follows what has come.
+            BufferAccounting::Truesize => assert!(held <= 4500, "{held}"),
+        }
+    }
+}
+
+#[test]
+fn a_stream_may_end_in_the_eighth_beyond_the_window() {
+    for (more, ends) in [(200, true), (500, true), (501, false)] {
+        let mut h = Solo::open_server(Settings { recv_buffer: 4000, ..plain_stamps() });
+        h.send(h.seg(1, 1).data(&pattern(0, 4000)).dss(h.mapped(0, 0, 1, 4000)));
+        h.at(50).clear();
+        h.send(h.seg(4001, 1).data(&pattern(4000, more)).dss(h.mapped(0, 4000, 4001, more as u16)));
+        let end = 4000 + more as u64;
+        let fin = h.data_fin(0, end);
+        h.at(100).clear();
+        h.send(h.seg(1 + end, 1).dss(fin));
+        if ends {
+            assert_eq!(dss(&h.recv()).ack, Some(DataAck::Long(Solo::peer_number(end + 1))), "{more}");
+        }
+        assert_eq!(h.log.violated(Violation::DataFinMoved), !ends, "{more}");
+    }
 }
 
 #[test]

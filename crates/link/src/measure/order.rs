@@ -2,6 +2,7 @@
 
 use super::message::RunAsk;
 use anabranch_carrier::MAX_PATHS;
+use anabranch_engine::Settings;
 use anabranch_run::layout::unsupported;
 use anabranch_run::{Choice, Job, RunError};
 use anabranch_scenario::{
@@ -59,11 +60,11 @@ fn plug_in<M: std::fmt::Display>(read: fn(&str, &str) -> Result<PlugIn, Vec<M>>,
         .map_err(|mistakes| mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
 }
 
-/// Bytes that the buffers of all connections of a run may take at one end.
+/// Bytes that the buffers of all connections of a run may take at one end, and what comes beyond their windows.
 pub(super) fn buffers(scenario: &Scenario) -> u64 {
     let settings = &scenario.settings;
     let connections: u64 = scenario.traffic.iter().map(|traffic| u64::from(traffic.connections())).sum();
-    settings.send_buffer.saturating_add(settings.recv_buffer).saturating_mul(connections)
+    Settings::memory(settings.send_buffer, settings.recv_buffer).saturating_mul(connections)
 }
 
 /// Both ends refuse features that real links lack, and more than a client may have of a server.
@@ -147,6 +148,10 @@ mod tests {
         let path = |n| format!("[[path]]\nname = \"p{n}\"\nrate = \"1mbit\"\ndelay = \"1ms\"\n");
         refused(&with(&(0..16).map(path).collect::<String>()), "more than 16 paths");
         refused(&with("[connection]\nsend_buffer = \"600MiB\""), "buffers of more than 512 MiB");
+        // An eighth of the receive buffer may come beyond the window.
+        let received = |size| with(&format!("[connection]\nsend_buffer = \"62MiB\"\nrecv_buffer = \"{size}MiB\""));
+        refused(&received(401), "buffers of more than 512 MiB");
+        assert!(job(&received(400)).is_ok());
         let traffic = |kind: &str| of(&SCENARIO.replace("kind = \"bulk\"", kind), None);
         let frames = |interval| traffic(&format!("kind = \"frames\"\nsize = \"1KB\"\ninterval = \"{interval}\""));
         refused(&frames("99us"), "intervals below 100us");

@@ -51,13 +51,14 @@ impl Budget {
         let left = self.left();
         (left >= LEAST).then(|| {
             let all = (left / PART).clamp(LEAST, MOST);
-            all * Settings::GRACE / (2 * Settings::GRACE + 1)
+            // All of it in proportion to the memory of two buffers of one size.
+            all * MOST / Settings::memory(MOST, MOST)
         })
     }
 
     /// The memory of a connection whose buffers have `each` bytes; `None` if there is less.
     pub fn take(&self, each: u64) -> Option<Part> {
-        let all = 2 * each + each / Settings::GRACE;
+        let all = Settings::memory(each, each);
         Some(Part([self.own.take(all)?, self.common.take(all)?]))
     }
 }
