@@ -289,7 +289,7 @@ fn a_peer_that_never_heeds_the_window_brings_no_more_than_the_eighth() {
         }
         for n in 0..100 {
             let (path, seq, data) = ((n % paths) as u8, 1 + n / paths * 500, n * 500);
-            h.at(10 + 50 * n as u64);
+            h.at(10 + 50 * n);
             h.send_on(path, h.seg_on(path, seq, 1).data(&pattern(data, 500)).dss(h.mapped(0, data, seq, 500)));
         }
         assert!(h.log.violated(Violation::BeyondWindow));
