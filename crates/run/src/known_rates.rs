@@ -34,7 +34,7 @@ const LEAST: f64 = 1.0;
 /// From the first time to the second.
 pub(crate) type Span = (Instant, Instant);
 
-/// What a path's bottleneck has for one subflow.
+/// One subflow's part of the bottleneck of a path.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
     capacity: CapacityCurve,
