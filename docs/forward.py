@@ -395,9 +395,11 @@ def goals(folder, known=None):
 def alone(cell, scenarios):
     """One connection that shares no bottleneck, but for the bursts of 5 % that all path sets have; no outage, no device's queue."""
     scenario = scenarios[cell["paths"]]
+    # A loss of everything is an outage.
+    gone = any(change["set"].endswith(".loss") and change["value"] == "100%" for change in scenario.get("timeline", []))
     shared = any({"link", "outage", "device"} & set(path) for path in scenario["path"])
     rival = any(flow["kind"] != "udp-onoff" for flow in scenario.get("cross", []))
-    return not shared and not rival and "traffic" not in scenario and cell["traffic"] != "web"
+    return not shared and not gone and not rival and "traffic" not in scenario and cell["traffic"] != "web"
 
 
 def known_rates(folder):

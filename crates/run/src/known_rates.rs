@@ -2,6 +2,7 @@
 
 use anabranch_engine::schedule::{Around, AroundRounds, PathView, Round, Scheduler};
 use anabranch_metrics::CapacityCurve;
+use anabranch_network::LossSpec;
 use anabranch_scenario::PlugIn;
 use anabranch_units::{Duration, Instant};
 
@@ -30,29 +31,52 @@ pub(crate) fn registered(name: &str) -> (&str, bool) {
 /// No rate is less, in bytes per second: a rate of zero cannot be divided by, and this one delivers nothing in a run either.
 const LEAST: f64 = 1.0;
 
-/// What a path's bottleneck has for one subflow.
+/// From the first time to the second.
+pub(crate) type Span = (Instant, Instant);
+
+/// One subflow's part of the bottleneck of a path.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    /// Of the whole bottleneck.
-    pub capacity: CapacityCurve,
-    /// Flows with congestion control that cross it and may send at a time. Each has an equal part.
-    pub flows: u32,
-    /// When the path carries nothing: from the first time to the second, in any order.
-    pub outages: Vec<(Instant, Instant)>,
+    capacity: CapacityCurve,
+    flows: u32,
+    /// By their begin.
+    outages: Vec<Span>,
 }
 
 impl Share {
+    /// An equal part for each of the `flows` with congestion control that cross a bottleneck of this capacity and may send
+    /// at a time. In `outages`, in any order, the path carries nothing.
+    pub fn new(capacity: CapacityCurve, flows: u32, mut outages: Vec<Span>) -> Self {
+        outages.sort_unstable();
+        Self { capacity, flows, outages }
+    }
+
     /// Bytes that one flow may send from `from` to `to`.
     fn bytes(&self, from: Instant, to: Instant) -> f64 {
-        let mut outages = self.outages.clone();
-        outages.sort_unstable();
         let (mut open, mut at) = (0.0, from);
-        for (begin, end) in outages.into_iter().filter(|(begin, end)| *begin < to && from < *end) {
+        for &(begin, end) in self.outages.iter().filter(|(begin, end)| *begin < to && from < *end) {
             open += self.capacity.bytes(at, begin.max(at));
             at = at.max(end.min(to));
         }
         (open + self.capacity.bytes(at, to)) / f64::from(self.flows.max(1))
     }
+}
+
+/// When a path loses everything. `losses`: the loss from each time on, ascending.
+pub(crate) fn all_lost(losses: impl Iterator<Item = (Instant, LossSpec)>) -> Vec<Span> {
+    let (mut spans, mut since) = (Vec::new(), None);
+    for (at, loss) in losses {
+        match since {
+            None if loss == LossSpec::Bernoulli(1.0) => since = Some(at),
+            Some(begin) if loss != LossSpec::Bernoulli(1.0) => {
+                spans.push((begin, at));
+                since = None;
+            }
+            _ => {}
+        }
+    }
+    spans.extend(since.map(|begin| (begin, Instant::MAX)));
+    spans
 }
 
 /// Puts the true capacity into each path's view before its scheduler reads it: its part of the bottleneck. Bursts of other
@@ -128,7 +152,7 @@ mod tests {
 
     /// One flow alone.
     fn whole(capacity: CapacityCurve) -> Share {
-        Share { capacity, flows: 1, outages: Vec::new() }
+        Share::new(capacity, 1, Vec::new())
     }
 
     /// Notes the capacities that it sees.
@@ -174,10 +198,22 @@ mod tests {
     fn flows_have_equal_parts_and_outages_none() {
         let capacity = CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(8_000_000)));
         let ms = Instant::from_millis;
-        let share = Share { capacity, flows: 4, outages: vec![(ms(180), ms(220)), (ms(100), ms(200))] };
+        let share = Share::new(capacity, 4, vec![(ms(180), ms(220)), (ms(100), ms(200))]);
         // 250 bytes per millisecond, and none from 100 to 220 ms.
         for (from, to, bytes) in [(0, 100, 25_000.0), (50, 150, 12_500.0), (110, 210, 0.0), (170, 270, 12_500.0)] {
             assert_eq!(share.bytes(ms(from), ms(to)), bytes, "{from} to {to} ms");
         }
+    }
+
+    #[test]
+    fn a_loss_of_everything_is_an_outage() {
+        let ms = Instant::from_millis;
+        let loss = |at: u64, of: f64| (ms(at), LossSpec::Bernoulli(of));
+        let back = [(ms(0), LossSpec::None), loss(100, 0.1), loss(200, 1.0), loss(250, 1.0), loss(300, 0.99)];
+        assert_eq!(all_lost(back.into_iter()), [(ms(200), ms(300))]);
+        let gone = all_lost([loss(0, 1.0), loss(50, 0.0), loss(100, 1.0)].into_iter());
+        assert_eq!(gone, [(ms(0), ms(50)), (ms(100), Instant::MAX)]);
+        let share = Share::new(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(8_000_000))), 1, gone);
+        assert_eq!([(0, 100), (100, 200)].map(|(from, to)| share.bytes(ms(from), ms(to))), [50_000.0, 0.0]);
     }
 }

@@ -6,7 +6,7 @@ use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome};
 use crate::known::{KnownCapacity, fills, registered};
-use crate::known_rates::{self, KnownRates, Share};
+use crate::known_rates::{self, KnownRates, Share, Span, all_lost};
 use crate::setup::{fifo, setup};
 use crate::values::Values;
 use anabranch_engine::congestion::PACED_HEADERS;
@@ -20,6 +20,7 @@ use anabranch_scenario::{Host, PlugIn, Scenario, TimelineChange, TimelineEntry};
 use anabranch_sim::{Checks, End, FlowSetup, Opening, Party, Switch, WorldSetup, address, client_port, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_workload::Workload;
+use std::iter;
 use std::sync::Arc;
 
 /// A run's metrics as its outcome, without curves.
@@ -180,12 +181,20 @@ impl Layout {
 
     /// `inner`, which knows what the bottleneck of each path has for it.
     fn with_known_rates(&self, inner: Box<dyn Scheduler>, job: &Job) -> Box<dyn Scheduler> {
-        let share = |path: usize| {
-            let outages = self.topology.paths[path].down.outages.clone();
-            Some(Share { capacity: self.capacity(path)?, flows: self.sharers(path), outages })
-        };
+        let share = |path: usize| Some(Share::new(self.capacity(path)?, self.sharers(path), self.silences(path)));
         let shares = (0..job.scenario.topology.paths.len()).map(share).collect();
         KnownRates::around(inner, shares, header(job, true).into())
+    }
+
+    /// When nothing that is sent over `path` towards the client arrives: its outages, and while everything is lost.
+    fn silences(&self, path: usize) -> Vec<Span> {
+        let way = &self.topology.paths[path].down;
+        let changes = self.timeline.iter().filter_map(|(at, change)| match *change {
+            Change::Loss(of, Direction::Down, loss) if of == path => Some((*at, loss)),
+            _ => None,
+        });
+        let losses = iter::once((Instant::ZERO, way.loss)).chain(changes);
+        way.outages.iter().copied().chain(all_lost(losses)).collect()
     }
 
     /// Flows with congestion control that may send at a time through the bottleneck of `path`, towards the client: one for each

@@ -109,7 +109,7 @@ impl RangeSet {
     }
 
     /// Finds the range in which [`Self::after_skipping`] of `skip` begins: that, and what is found or removed near it next, takes
-    /// no search then. Work is O(ranges) from the last such place, or from the nearer end.
+    /// no search then. Work is O(ranges) from the last such place, or from the end that is nearer in bytes.
     #[inline]
     pub fn seek(&mut self, skip: u64) {
         if self.ranges.front().is_some_and(|first| first.len() <= skip) && skip < self.bytes {
