@@ -104,13 +104,14 @@ impl Receiving {
         Acknowledgment { window, data }
     }
 
-    /// The next offset to acknowledge to a peer that adds a window of `taken` bytes to it, whatever the acknowledgment offers: so much
-    /// that the sum is no more than the window (RFC 8684 §3.3.1). Another acknowledgment has the rest.
+    /// The next offset to acknowledge to a peer that adds a window of `taken` bytes to it, not the one that the acknowledgment has: the
+    /// sum is no more than the window's edge (RFC 8684 §3.3.1). A later acknowledgment has the rest.
     ///
     /// Linux 6.18: `ack_update_msk` adds a DATA_ACK and the window of its subflow.
     fn acked_within(&self, mode: Mode, taken: u64) -> u64 {
         // Behind the end of the stream there is nothing to send. A Linux receiver acknowledges without this care.
-        let free = self.is_finished() || mode.is_plain() || self.is_separate(mode) || self.linux.is_some();
+        let as_linux = self.linux.is_some() || self.room.counts_memory();
+        let free = self.is_finished() || mode.is_plain() || self.is_separate(mode) || as_linux;
         if free { self.acked() } else { self.acked().min(self.edge(mode).saturating_sub(taken)) }
     }
 

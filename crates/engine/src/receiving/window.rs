@@ -37,9 +37,9 @@ impl Receiving {
         next + self.widest
     }
 
-    /// First offset that is not taken, though what lies between the window's edge and it is a violation. What is dropped its subflow
-    /// has acknowledged: the peer's data-level timer alone repairs that (RFC 8684 §3.3.6), and a peer that has mistaken the window once
-    /// would wait for it again and again. It moves with what was promised, never with what came.
+    /// First offset that is not taken. Data between the window's edge and this offset is a violation, and is taken: its subflow has
+    /// acknowledged it, so that the peer would repeat it by its data-level timer alone (RFC 8684 §3.3.6). The offset moves with
+    /// promised windows, never with data that arrives.
     pub(super) fn refused_from(&self, mode: Mode) -> u64 {
         let exact = mode.is_plain() || self.linux.is_some();
         let grace = if exact { 0 } else { Settings::grace(self.room.limit()) };

@@ -5,7 +5,7 @@ use crate::common::solo::{Build, PEER_KEY, Solo, dss};
 use crate::common::{at, pattern, plain_stamps, setup, tcp};
 use anabranch_engine::connection::Setup;
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
-use anabranch_engine::{HostModel, Settings, TcpSettings};
+use anabranch_engine::{BufferAccounting, HostModel, Settings, TcpSettings};
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{Duration, PathId, Rng, SeqNumber, Side};
 use anabranch_wire::{DataAck, SackBlock};
@@ -185,6 +185,19 @@ fn an_acknowledgment_that_keeps_the_window_of_its_subflow_acknowledges_no_more_t
     // A wider one counts in any case.
     h.read();
     assert_eq!(take(&mut h, 60, 1, 1, 0, LEN), (6144, 32_000));
+}
+
+/// It counts as a Linux receiver does, and acknowledges as one.
+#[test]
+fn a_receiver_that_counts_memory_acknowledges_all() {
+    let tcp = TcpSettings { buffer_accounting: BufferAccounting::Truesize, ..plain_stamps().tcp };
+    let mut h = Solo::open_server(Settings { recv_buffer: 64_000, tcp, ..plain_stamps() });
+    h.join(1);
+    take(&mut h, 10, 1, 1, 0, 1024);
+    for n in 1..5 {
+        take(&mut h, 10 + n, 0, 1 + (n - 1) * 1024, n * 1024, 1024);
+    }
+    assert_eq!(take(&mut h, 30, 1, 1, 0, 1024).0, 5 * 1024);
 }
 
 #[test]
