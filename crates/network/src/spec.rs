@@ -154,6 +154,13 @@ pub enum LossSpec {
     },
 }
 
+impl LossSpec {
+    /// Every packet is lost: an outage by another name.
+    pub fn is_total(&self) -> bool {
+        *self == Self::Bernoulli(1.0)
+    }
+}
+
 /// Reordering: with this probability a packet is held back by `by`, and others overtake it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReorderSpec {

@@ -67,8 +67,8 @@ pub(crate) fn all_lost(losses: impl Iterator<Item = (Instant, LossSpec)>) -> Vec
     let (mut spans, mut since) = (Vec::new(), None);
     for (at, loss) in losses {
         match since {
-            None if loss == LossSpec::Bernoulli(1.0) => since = Some(at),
-            Some(begin) if loss != LossSpec::Bernoulli(1.0) => {
+            None if loss.is_total() => since = Some(at),
+            Some(begin) if !loss.is_total() => {
                 spans.push((begin, at));
                 since = None;
             }

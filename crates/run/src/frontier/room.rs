@@ -146,9 +146,7 @@ fn no_loss(scenario: &mut Scenario) {
     }
     scenario.timeline.iter_mut().for_each(|entry| match &mut entry.change {
         // A loss of all packets is an outage: it stays.
-        TimelineChange::Network(Change::Loss(_, _, loss)) if *loss != LossSpec::Bernoulli(1.0) => {
-            *loss = LossSpec::None
-        }
+        TimelineChange::Network(Change::Loss(_, _, loss)) if !loss.is_total() => *loss = LossSpec::None,
         _ => {}
     });
 }
