@@ -40,10 +40,7 @@ impl Plan {
 
     /// Calls `put` with each path that owns a part, and its segments that are not handed out.
     pub fn left(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
-        let mut owners = self.owners;
-        while owners != 0 {
-            let path = PathId(owners.trailing_zeros() as u8);
-            owners &= !path.bit();
+        for path in PathId::of_bits(self.owners) {
             let own = self.runs.iter().filter(|run| run.path == path).map(|run| run.segments);
             put("planned", Some(path), own.sum::<u64>() as f64);
         }

@@ -130,15 +130,6 @@ impl Line {
     }
 }
 
-/// The places of the bits that are set, ascending.
-fn places(mut bits: u32) -> impl Iterator<Item = usize> {
-    core::iter::from_fn(move || {
-        let place = (bits != 0).then_some(bits.trailing_zeros() as usize);
-        bits &= bits.wrapping_sub(1);
-        place
-    })
-}
-
 impl Playahead {
     fn look(&mut self, view: &View, path: &PathView, now: f64) {
         let (bit, has_room) = (path.id.bit(), path.eligible());
@@ -153,16 +144,16 @@ impl Playahead {
 
     /// The path that has the next segment first of those with room, and the bytes of the backlog that are left to full ones.
     fn next(&self) -> Option<(PathId, u64)> {
-        let next = |place: usize| self.lines[place].next;
-        let on =
-            places(self.open).reduce(|best, other| if next(other).first < next(best).first { other } else { best })?;
+        let next = |path: PathId| self.lines[path.index()].next;
+        let sooner = |best, other| if next(other).first < next(best).first { other } else { best };
+        let on = PathId::of_bits(self.open).reduce(sooner)?;
         let first = next(on).first;
         let mut skip = 0u64;
-        for full in places(self.full).filter(|full| next(*full).first < first && first.is_finite()) {
+        for full in PathId::of_bits(self.full).filter(|full| next(*full).first < first && first.is_finite()) {
             let segments = ((first - next(full).first) / next(full).step) as u64 + 1;
-            skip = skip.saturating_add(segments.saturating_mul(self.lines[full].mss.into()));
+            skip = skip.saturating_add(segments.saturating_mul(self.lines[full.index()].mss.into()));
         }
-        Some((PathId(on as u8), skip))
+        Some((on, skip))
     }
 }
 

@@ -22,6 +22,15 @@ impl PathId {
         1 << self.0
     }
 
+    /// The ids of a set of [`Self::bit`]s, ascending.
+    pub fn of_bits(mut bits: u32) -> impl Iterator<Item = Self> {
+        core::iter::from_fn(move || {
+            let id = (bits != 0).then_some(Self(bits.trailing_zeros() as u8));
+            bits &= bits.wrapping_sub(1);
+            id
+        })
+    }
+
     /// The index of this path's item. Paths are few, and usually dense: the index equal to the id is checked first.
     #[inline(always)]
     pub fn place_in<T>(self, items: &[T], id_of: impl Fn(&T) -> Self) -> Option<usize> {
