@@ -98,21 +98,27 @@ impl Receiving {
     #[inline(always)]
     pub fn acknowledge(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> Acknowledgment {
         let window = self.offer_on(mode, subflows, i);
-        let s = &subflows[i];
-        let offered = u64::from(window) << s.terms.recv_shift;
-        let data = if s.keeps_window(offered) { self.acked_within(mode, s.taken) } else { self.acked() };
+        let (acked, s) = (self.acked(), &subflows[i]);
+        // Nearly always: what was announced is never more than the window's edge.
+        let promised = acked + s.taken <= self.announced;
+        let data = if promised { acked } else { self.acked_within(mode, s, window) };
         Acknowledgment { window, data }
     }
 
-    /// The next offset to acknowledge to a peer that adds a window of `taken` bytes to it, not the one that the acknowledgment has: the
-    /// sum is no more than the window's edge (RFC 8684 §3.3.1). A later acknowledgment has the rest.
+    /// The next offset to acknowledge to a peer that may add another window to it than the one that the acknowledgment has: the sum is
+    /// no more than the window's edge (RFC 8684 §3.3.1). A later acknowledgment has the rest.
     ///
     /// Linux 6.18: `ack_update_msk` adds a DATA_ACK and the window of its subflow.
-    fn acked_within(&self, mode: Mode, taken: u64) -> u64 {
+    #[inline(never)]
+    fn acked_within(&self, mode: Mode, s: &Subflow, window: u16) -> u64 {
         // Behind the end of the stream there is nothing to send. A Linux receiver acknowledges without this care.
         let as_linux = self.linux.is_some() || self.room.counts_memory();
         let free = self.is_finished() || mode.is_plain() || self.is_separate(mode) || as_linux;
-        if free { self.acked() } else { self.acked().min(self.edge(mode).saturating_sub(taken)) }
+        let acked = self.acked();
+        match !free && s.keeps_window(u64::from(window) << s.terms.recv_shift) {
+            true => acked.min(self.edge(mode).saturating_sub(s.taken)),
+            false => acked,
+        }
     }
 
     /// The next bytes for the application.

@@ -226,7 +226,7 @@ impl Subflow {
     #[inline(always)]
     pub fn acknowledges(&mut self, window: u16) -> Option<Range> {
         self.offered = u64::from(window) << self.terms.recv_shift;
-        if !self.keeps_window(self.offered) {
+        if self.offered != self.taken && !self.keeps_window(self.offered) {
             self.taken = self.offered;
         }
         self.acked_to = self.receiver.next();
