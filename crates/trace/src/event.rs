@@ -158,15 +158,14 @@ pub fn value_name(name: &'static str) -> &'static str {
 /// A link's action on a packet. Links are named by [`crate::Origin::path`] and a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum LinkEvent {
-    /// Accepted. `departs` = when its last bit leaves the bottleneck, if already known; queue lengths are those after
-    /// it, without the packet in transmission.
+    /// Accepted. Queue lengths are those after it, without the packet in transmission. [`crate::Digest`] leaves this out.
     Enqueued {
         /// Packets waiting.
         queue_packets: u32,
         /// Bytes waiting.
         queue_bytes: u64,
     },
-    /// Its last bit left the bottleneck, at the event's time.
+    /// Its last bit left the bottleneck, at the event's time. [`crate::Digest`] leaves this out.
     Departed,
     /// Dropped.
     Dropped(DropCause),
