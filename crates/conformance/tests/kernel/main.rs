@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Scripts that are played at once; they wait most of the time.
-const AT_ONCE: usize = 4;
+const AT_ONCE: usize = 8;
 /// How often a script is played until its expectation holds.
 const ATTEMPTS: u32 = 3;
 /// The time limit of all scripts together.
