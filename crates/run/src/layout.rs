@@ -313,29 +313,44 @@ impl Layout {
 
     /// Leaves only the paths that the run used, and adds how near it came to the best possible.
     pub fn judge(&self, job: &Job, metrics: &mut RunMetrics) {
-        let scenario = &*job.scenario;
-        let names: Vec<&str> = self.over.iter().map(|n| scenario.topology.paths[*n].name.as_str()).collect();
+        let paths = &job.scenario.topology.paths;
+        let names: Vec<&str> = self.over.iter().map(|n| paths[*n].name.as_str()).collect();
         metrics.paths.retain(|path| names.contains(&path.name.as_str()));
-        let bound = self.bound(job, metrics.measured, (&metrics.frames, metrics.measured.1));
-        let reached = metrics.get(bound.metric);
-        // The shorter the better: T*/T.
-        let shorter = bound.metric != names::GOODPUT;
-        let (above, below) = if shorter { (bound.value, reached) } else { (reached, bound.value) };
-        metrics.set(names::ORACLE_RATIO, oracle_ratio(above, below));
+        let ratio = |over: &[usize], multipath| {
+            let bound =
+                self.bound_over(job, (over, multipath), metrics.measured, (&metrics.frames, metrics.measured.1));
+            let reached = metrics.get(bound.metric);
+            // The shorter the better: T*/T.
+            let shorter = bound.metric != names::GOODPUT;
+            let (above, below) = if shorter { (bound.value, reached) } else { (reached, bound.value) };
+            oracle_ratio(above, below)
+        };
+        let own = ratio(&self.over, self.multipath);
+        let all: Vec<usize> = (0..paths.len()).collect();
+        let is_alone = matches!(job.choice, Choice::Single(_));
+        let of_all = is_alone.then(|| ratio(&all, job.scenario.settings.mptcp)).flatten();
+        metrics.set(names::ORACLE_RATIO, own);
+        metrics.set(names::ORACLE_RATIO_OF_ALL, of_all);
     }
 
     /// The best possible in the main metric of the traffic, for the measured time from … until and the frames
     /// that were written in it, none of which counts more than its age at `end`.
-    pub(crate) fn bound(
+    pub(crate) fn bound(&self, job: &Job, measured: (Instant, Instant), frames: (&[FrameTimes], Instant)) -> Best {
+        self.bound_over(job, (&self.over, self.multipath), measured, frames)
+    }
+
+    /// As [`Self::bound`], over the paths `over`, also by Multipath TCP if that is spoken.
+    fn bound_over(
         &self,
         job: &Job,
+        (over, multipath): (&[usize], bool),
         (from, until): (Instant, Instant),
         (written, end): (&[FrameTimes], Instant),
     ) -> Best {
         let settings = &job.scenario.settings;
-        let multipath = self.multipath.then(|| header(job, true));
+        let multipath = multipath.then(|| header(job, true));
         let sizes = SegmentSizes { mss: settings.mss, plain: header(job, false), multipath };
-        let oracle = Oracle::new(&self.topology, &self.timeline, &self.over, sizes);
+        let oracle = Oracle::new(&self.topology, &self.timeline, over, sizes);
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
             (Timed::Frames(frames), _) => (names::FRAME_DELAY, seconds(oracle.frame_delay(written, end, frames.size))),

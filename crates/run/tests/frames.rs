@@ -100,3 +100,29 @@ fn every_application_has_a_score_and_none_beats_the_oracle() {
     assert!(bulk[0].against_single > 1.5 && (0.8..1.05).contains(&bulk[1].against_single), "{bulk:?}");
     assert_eq!(comparison, grid.run(&VirtualTime::default(), &Serial, &()).0);
 }
+
+#[test]
+fn the_best_path_alone_has_one_ratio_whatever_it_is_compared_with() {
+    // The near path slows down at the end, so the oracle's mean depends on how many of the last frames count.
+    let rate =
+        |at: &str, rate: &str| format!("[[timeline]]\nat = \"{at}\"\nset = \"path.near.rate\"\nvalue = \"{rate}\"\n");
+    let slows = [rate("1500ms", "2mbit"), rate("1800ms", "1mbit")].concat();
+    let mut paths = scenario(&format!("[[traffic]]\nkind = \"bulk\"\nsize = 1\n{slows}"));
+    paths.repeat = 1;
+    let plug_in = |name: &str| anabranch_scenario::scheduler("test", name).unwrap();
+    let alone = |schedulers: &[&str]| {
+        let grid = Grid {
+            path_sets: vec![PathSet { kind: "varying".into(), part: "own".into(), scenario: paths.clone() }],
+            traffic: vec!["frames"],
+            schedulers: schedulers.iter().map(|name| plug_in(name)).collect(),
+            congestions: vec![anabranch_scenario::congestion("test", "cubic").unwrap()],
+        };
+        let (comparison, _) = grid.run(&VirtualTime::default(), &Serial, &());
+        comparison.frontiers[0].cells[0].entries.last().unwrap().ratios.clone()
+    };
+    let ratio = alone(&["minrtt"]);
+    assert!((0.01..1.0).contains(&ratio[0]), "{ratio:?}");
+    for schedulers in [&["redundant"][..], &["roundrobin"], &["minrtt", "redundant", "roundrobin"]] {
+        assert_eq!(alone(schedulers), ratio, "{schedulers:?}");
+    }
+}

@@ -20,6 +20,8 @@ pub const BENEFIT: &str = "aggregation_benefit";
 pub const BEST_SINGLE_RATIO: &str = "best_single_ratio";
 /// Against the best that the paths allow.
 pub const ORACLE_RATIO: &str = "oracle_ratio";
+/// Of a run over one path alone, against the best that all paths allow.
+pub const ORACLE_RATIO_OF_ALL: &str = "oracle_ratio_of_all";
 /// Money spent.
 pub const PRICE: &str = "price";
 /// A path's part of the data.

@@ -203,6 +203,12 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .more(),
     of_run(
+        names::ORACLE_RATIO_OF_ALL,
+        "of all paths' oracle",
+        "Of plain TCP over one path alone: as oracle_ratio, but against the best over all of the scenario's paths.",
+    )
+    .more(),
+    of_run(
         names::PRICE,
         "price",
         "Money spent: Σ over paths of price per byte × payload bytes sent, repetitions included.",

@@ -125,7 +125,7 @@ impl CellScore {
     }
 }
 
-/// The score of a cell with these rows; `None` without a single path, or without a scheduler that has an `oracle_ratio`.
+/// The score of a cell with these rows; `None` without a single path.
 pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
     let rows = rows.iter().filter_map(|row| Some((row.first()?.scheduler.as_str(), &row[..])));
     let (singles, schedulers): (Vec<_>, Vec<_>) = rows.partition(|(name, _)| RowKind::of(name).is_single());
@@ -136,11 +136,7 @@ pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
     let mut entries: Vec<Entry> = schedulers.iter().map(of).collect();
     place(&mut entries);
     entries.extend(known.iter().map(of));
-    // The path's own ratio is to a bound of that path alone.
-    let rows: Vec<&[RunRecord]> = schedulers.iter().map(|(_, row)| *row).collect();
-    let against = |(seed, run)| Some(if speed(run) > 0.0 { speed(run) * inverse_oracle(&rows, seed)? } else { 0.0 });
-    let ratios: Option<Vec<f64>> = single.iter().enumerate().map(against).collect();
-    entries.push(entry(BEST_SINGLE, single, single, ratios?));
+    entries.push(entry(BEST_SINGLE, single, single, single.iter().map(ratio_of_all).collect()));
     let values: &CellValues = &single.first()?.cell;
     let value = |key| values.get(key).cloned().unwrap_or_default();
     let best_single = RowKind::of(best_single).path().unwrap_or_default().to_owned();
@@ -164,19 +160,16 @@ pub(super) fn mean_of(row: &[RunRecord], value: fn(&RunRecord) -> f64) -> f64 {
 
 /// The result ÷ the oracle's; 0 if the transfer did not finish.
 pub(super) fn ratio(run: &RunRecord) -> f64 {
-    run.metrics.get(names::ORACLE_RATIO).copied().filter(|_| run.finished).unwrap_or(0.0)
+    finished(run, names::ORACLE_RATIO)
 }
 
-/// 1 ÷ the oracle's speed with this seed, from the scheduler that comes nearest, or with another seed if none
-/// does: a ratio is a speed ÷ the oracle's. It may differ from seed to seed, where the network changes.
-fn inverse_oracle(rows: &[&[RunRecord]], seed: usize) -> Option<f64> {
-    let of = |run: &RunRecord| {
-        let inverse = ratio(run) / speed(run);
-        (ratio(run) > 0.0 && inverse.is_finite()).then_some((ratio(run), inverse))
-    };
-    let nearest = rows.iter().filter_map(|row| of(row.get(seed)?)).min_by(|a, b| a.0.total_cmp(&b.0));
-    let any = || rows.iter().flat_map(|row| *row).find_map(of);
-    nearest.or_else(any).map(|(_, inverse)| inverse)
+/// The same of a path alone, whose own oracle is that of the path: against the oracle of all paths.
+fn ratio_of_all(run: &RunRecord) -> f64 {
+    finished(run, names::ORACLE_RATIO_OF_ALL)
+}
+
+fn finished(run: &RunRecord, ratio: &str) -> f64 {
+    run.metrics.get(ratio).copied().filter(|_| run.finished).unwrap_or(0.0)
 }
 
 fn entry(name: &str, row: &[RunRecord], single: &[RunRecord], ratios: Vec<f64>) -> Entry {
