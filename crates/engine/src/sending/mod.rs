@@ -129,13 +129,13 @@ impl Sending {
         }
         let room = self.room();
         let taken = room.min(bytes.len() as u64);
+        if taken > 0 && subflows.iter().any(|s| s.sender.measures_rate()) {
+            subflows.iter_mut().for_each(|s| self.note_starved(s));
+        }
         // A full buffer leaves the application waiting, whether or not it offered more than fitted.
         self.wants_to_write = taken == room;
         self.assignment.set_buffer_full(self.wants_to_write);
         if taken > 0 {
-            if subflows.iter().any(|s| s.sender.measures_rate()) {
-                subflows.iter_mut().for_each(|s| self.note_starved(s));
-            }
             bytes.truncate(taken as usize);
             let start = self.buffer.end();
             self.buffer.push(bytes);

@@ -4,6 +4,7 @@
 use crate::common::setup;
 use crate::common::solo::{Build, Solo};
 use crate::common::{client_paths, tcp};
+use anabranch_engine::Settings;
 use anabranch_engine::congestion::{Acked, CongestionControl, Loss, RateSample, Window};
 use anabranch_engine::connection::Setup;
 use anabranch_engine::schedule::PathView;
@@ -88,6 +89,33 @@ fn a_flight_is_a_sample_and_too_little_to_send_is_marked() {
     assert!(last_rate(&told).is_some_and(|s| !s.app_limited && s.delivered == 4), "a full window since");
     h.send(h.seg(1, 18_001));
     assert!(last_rate(&told).is_some_and(|s| !s.app_limited && s.delivered == 4), "no room for more");
+}
+
+/// Sends 4000 bytes in a window of 40 packets and answers them one by one, with `more` written after each; whether the last two samples are
+/// said to be the application's limit.
+fn limits(send_buffer: u64, peer_window: u16, first: usize, more: usize) -> [bool; 2] {
+    let told = Told::default();
+    let congestion = Box::new(Constant { cwnd: 40, rate_based: true, pacing: None, told: Arc::clone(&told) });
+    let mut h = Solo::client_with(Setup { congestion, ..setup(Settings { send_buffer, ..tcp() }, client_paths(1)) });
+    h.at(40);
+    h.send(h.syn_ack(0).window(peer_window));
+    h.write(&vec![1; first]);
+    let mut answer = |n: u64| {
+        h.at(80 + n * 10);
+        h.send(h.seg(1, 1 + n * 1000).window(peer_window));
+        h.write(&vec![1; more]);
+        last_rate(&told).expect("a sample").app_limited
+    };
+    // The first four were sent when the connection began.
+    (1..=6).for_each(|n| _ = answer(n));
+    [7, 8].map(answer)
+}
+
+#[test]
+fn a_full_buffer_is_not_the_application_s_limit() {
+    assert_eq!(limits(16 << 20, 60_000, 4000, 1000), [true; 2], "the application writes no more");
+    assert_eq!(limits(4000, 60_000, 4000, 1000), [false; 2], "the send buffer has no room for more");
+    assert_eq!(limits(16 << 20, 4000, 12_000, 0), [false; 2], "the peer's window has no room for more");
 }
 
 #[test]
