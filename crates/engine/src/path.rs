@@ -35,6 +35,16 @@ pub struct PathPolicy {
     pub weight: Option<f64>,
 }
 
+/// What is known of a path before there is a subflow over it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Account {
+    pub policy: PathPolicy,
+    /// Most payload bytes of a segment, where that may be less than the settings'.
+    pub mss: Option<u32>,
+    /// Payload bytes that subflows which are gone have sent.
+    pub used: u64,
+}
+
 /// A device of this host, as its counters show it (Linux: qdisc and byte queue limits).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device {

@@ -68,9 +68,8 @@ impl Connection {
         self.paths.open_next(&mut scope, rng, &mut self.subflows)
     }
 
-    /// Subflow `i` was answered first. All others are given up as RFC 9293 §3.10.5 does in SYN-SENT: a SYN/ACK that comes for
-    /// one of them finds no connection, and is answered with a reset (§3.10.7.1). So the peer accepts one connection alone.
-    /// Returns where the winner stands now.
+    /// Subflow `i` was answered first. All others are given up as RFC 9293 §3.10.5 does in SYN-SENT: a SYN/ACK that comes for one of them
+    /// finds no connection, and is answered with a reset (§3.10.7.1). So the peer accepts one connection alone. Returns the winner's place.
     pub(super) fn win(&mut self, cx: &mut Cx<'_>, i: usize) -> usize {
         let (id, local) = (self.subflows[i].id, self.subflows[i].tuple.local);
         let due = self.sending.due();

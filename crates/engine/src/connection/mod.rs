@@ -169,11 +169,6 @@ impl Connection {
         self.sending.view()
     }
 
-    /// The peer has shown that it got our SYN/ACK, or never had to.
-    pub(crate) fn is_proven(&self) -> bool {
-        self.subflows.first().is_none_or(|s| s.state != State::SynReceived)
-    }
-
     /// The connection ended, and its subflows are gone.
     pub fn is_closed(&self) -> bool {
         self.lifetime.closed && self.subflows.is_empty()
@@ -201,11 +196,18 @@ impl Connection {
         }
     }
 
-    /// Adds a path, or sets backup flag and policy of one. A client joins over it at once, also if it was lost or withdrawn.
+    /// Adds a path, or sets backup flag, policy and MSS of one. A client joins over it at once, also if it was lost or withdrawn.
     pub fn set_path(&mut self, path: PathSetup) {
         self.sending.set_policy(path.id, path.policy);
         self.set_backup(path.id, path.backup);
+        self.sending.set_mss(&self.frame.settings, self.session.mode(), &self.subflows, path.id, path.mss);
         self.paths.known.set(path);
+    }
+
+    /// Sets the most payload bytes of a segment on a path, if the path is known. Larger ones that are bound to it already still leave.
+    pub fn set_mss(&mut self, id: PathId, mss: u32) {
+        self.paths.known.set_mss(id, mss);
+        self.sending.set_mss(&self.frame.settings, self.session.mode(), &self.subflows, id, Some(mss));
     }
 
     /// Sets the contents of the device by which the path leaves. Valid for the next round.
@@ -220,9 +222,8 @@ impl Connection {
         self.sending.set_scheduler(&mut cx.scope(&self.frame), &mut self.subflows, name, scheduler);
     }
 
-    /// Announces an address of ours with ADD_ADDR, until it is echoed or was sent four times (RFC 8684 §3.4.1). With a
-    /// port, joins to that port are accepted too. False if `id` is 0 or another address's, or the address has an ID
-    /// already; see [`Self::address_id`].
+    /// Announces an address of ours with ADD_ADDR, until it is echoed or was sent four times (RFC 8684 §3.4.1). With a port, joins to that
+    /// port are accepted too. False if `id` is 0 or another address's, or the address has an ID already; see [`Self::address_id`].
     pub fn announce(&mut self, cx: &mut Cx<'_>, id: u8, address: IpAddr, port: Option<u16>) -> bool {
         self.paths.own.announce(cx.now, id, address, port)
     }

@@ -9,6 +9,7 @@ use crate::four_tuple::FourTuple;
 use crate::schedule::Device;
 use crate::settings::Settings;
 use crate::slots::Slots;
+use crate::subflow::State;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, MptcpOption, Packet, Reason, Segment};
 use core::net::IpAddr;
@@ -73,6 +74,11 @@ struct Ends {
     ports: u32,
     remote: IpAddr,
     local: IpAddr,
+}
+
+/// The peer has shown that it got our SYN/ACK, or never had to.
+fn is_proven(connection: &Connection) -> bool {
+    connection.subflows().next().is_none_or(|(.., state)| state != State::SynReceived)
 }
 
 fn ports(local: u16, remote: u16) -> u32 {
@@ -569,7 +575,7 @@ impl Endpoint {
     #[cold]
     fn attend(&mut self, handle: Handle) {
         let Some(slot) = self.slots.get_mut(handle) else { return };
-        if slot.unproven && slot.connection.is_proven() {
+        if slot.unproven && is_proven(&slot.connection) {
             slot.unproven = false;
             self.unproven.remove(&handle);
         }

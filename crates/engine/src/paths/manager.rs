@@ -2,7 +2,7 @@
 
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
-use crate::path::PathPolicy;
+use crate::path::{Account, PathPolicy};
 use crate::settings::Settings;
 use anabranch_units::{Duration, Instant, PathId, Side};
 use anabranch_wire::{AddAddr, Reason};
@@ -22,12 +22,14 @@ pub struct PathSetup {
     pub backup: bool,
     /// The operator's policy, for our scheduler.
     pub policy: PathPolicy,
+    /// Most payload bytes of a segment on it, where that may be less than [`Settings::mss`].
+    pub mss: Option<u32>,
 }
 
 impl PathSetup {
     /// A path that is no backup, of which the operator says nothing.
     pub fn new(id: PathId, tuple: FourTuple) -> Self {
-        Self { id, tuple, backup: false, policy: PathPolicy::default() }
+        Self { id, tuple, backup: false, policy: PathPolicy::default(), mss: None }
     }
 }
 
@@ -142,10 +144,17 @@ impl PathManager {
         self.known.iter().any(|k| k.setup.id == id && k.setup.backup)
     }
 
-    /// The operator's policy for a path, and the bytes that subflows which are gone have sent on it.
-    pub fn account(&self, id: PathId) -> (PathPolicy, u64) {
+    /// The operator's account of a path.
+    pub fn account(&self, id: PathId) -> Account {
         let known = self.known.iter().find(|k| k.setup.id == id);
-        known.map_or_else(Default::default, |k| (k.setup.policy, k.used))
+        known.map_or_else(Account::default, |k| Account { policy: k.setup.policy, mss: k.setup.mss, used: k.used })
+    }
+
+    /// Sets the most payload bytes of a segment on a path.
+    pub fn set_mss(&mut self, id: PathId, mss: u32) {
+        if let Some(known) = self.of(id) {
+            known.setup.mss = Some(mss);
+        }
     }
 
     /// Payload bytes sent on a path so far.

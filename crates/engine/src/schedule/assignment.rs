@@ -73,6 +73,11 @@ impl Assignment {
             }
         }
     }
+    /// What is bound to a path from here on has at most `mss` bytes per segment.
+    pub(crate) fn set_mss(&mut self, id: PathId, mss: u32) {
+        let segment = self.largest_worth().min(mss.into()) as u32;
+        self.path_mut(id).into_iter().for_each(|p| (p.mss, p.segment, p.worth) = (mss, segment, segment));
+    }
     /// The connection is plain TCP: data leaves in the order in which it was written.
     pub(crate) fn set_in_sequence(&mut self) {
         self.view.in_sequence = true;

@@ -4,7 +4,7 @@ use super::Sending;
 use super::buffer::greatest_capacity;
 use crate::cx::Scope;
 use crate::mode::Mode;
-use crate::path::PathPolicy;
+use crate::path::{Account, PathPolicy};
 use crate::schedule::{Cause, Device, PathView, SchedulerEvent};
 use crate::settings::Settings;
 use crate::subflow::{Subflow, Subflows};
@@ -12,24 +12,29 @@ use anabranch_trace::{Event, PathState, WindowChange};
 use anabranch_units::{Duration, PathId};
 use anabranch_wire::Segment;
 
+/// Largest payload of a segment of `s`, whose path carries `mss` bytes.
+fn payload_limit(settings: &Settings, mode: Mode, s: &Subflow, mss: Option<u32>) -> u32 {
+    s.terms.payload_limit(settings, !mode.is_plain()).min(mss.unwrap_or(u32::MAX))
+}
+
 impl Sending {
-    /// Both SYNs of `s` are exchanged, and `segment` acknowledges ours: its sender and its window begin. `policy`, and the bytes
-    /// that its path has carried so far, are the operator's account of it.
+    /// Both SYNs of `s` are exchanged, and `segment` acknowledges ours: its sender and its window begin.
     pub fn add_path(
         &mut self,
         cx: &Scope<'_>,
         mode: Mode,
         s: &mut Subflow,
         segment: &Segment,
-        (policy, used_bytes): (PathPolicy, u64),
+        Account { policy, mss, used }: Account,
     ) {
         if mode.is_plain() {
             self.become_plain();
         }
         self.writable |= !s.join;
         let initial_window = s.begin_sending(segment, &cx.settings().tcp, cx.now);
-        let mss = s.terms.payload_limit(cx.settings(), !mode.is_plain());
-        let path = PathView { usable: false, backup: s.is_backup(), policy, used_bytes, ..PathView::new(s.id, mss) };
+        let mss = payload_limit(cx.settings(), mode, s, mss);
+        let backup = s.is_backup();
+        let path = PathView { usable: false, backup, policy, used_bytes: used, ..PathView::new(s.id, mss) };
         if self.congestion.is_rate_based() {
             s.sender.measure_rate();
         }
@@ -81,6 +86,14 @@ impl Sending {
     pub fn set_policy(&mut self, id: PathId, policy: PathPolicy) {
         if let Some(p) = self.assignment.path_mut(id) {
             p.policy = policy;
+        }
+    }
+
+    /// Data that is bound to a path from here on leaves in segments of at most `mss` bytes; what is bound already stays as it is. The
+    /// congestion window remains as many packets.
+    pub fn set_mss(&mut self, settings: &Settings, mode: Mode, subflows: &Subflows, id: PathId, mss: Option<u32>) {
+        if let Some(s) = subflows.iter().find(|s| s.id == id) {
+            self.assignment.set_mss(id, payload_limit(settings, mode, s, mss));
         }
     }
 

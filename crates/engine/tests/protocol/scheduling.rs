@@ -150,6 +150,39 @@ fn data_that_is_bound_ahead_of_its_window_says_since_when() {
     assert_eq!(pair.client.log.0.iter().filter_map(since).collect::<Vec<_>>(), [at(201); 20]);
 }
 
+#[test]
+fn segments_are_no_larger_than_their_path_carries() {
+    let mut paths = client_paths(2);
+    paths[1].mss = Some(600);
+    let mut pair = Pair::with(1, setup(plain_stamps(), paths), server(2));
+    let largest = Rc::new(RefCell::new([0; 2]));
+    let seen = largest.clone();
+    pair.hook = Box::new(move |_, side, path, packet| {
+        let largest = &mut seen.borrow_mut()[usize::from(path)];
+        *largest = if side == Side::Client { packet.segment.payload.len().max(*largest) } else { *largest };
+        Fate::Pass
+    });
+    let mut written = 0;
+    let mut send = |pair: &mut Pair| {
+        *largest.borrow_mut() = [0; 2];
+        let until = pair.now + Duration::from_secs(5);
+        pair.write(Side::Client, pattern(written, 200_000), false).run(until);
+        written += 200_000;
+        assert_eq!(pair.server.got, pattern(0, written as usize));
+        *largest.borrow()
+    };
+    pair.run(at(200));
+    assert_eq!(send(&mut pair), [1_000, 600]);
+    pair.act(Side::Client, |c, _| (c.set_mss(PathId(0), 700), c.set_mss(PathId(1), 5_000)));
+    assert_eq!(send(&mut pair), [700, 1_000], "no more than both ends agreed on");
+    // A later subflow over the path is as careful.
+    let reason = Reason { code: 0, transient: true };
+    assert!(pair.act(Side::Client, |c, cx| c.reset_path(cx, PathId(0), reason)));
+    let until = pair.now + Duration::from_secs(30);
+    pair.run(until);
+    assert_eq!(send(&mut pair), [700, 1_000]);
+}
+
 /// Sends nothing before that time, at which it asks to be called.
 #[derive(Debug)]
 struct NotBefore(Instant);
