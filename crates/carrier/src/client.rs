@@ -63,6 +63,8 @@ pub struct Client {
     /// Something was sent then, and nothing came since.
     waiting: Option<Instant>,
     out: VecDeque<(PathId, Vec<u8>)>,
+    /// Paths that carry larger or smaller packets than before.
+    resized: VecDeque<(PathId, usize)>,
     counters: Counters,
     work: Work,
 }
@@ -97,6 +99,7 @@ impl Client {
             repeat: None,
             waiting: None,
             out: VecDeque::new(),
+            resized: VecDeque::new(),
             counters: Counters::default(),
             work: Work::default(),
         }
@@ -112,7 +115,9 @@ impl Client {
     pub fn add_path(&mut self, now: Instant, id: PathId) -> bool {
         let fits = id.index() < MAX_PATHS;
         if fits {
-            self.paths.insert(id, Path::begin(now));
+            let path = Path::begin(now);
+            self.resized.push_back((id, path.max_packet()));
+            self.paths.insert(id, path);
             if self.attempt.is_some() {
                 (self.retry, self.repeat) = (now, Some(id));
             }
@@ -149,22 +154,29 @@ impl Client {
     }
 
     /// Seals an IPv4 packet from [`Addresses::client`] of the path to [`Addresses::server`] in `datagram`, whose old content is
-    /// lost.
+    /// lost. Where the path does not carry it whole, `datagram` remains empty, and [`Self::poll_transmit`] gives two that carry it.
     ///
     /// # Errors
     /// The packet cannot be sent now; it is lost.
     pub fn send(&mut self, now: Instant, id: PathId, packet: &[u8], datagram: &mut Vec<u8>) -> Result<(), Unsent> {
-        let status = self.path(id).ok_or(Unsent::NoPath)?;
+        datagram.clear();
+        let path = self.paths.get_mut(&id).ok_or(Unsent::NoPath)?;
         if !is_between(packet, self.addresses.client(id), self.addresses.server()) {
             self.counters.foreign += 1;
             return Err(Unsent::Foreign);
         }
-        if packet.len() > status.max_packet {
-            self.counters.too_large += 1;
-            return Err(Unsent::TooLarge);
-        }
         let keys = self.keys.in_use(now).ok_or(Unsent::NoSession)?;
-        if !keys.seal(id, packet, datagram) {
+        let most = path.max_packet();
+        if packet.len() > most {
+            let Some(pieces) = path.pieces.cut(packet, most) else {
+                self.counters.too_large += 1;
+                return Err(Unsent::TooLarge);
+            };
+            self.counters.cut += 1;
+            pieces.iter().for_each(|piece| self.push(now, id, piece));
+        } else if keys.seal(id, packet, datagram) {
+            path.mtu.iter_mut().for_each(|mtu| mtu.note_sent(datagram.len()));
+        } else {
             return Err(Unsent::NoSession);
         }
         self.counters.sent += 1;
@@ -172,9 +184,14 @@ impl Client {
         Ok(())
     }
 
-    /// The next datagram to send, with its path. At most one for each that came, and a few when time has passed.
+    /// The next datagram to send, with its path. At most one for each that came, a few when time has passed, and the pieces of packets.
     pub fn poll_transmit(&mut self) -> Option<(PathId, Vec<u8>)> {
         self.out.pop_front()
+    }
+
+    /// A path whose largest packet that travels whole, in bytes, has changed.
+    pub fn poll_resized(&mut self) -> Option<(PathId, usize)> {
+        self.resized.pop_front()
     }
 
     pub(crate) fn push(&mut self, now: Instant, path: PathId, plain: &[u8]) {
@@ -269,7 +286,7 @@ impl Client {
         }
     }
 
-    fn on_content(&mut self, now: Instant, id: PathId, plain: &[u8]) -> Option<PathId> {
+    fn on_content(&mut self, now: Instant, id: PathId, plain: &mut Vec<u8>) -> Option<PathId> {
         let (Some(path), Some(content)) = (self.paths.get_mut(&id), Content::parse(plain)) else {
             self.counters.unknown_contents += 1;
             return None;
@@ -277,18 +294,38 @@ impl Client {
         self.waiting = None;
         path.heard = Some(now);
         match content {
-            Content::Packet(packet) if is_between(packet, self.addresses.server(), self.addresses.client(id)) => {
-                self.counters.delivered += 1;
-                return Some(id);
+            Content::Packet(packet) => return self.on_packet(id, packet),
+            Content::Piece(piece) => {
+                *plain = path.pieces.join(piece)?;
+                return self.on_packet(id, plain);
             }
-            Content::Packet(_) => self.counters.foreign += 1,
             Content::Nothing => {}
             Content::Challenge(token) => self.push(now, id, &Content::Answer(token).bytes()),
             Content::Probe(number) => self.push(now, id, &Content::ProbeSeen(number).bytes()),
-            Content::ProbeSeen(number) => path.mtu.iter_mut().for_each(|mtu| mtu.seen(now, number)),
+            Content::ProbeSeen(number) => {
+                self.resize(id, |path| path.mtu.iter_mut().for_each(|mtu| mtu.seen(now, number)))
+            }
             Content::Answer(token) => path.answered(now, token),
         }
         None
+    }
+
+    fn on_packet(&mut self, id: PathId, packet: &[u8]) -> Option<PathId> {
+        let fits = is_between(packet, self.addresses.server(), self.addresses.client(id));
+        *if fits { &mut self.counters.delivered } else { &mut self.counters.foreign } += 1;
+        fits.then_some(id)
+    }
+
+    /// Does with a path what may change its largest packet.
+    fn resize<T: Default>(&mut self, id: PathId, act: impl FnOnce(&mut Path) -> T) -> T {
+        let Some(path) = self.paths.get_mut(&id) else { return T::default() };
+        let before = path.max_packet();
+        let result = act(path);
+        let after = path.max_packet();
+        if after != before {
+            self.resized.push_back((id, after));
+        }
+        result
     }
 
     /// Does what is due.
@@ -369,10 +406,11 @@ impl Client {
     }
 
     fn probe_due(&mut self, now: Instant) {
-        let due = |(id, path): (&PathId, &mut Path)| Some((*id, path.mtu.as_mut()?.due(now)?));
-        let probes: Vec<(PathId, (u32, usize))> = self.paths.iter_mut().filter_map(due).collect();
-        for (id, (number, size)) in probes {
-            self.push(now, id, &probe(number, size));
+        let all: Vec<PathId> = self.paths.keys().copied().collect();
+        for id in all {
+            if let Some((number, size)) = self.resize(id, |path| path.mtu.as_mut()?.due(now)) {
+                self.push(now, id, &probe(number, size));
+            }
         }
     }
 }

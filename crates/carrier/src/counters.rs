@@ -28,6 +28,8 @@ counters! {
     delivered,
     /// Packets sent.
     sent,
+    /// Those of them that were sent in two pieces, for their path does not carry them whole.
+    cut,
     /// Datagrams of no known kind or length.
     malformed,
     /// Handshake messages without a valid `mac1`, and cookies that do not open.
@@ -56,7 +58,7 @@ counters! {
     moved,
     /// Packets not sent, because their address has to answer first.
     held_back,
-    /// Packets not sent, because their path does not carry datagrams of that size.
+    /// Packets not sent, because two datagrams of their path do not carry them.
     too_large,
 }
 

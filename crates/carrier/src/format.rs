@@ -147,6 +147,8 @@ pub(crate) enum Content<'a> {
     Nothing,
     /// An IPv4 packet.
     Packet(&'a [u8]),
+    /// One of the two pieces of a packet.
+    Piece(Piece<'a>),
     /// To be answered from where it was received.
     Challenge([u8; 8]),
     Answer([u8; 8]),
@@ -155,10 +157,25 @@ pub(crate) enum Content<'a> {
     ProbeSeen(u32),
 }
 
+/// A packet that its path does not carry whole travels in two pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece<'a> {
+    /// It has the packet's first bytes.
+    pub is_first: bool,
+    /// The packet's, among those of its path that were cut.
+    pub number: u32,
+    pub bytes: &'a [u8],
+}
+
+/// Bytes before those of a piece.
+pub(crate) const PIECE_HEADER: usize = 5;
+
 const CHALLENGE: u8 = 1;
 const ANSWER: u8 = 2;
 const PROBE: u8 = 3;
 const PROBE_SEEN: u8 = 4;
+const FIRST_PIECE: u8 = 5;
+const LAST_PIECE: u8 = 6;
 
 impl<'a> Content<'a> {
     /// `None` for a kind that is unknown or too short.
@@ -169,6 +186,10 @@ impl<'a> Content<'a> {
             ANSWER if rest.len() == 8 => take(&mut rest).map(|token| Self::Answer(*token)),
             PROBE => number(&mut rest).map(Self::Probe),
             PROBE_SEEN if rest.len() == 4 => number(&mut rest).map(Self::ProbeSeen),
+            FIRST_PIECE | LAST_PIECE => {
+                let (is_first, number) = (*kind == FIRST_PIECE, number(&mut rest)?);
+                Some(Self::Piece(Piece { is_first, number, bytes: rest }))
+            }
             0x40..=0x4f => Some(Self::Packet(plain)),
             _ => None,
         }
@@ -180,6 +201,10 @@ impl<'a> Content<'a> {
         match self {
             Self::Nothing => Vec::new(),
             Self::Packet(packet) => packet.to_vec(),
+            Self::Piece(Piece { is_first, number, bytes }) => {
+                let kind = if *is_first { FIRST_PIECE } else { LAST_PIECE };
+                frame(kind, &[&number.to_le_bytes(), *bytes].concat())
+            }
             Self::Challenge(token) => frame(CHALLENGE, token),
             Self::Answer(token) => frame(ANSWER, token),
             Self::Probe(id) => frame(PROBE, &id.to_le_bytes()),
@@ -223,6 +248,8 @@ mod tests {
         let contents = [
             Content::Nothing,
             Content::Packet(&packet),
+            Content::Piece(Piece { is_first: true, number: 7, bytes: &packet }),
+            Content::Piece(Piece { is_first: false, number: 8, bytes: &[] }),
             Content::Challenge([1; 8]),
             Content::Answer([2; 8]),
             Content::Probe(3),
@@ -232,7 +259,9 @@ mod tests {
             assert_eq!(Content::parse(&content.bytes()), Some(content));
         }
         assert_eq!(Content::parse(&[PROBE, 5, 0, 0, 0, 0, 0]), Some(Content::Probe(5)), "padded");
-        for bad in [&[0][..], &[9], &[0x60; 40], &[CHALLENGE, 1], &[PROBE, 1], &[PROBE_SEEN, 1, 2, 3, 4, 5]] {
+        for bad in
+            [&[0][..], &[9], &[0x60; 40], &[CHALLENGE, 1], &[PROBE, 1], &[FIRST_PIECE, 1], &[PROBE_SEEN, 1, 2, 3, 4, 5]]
+        {
             assert_eq!(Content::parse(bad), None, "{bad:?}");
         }
     }

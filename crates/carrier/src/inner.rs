@@ -41,7 +41,10 @@ impl Addresses {
 
 /// True if `packet` is IPv4 and goes from `source` to `destination`.
 pub(crate) fn is_between(packet: &[u8], source: Ipv4Addr, destination: Ipv4Addr) -> bool {
-    packet.len() >= 20 && packet[12..16] == source.octets() && packet[16..20] == destination.octets()
+    packet.len() >= 20
+        && packet[0] >> 4 == 4
+        && packet[12..16] == source.octets()
+        && packet[16..20] == destination.octets()
 }
 
 #[cfg(test)]
@@ -64,9 +67,11 @@ mod tests {
     #[test]
     fn a_packet_is_known_by_both_addresses() {
         let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 129));
-        let mut packet = [0; 20];
+        let mut packet = [0x45; 20];
         packet[12..16].copy_from_slice(&a.octets());
         packet[16..].copy_from_slice(&b.octets());
         assert!(is_between(&packet, a, b) && !is_between(&packet, b, a) && !is_between(&packet[..19], a, b));
+        packet[0] = 0x65;
+        assert!(!is_between(&packet, a, b), "IPv6");
     }
 }

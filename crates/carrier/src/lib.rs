@@ -18,6 +18,7 @@ pub mod mtu;
 mod noise;
 mod path;
 mod peer;
+mod pieces;
 mod replay;
 mod route;
 mod server;
@@ -42,6 +43,9 @@ pub const MAX_PATHS: usize = 16;
 /// The largest UDP payload that a probe has: Ethernet's 1,500 bytes without the headers of IPv4 and UDP.
 pub const MAX_DATAGRAM: usize = 1_472;
 
+/// Bytes of the largest packet that any path carries whole.
+pub const MAX_PACKET: usize = MAX_DATAGRAM - OVERHEAD;
+
 /// Why a packet was not sent. The engine retransmits it, as after any loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsent {
@@ -51,7 +55,7 @@ pub enum Unsent {
     NoPath,
     /// The path's address has to answer a challenge first.
     HeldBack,
-    /// The path does not carry datagrams of that size.
+    /// Two datagrams of the path do not carry it.
     TooLarge,
     /// The packet's addresses are not those of the session and the path.
     Foreign,

@@ -1,18 +1,22 @@
 //! Path MTU discovery by datagrams that are acknowledged (DPLPMTUD, RFC 8899 §5.2). Sizes are those of UDP payloads.
 
 use anabranch_units::{Duration, Instant};
+use core::ops::RangeInclusive;
 
 /// A size that every path is taken to carry: 1,200 bytes (RFC 8899 §5.1.2, BASE_PLPMTU).
 pub const BASE: usize = 1_200;
 /// RFC 8899 §5.1.2: MAX_PROBES.
 const MAX_PROBES: u32 = 3;
-/// RFC 8899 §5.1.1: PROBE_TIMER, at least 1 s. Its 15 s are for protocols that know no round-trip time; 3 s are longer than
-/// that of any path that bulk data is sent over.
-const PROBE_TIMER: Duration = Duration::from_secs(3);
+/// RFC 8899 §5.1.1: PROBE_TIMER, at least 1 s. Its 15 s are for protocols that know no round-trip time: 3 s are longer than that of any
+/// path that bulk data is sent over, and are waited for while none is known; later three round trips.
+const PROBE_TIMERS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3);
+const ROUND_TRIPS: u64 = 3;
 /// RFC 8899 §5.1.1: PMTU_RAISE_TIMER.
 const RAISE_TIMER: Duration = Duration::from_secs(600);
 /// RFC 8899 §5.1.1: CONFIRMATION_TIMER.
 const CONFIRMATION_TIMER: Duration = Duration::from_secs(30);
+/// The same where the size is in use: data that it loses waits for the search.
+const CONFIRMATION_IN_USE: Duration = Duration::from_secs(5);
 /// The search ends when so many bytes are in doubt.
 const ENOUGH: usize = 8;
 
@@ -21,7 +25,8 @@ struct Probe {
     id: u32,
     size: usize,
     tries: u32,
-    /// When the next try is due; the first is due at once.
+    /// When the last try was, and when the next is due; the first is due at once.
+    sent: Instant,
     at: Instant,
 }
 
@@ -35,7 +40,12 @@ pub(crate) struct Search {
     max: usize,
     probe: Option<Probe>,
     ids: u32,
-    /// When the size in use is probed again, and when larger ones are.
+    /// Of the last probe that needed one try.
+    rtt: Option<Duration>,
+    /// When the search ended or the size in use was last confirmed, and whether datagrams were that large since.
+    confirmed: Instant,
+    used: bool,
+    /// When the size in use may have to be probed again, and when larger ones are.
     confirm: Instant,
     raise: Instant,
 }
@@ -45,14 +55,22 @@ impl Search {
     pub fn begin(now: Instant, max: usize) -> Self {
         let max = max.max(BASE);
         let far = Instant::MAX;
-        let mut search = Self { usable: BASE, high: max, max, probe: None, ids: 0, confirm: far, raise: far };
+        let (confirmed, used, confirm, raise) = (now, false, far, far);
+        let (probe, ids, rtt) = (None, 0, None);
+        let mut search = Self { usable: BASE, high: max, max, probe, ids, rtt, confirmed, used, confirm, raise };
         search.proceed(now);
         search
     }
 
-    /// The largest datagram to send.
+    /// The largest datagram to send: the base while a confirmation has been without an answer for a probe's time.
     pub fn usable(&self) -> usize {
-        self.usable
+        let doubtful = self.probe.is_some_and(|probe| probe.size <= self.usable && probe.tries > 1);
+        if doubtful { BASE } else { self.usable }
+    }
+
+    /// A datagram of this size is sent.
+    pub fn note_sent(&mut self, size: usize) {
+        self.used |= size > BASE;
     }
 
     /// Probes the next size, or rests.
@@ -60,7 +78,8 @@ impl Search {
         let doubt = self.high - self.usable;
         self.probe = None;
         if doubt < ENOUGH {
-            self.confirm = if self.usable > BASE { now + CONFIRMATION_TIMER } else { Instant::MAX };
+            (self.confirmed, self.used) = (now, false);
+            self.confirm = if self.usable > BASE { now + CONFIRMATION_IN_USE } else { Instant::MAX };
             // A confirmation does not put it off.
             let raise = self.raise.min(now + RAISE_TIMER);
             self.raise = if self.usable < self.max { raise } else { Instant::MAX };
@@ -74,7 +93,7 @@ impl Search {
 
     fn ask(&mut self, now: Instant, size: usize) {
         self.ids = self.ids.wrapping_add(1);
-        self.probe = Some(Probe { id: self.ids, size, tries: 0, at: now });
+        self.probe = Some(Probe { id: self.ids, size, tries: 0, sent: now, at: now });
         self.confirm = Instant::MAX;
     }
 
@@ -92,10 +111,15 @@ impl Search {
                     (self.high, self.raise) = (self.max, Instant::MAX);
                     self.proceed(now);
                 }
+                None if !self.used && now < self.confirmed + CONFIRMATION_TIMER => {
+                    self.confirm = (now + CONFIRMATION_IN_USE).min(self.confirmed + CONFIRMATION_TIMER);
+                }
                 None => self.ask(now, self.usable),
                 Some(probe) if probe.tries < MAX_PROBES => {
+                    let (least, most) = PROBE_TIMERS.into_inner();
+                    let timer = self.rtt.map_or(most, |rtt| (rtt * ROUND_TRIPS).clamp(least, most));
                     probe.tries += 1;
-                    probe.at = now + PROBE_TIMER;
+                    (probe.sent, probe.at) = (now, now + timer);
                     return Some((probe.id, probe.size));
                 }
                 Some(probe) => {
@@ -120,6 +144,9 @@ impl Search {
     pub fn seen(&mut self, now: Instant, id: u32) {
         if let Some(probe) = self.probe.filter(|probe| probe.id == id && probe.tries > 0) {
             self.usable = probe.size;
+            if probe.tries == 1 {
+                self.rtt = Some(now.since(probe.sent));
+            }
             self.proceed(now);
         }
     }
@@ -220,19 +247,37 @@ mod tests {
         let mut search = Search::begin(Instant::ZERO, 1_472);
         let now = find(&mut search, Instant::ZERO, 1_472, || false);
         // The confirmation finds the black hole.
-        let confirm = search.next();
-        assert_eq!(confirm, now + Duration::from_millis(20) + CONFIRMATION_TIMER);
-        assert!(search.due(confirm).is_some());
-        let shrunk = find(&mut search, confirm, 1_300, || false);
+        live(&mut search, now, CONFIRMATION_TIMER + Duration::from_secs(60), 1_300);
         assert!((1_293..=1_300).contains(&search.usable()), "{}", search.usable());
-        let mut now = shrunk;
-        while search.usable() < 1_472 && now < shrunk + Duration::from_secs(700) {
+        live(&mut search, now + CONFIRMATION_TIMER + Duration::from_secs(60), Duration::from_secs(700), 1_472);
+        assert_eq!(search.usable(), 1_472);
+    }
+
+    /// When a path that carried 1,472 bytes until `shrunk` is used with care, if it carries 1,300 bytes from then on.
+    fn careful(search: &mut Search, shrunk: Instant, uses: bool) -> Instant {
+        let (mut now, used) = (shrunk, if uses { 1_472 } else { 100 });
+        while search.usable() == 1_472 {
+            search.note_sent(used);
             now = search.next();
-            if let Some((id, _)) = search.due(now) {
-                search.seen(now, id);
-            }
+            assert!(search.due(now).is_none_or(|(_, size)| size == 1_472));
         }
-        assert!(now >= shrunk + RAISE_TIMER && search.usable() == 1_472, "{now:?}");
+        now
+    }
+
+    #[test]
+    fn a_size_in_use_is_confirmed_sooner_and_in_doubt_after_one_probe() {
+        for (uses, longest) in [(true, 6), (false, 31)] {
+            let mut search = Search::begin(Instant::ZERO, 1_472);
+            let now = find(&mut search, Instant::ZERO, 1_472, || false);
+            let doubt = careful(&mut search, now, uses);
+            // The confirmation, and then the time of one probe: a second for a round trip of 20 ms.
+            assert_eq!(doubt, Instant::from_millis(20) + Duration::from_secs(longest));
+            assert_eq!(search.usable(), BASE);
+            // The second probe arrives: it was a loss.
+            let second = search.probe.unwrap();
+            search.seen(doubt, second.id);
+            assert_eq!((second.tries, search.usable()), (2, 1_472));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::MAX_DATAGRAM;
 use crate::format::{Content, OVERHEAD};
 use crate::macs::Cookie;
 use crate::mtu::{BASE, Search};
+use crate::pieces::Pieces;
 use anabranch_units::{Duration, Instant};
 
 /// A path is challenged so often, which also keeps the bindings of NATs (RFC 4787 §4.3: 2 minutes at least; many have 30 s).
@@ -30,6 +31,7 @@ pub(crate) struct Path {
     pub heard: Option<Instant>,
     /// From the first answer on.
     pub mtu: Option<Search>,
+    pub pieces: Pieces,
     /// The server's, for the address that this path's datagrams come from.
     pub cookie: Option<Cookie>,
 }
@@ -43,14 +45,24 @@ pub struct PathStatus {
     pub answers: u64,
     /// When an authenticated datagram came last.
     pub heard: Option<Instant>,
-    /// Largest packet, in bytes, that [`crate::Client::send`] takes.
+    /// Largest packet, in bytes, that travels whole.
     pub max_packet: usize,
 }
 
 impl Path {
     /// It is challenged at once.
     pub fn begin(now: Instant) -> Self {
-        Self { challenge: None, tries: 0, at: now, rtt: None, answers: 0, heard: None, mtu: None, cookie: None }
+        Self {
+            challenge: None,
+            tries: 0,
+            at: now,
+            rtt: None,
+            answers: 0,
+            heard: None,
+            mtu: None,
+            pieces: Pieces::default(),
+            cookie: None,
+        }
     }
 
     /// The session has new keys: the path is challenged at once, which uses them.

@@ -7,9 +7,10 @@ use crate::keypair::{Keys, Opened};
 use crate::mtu::{BASE, Search};
 use crate::noise::SESSION;
 use crate::path::probe;
+use crate::pieces::Pieces;
 use crate::route::{Due, Route};
 use crate::time::Timestamp;
-use crate::{Addresses, Counters, MAX_DATAGRAM, MAX_PATHS, Unsent};
+use crate::{Addresses, Arrival, Counters, MAX_DATAGRAM, MAX_PATHS, PeerEvent, PeerId, Unsent};
 use anabranch_units::{Duration, Instant, PathId};
 use rand_core::CryptoRng;
 use std::collections::VecDeque;
@@ -21,16 +22,22 @@ const HANDSHAKE_GAP: Duration = Duration::from_millis(20);
 /// The parts of a server that it lends a peer for one call.
 pub(crate) struct Desk<'a> {
     pub now: Instant,
+    /// The peer's name.
+    pub id: PeerId,
     pub rng: &'a mut dyn CryptoRng,
     pub counters: &'a mut Counters,
     pub out: &'a mut VecDeque<(SocketAddr, Vec<u8>)>,
+    pub events: &'a mut VecDeque<PeerEvent>,
 }
 
 #[derive(Debug)]
 struct PeerPath {
     route: Route,
-    /// Once the route is proven.
-    mtu: Option<Search>,
+    /// Of the address, once it is proven.
+    mtu: Option<(SocketAddr, Search)>,
+    /// The largest packet, in bytes, as it was last told.
+    told: usize,
+    pieces: Pieces,
 }
 
 #[derive(Debug)]
@@ -113,8 +120,8 @@ impl Peer {
         ends
     }
 
-    /// Takes the content of an authenticated datagram. True if it is a packet.
-    pub fn receive(&mut self, desk: &mut Desk<'_>, datagram: Authentic, plain: &[u8]) -> bool {
+    /// Takes the content of an authenticated datagram. True if `plain` is a packet then.
+    pub fn receive(&mut self, desk: &mut Desk<'_>, datagram: Authentic, plain: &mut Vec<u8>) -> bool {
         let id = datagram.opened.path;
         self.follow(desk, datagram);
         let Some(content) = Content::parse(plain) else {
@@ -123,20 +130,43 @@ impl Peer {
         };
         let path = &mut self.paths[id.index()];
         match content {
-            Content::Packet(packet) if is_between(packet, self.addresses.client(id), self.addresses.server()) => {
-                desk.counters.delivered += 1;
-                return true;
+            Content::Packet(packet) => return self.on_packet(desk, id, packet),
+            Content::Piece(piece) => {
+                let joined = path.as_mut().and_then(|path| path.pieces.join(piece));
+                return joined.is_some_and(|packet| {
+                    *plain = packet;
+                    self.on_packet(desk, id, plain)
+                });
             }
-            Content::Packet(_) => desk.counters.foreign += 1,
             Content::Nothing => {}
             Content::Challenge(token) => self.push(desk, id, &Content::Answer(token).bytes()),
             Content::Probe(number) => self.push(desk, id, &Content::ProbeSeen(number).bytes()),
             Content::ProbeSeen(number) => {
-                path.iter_mut().filter_map(|path| path.mtu.as_mut()).for_each(|mtu| mtu.seen(desk.now, number));
+                path.iter_mut().filter_map(|path| path.mtu.as_mut()).for_each(|(_, mtu)| mtu.seen(desk.now, number));
             }
-            Content::Answer(token) => path.iter_mut().for_each(|path| path.answered(desk.now, datagram.from, token)),
+            Content::Answer(token) => path.iter_mut().for_each(|path| path.route.answered(datagram.from, token)),
         }
+        self.resize(desk, id);
         false
+    }
+
+    fn on_packet(&self, desk: &mut Desk<'_>, id: PathId, packet: &[u8]) -> bool {
+        let fits = is_between(packet, self.addresses.client(id), self.addresses.server());
+        *if fits { &mut desk.counters.delivered } else { &mut desk.counters.foreign } += 1;
+        fits
+    }
+
+    /// Another address begins another search; tells if the path's largest packet has changed.
+    fn resize(&mut self, desk: &mut Desk<'_>, id: PathId) {
+        let Some(path) = &mut self.paths[id.index()] else { return };
+        let proven = path.route.is_proven().then(|| path.route.address());
+        if path.mtu.as_ref().map(|(address, _)| *address) != proven {
+            path.mtu = proven.map(|address| (address, Search::begin(desk.now, MAX_DATAGRAM)));
+        }
+        let now = path.max_packet();
+        if core::mem::replace(&mut path.told, now) != now {
+            desk.events.push_back(PeerEvent::Resized(Arrival { peer: desk.id, path: id }, now));
+        }
     }
 
     /// The path's address, as an authenticated datagram shows it.
@@ -149,11 +179,13 @@ impl Peer {
                 desk.counters.moved += u64::from(moves);
             }
             None if is_current => {
-                *path = Some(PeerPath { route: Route::begin(desk.now, from, len, token()), mtu: None });
+                let route = Route::begin(desk.now, from, len, token());
+                *path = Some(PeerPath { route, mtu: None, told: 0, pieces: Pieces::default() });
             }
             None => {}
         }
         self.challenge_due(desk, opened.path);
+        self.resize(desk, opened.path);
     }
 
     fn challenge_due(&mut self, desk: &mut Desk<'_>, id: PathId) {
@@ -182,21 +214,30 @@ impl Peer {
         if keys.seal(id, plain, datagram) { Ok(path.route.address()) } else { Err(Unsent::NoSession) }
     }
 
-    /// Seals a packet.
+    /// Seals a packet; `None` if it is in `desk.out`, in two pieces.
     pub fn send(
         &mut self,
-        now: Instant,
+        desk: &mut Desk<'_>,
         id: PathId,
         packet: &[u8],
         datagram: &mut Vec<u8>,
-    ) -> Result<SocketAddr, Unsent> {
+    ) -> Result<Option<SocketAddr>, Unsent> {
         if !is_between(packet, self.addresses.server(), self.addresses.client(id)) {
             return Err(Unsent::Foreign);
         }
-        if packet.len() > self.max_packet(id).ok_or(Unsent::NoPath)? {
-            return Err(Unsent::TooLarge);
+        let path = self.paths.get_mut(id.index()).and_then(Option::as_mut).ok_or(Unsent::NoPath)?;
+        let most = path.max_packet();
+        if packet.len() <= most {
+            path.mtu.iter_mut().for_each(|(_, mtu)| mtu.note_sent(packet.len() + OVERHEAD));
+            return self.seal(desk.now, id, packet, datagram).map(Some);
         }
-        self.seal(now, id, packet, datagram)
+        let pieces = path.pieces.cut(packet, most).ok_or(Unsent::TooLarge)?;
+        for piece in &pieces {
+            let to = self.seal(desk.now, id, piece, datagram)?;
+            desk.out.push_back((to, core::mem::take(datagram)));
+        }
+        desk.counters.cut += 1;
+        Ok(None)
     }
 
     fn path(&self, id: PathId) -> Option<&PeerPath> {
@@ -205,7 +246,7 @@ impl Peer {
 
     /// Bytes of the largest packet that a path takes.
     pub fn max_packet(&self, id: PathId) -> Option<usize> {
-        Some(self.path(id)?.mtu.as_ref().map_or(BASE, Search::usable) - OVERHEAD)
+        self.path(id).map(PeerPath::max_packet)
     }
 
     /// A path's address, and whether it has answered.
@@ -217,26 +258,30 @@ impl Peer {
     pub fn handle_timeout(&mut self, desk: &mut Desk<'_>) {
         for id in (0..MAX_PATHS as u8).map(PathId) {
             self.challenge_due(desk, id);
-            let due = self.paths[id.index()].as_mut().and_then(|path| path.mtu.as_mut()?.due(desk.now));
+            self.resize(desk, id);
+            let due = self.paths[id.index()].as_mut().and_then(|path| path.mtu.as_mut()?.1.due(desk.now));
             if let Some((number, size)) = due {
                 self.push(desk, id, &probe(number, size));
             }
+            self.resize(desk, id);
         }
     }
 
     pub fn next_timeout(&self) -> Instant {
-        let of_path = |path: &PeerPath| path.route.next().min(path.mtu.as_ref().map_or(Instant::MAX, Search::next));
-        let paths = self.paths.iter().flatten().map(of_path);
+        let paths = self.paths.iter().flatten().map(PeerPath::next);
         let end = self.keyless.filter(|_| self.session.is_some()).map_or(Instant::MAX, |since| since + self.keep);
         paths.chain([self.keys.next_expiry(), end]).min().unwrap_or(Instant::MAX)
     }
 }
 
 impl PeerPath {
-    fn answered(&mut self, now: Instant, from: SocketAddr, token: [u8; 8]) {
-        self.route.answered(from, token);
-        if self.route.is_proven() {
-            self.mtu.get_or_insert_with(|| Search::begin(now, MAX_DATAGRAM));
-        }
+    /// Bytes of the largest packet that travels whole.
+    fn max_packet(&self) -> usize {
+        self.mtu.as_ref().map_or(BASE, |(_, mtu)| mtu.usable()) - OVERHEAD
+    }
+
+    /// When something is due.
+    fn next(&self) -> Instant {
+        self.mtu.as_ref().map_or(Instant::MAX, |(_, mtu)| mtu.next()).min(self.route.next())
     }
 }

@@ -27,13 +27,15 @@ pub struct Arrival {
     pub path: PathId,
 }
 
-/// A change of a client's session.
+/// A change of a client's session, or of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerEvent {
     /// A session began; connections of an earlier one are lost. New keys of the same session are no event.
     Began(PeerId),
     /// The session has had no keys for [`ServerSettings::keep`].
     Ended(PeerId),
+    /// A path carries packets of other sizes than before: the largest that travels whole has so many bytes.
+    Resized(Arrival, usize),
 }
 
 /// The server's key, and the clients that it admits.
@@ -126,7 +128,8 @@ impl Server {
         self.events.pop_front()
     }
 
-    /// The next datagram to send, with its destination. At most two for each that came, and a few when time has passed.
+    /// The next datagram to send, with its destination. At most two for each that came, a few when time has passed, and the pieces of
+    /// packets.
     pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.out.pop_front()
     }
@@ -137,7 +140,8 @@ impl Server {
     }
 
     /// Seals an IPv4 packet from [`Addresses::server`] to [`Addresses::client`] of the path in `datagram`, whose old content is
-    /// lost. Returns where it is to be sent.
+    /// lost. Returns where it is to be sent; `None` where the path does not carry it whole: then [`Self::poll_transmit`] gives two that
+    /// carry it.
     ///
     /// # Errors
     /// The packet cannot be sent now; it is lost.
@@ -147,8 +151,12 @@ impl Server {
         Arrival { peer, path }: Arrival,
         packet: &[u8],
         datagram: &mut Vec<u8>,
-    ) -> Result<SocketAddr, Unsent> {
-        let sent = self.peers.get_mut(peer.0).ok_or(Unsent::NoSession)?.send(now, path, packet, datagram);
+    ) -> Result<Option<SocketAddr>, Unsent> {
+        if peer.0 >= self.peers.len() {
+            return Err(Unsent::NoSession);
+        }
+        let (peer, mut desk) = self.desk(now, peer);
+        let sent = peer.send(&mut desk, path, packet, datagram);
         match sent {
             Ok(_) => self.counters.sent += 1,
             Err(Unsent::HeldBack) => self.counters.held_back += 1,
@@ -250,6 +258,12 @@ impl Server {
         self.out.push_back((from, response(index, initiation.sender, &noise, &Door::of(&public))));
     }
 
+    /// A peer, which exists, and the parts that it is lent.
+    fn desk(&mut self, now: Instant, id: PeerId) -> (&mut Peer, Desk<'_>) {
+        let Self { peers, rng, counters, out, events, .. } = self;
+        (&mut peers[id.0], Desk { now, id, rng: &mut **rng, counters, out, events })
+    }
+
     fn free_index(&mut self) -> u32 {
         loop {
             let index = self.rng.next_u32();
@@ -290,7 +304,7 @@ impl Server {
         from: SocketAddr,
         len: usize,
         (id, slot, opened): (PeerId, Slot, Opened),
-        plain: &[u8],
+        plain: &mut Vec<u8>,
     ) -> Option<Arrival> {
         let peer = &mut self.peers[id.0];
         if slot == Slot::Next {
@@ -303,8 +317,9 @@ impl Server {
             }
         }
         let datagram = Authentic { from, len, opened, is_current: slot != Slot::Previous };
-        let (counters, out) = (&mut self.counters, &mut self.out);
-        let is_packet = peer.receive(&mut Desk { now, rng: &mut *self.rng, counters, out }, datagram, plain);
+        let (peer, mut desk) = self.desk(now, id);
+        let is_packet = peer.receive(&mut desk, datagram, plain);
+        let peer = &self.peers[id.0];
         self.next = self.next.min(peer.next_timeout());
         is_packet.then_some(Arrival { peer: id, path: opened.path })
     }
@@ -315,16 +330,17 @@ impl Server {
             return;
         }
         self.next = Instant::MAX;
-        for (n, peer) in self.peers.iter_mut().enumerate() {
+        for id in (0..self.peers.len()).map(PeerId) {
+            let peer = &mut self.peers[id.0];
             peer.keys.expire(now, |index| {
                 self.by_index.remove(&index);
             });
             if peer.keys.is_empty() && peer.is_given_up(now) {
-                self.events.push_back(PeerEvent::Ended(PeerId(n)));
+                self.events.push_back(PeerEvent::Ended(id));
             }
-            let (counters, out) = (&mut self.counters, &mut self.out);
-            peer.handle_timeout(&mut Desk { now, rng: &mut *self.rng, counters, out });
-            self.next = self.next.min(peer.next_timeout());
+            let (peer, mut desk) = self.desk(now, id);
+            peer.handle_timeout(&mut desk);
+            self.next = self.next.min(self.peers[id.0].next_timeout());
         }
     }
 }
@@ -334,6 +350,7 @@ mod tests {
     use super::*;
     use crate::files::KeyFile;
     use crate::noise::FIRST;
+    use crate::pieces::Pieces;
     use crate::{Client, ClientSettings, Secret};
     use chacha20::ChaCha20Rng;
     use core::net::Ipv4Addr;
@@ -416,7 +433,13 @@ mod tests {
         ] {
             assert_eq!(take(&foreign), (None, 1), "{foreign:?}");
         }
+        // In two pieces, too.
+        let mut pieces = Pieces::default();
+        let [first, last] = pieces.cut(&packet(victim.client(P0), own.server()), 20).unwrap();
+        assert_eq!([take(&first), take(&last)], [(None, 0), (None, 1)]);
         let arrival = Arrival { peer: PeerId(1), path: P0 };
+        let [first, last] = pieces.cut(&packet(own.client(P0), own.server()), 20).unwrap();
+        assert_eq!([take(&first), take(&last)], [(None, 0), (Some(arrival), 0)]);
         assert_eq!(take(&packet(own.client(P0), own.server())), (Some(arrival), 0));
     }
 
@@ -449,6 +472,7 @@ mod tests {
         drop(client);
         server.handle_timeout(NOW + crate::keypair::LAST_AGE);
         assert!(server.by_index.is_empty());
+        server.events.retain(|event| !matches!(event, PeerEvent::Resized(..)));
         assert_eq!(server.events, [PeerEvent::Began(PeerId(0)), PeerEvent::Ended(PeerId(0))]);
     }
 }

@@ -179,18 +179,29 @@ fn handshakes_try_every_path() {
 }
 
 #[test]
-fn a_packet_that_the_path_does_not_carry_is_refused() {
+fn a_packet_that_the_path_does_not_carry_whole_travels_in_two() {
+    let mut world = World::new(&[2], Weather { mtu: 1_200, ..FAIR }, 1);
+    world.add(2, 1);
+    world.secs(1);
+    let max = |world: &World| (world.clients[&2].path(P0).unwrap().max_packet, world.server.max_packet(PeerId(0), P0));
+    assert_eq!(max(&world), (1_200 - 32, Some(1_200 - 32)));
+    let cut = |world: &World| (world.clients[&2].counters().cut, world.server.counters().cut);
+    for (n, size) in [1_168, 1_169, 1_440, 2_326].into_iter().enumerate() {
+        let (up, down) = (world.up(2, P0, size, n as u32).unwrap(), world.down(2, P0, size, n as u32).unwrap());
+        assert!(up.is_empty() == (n > 0) && down.is_empty() == (n > 0), "{size}");
+        assert_eq!(cut(&world), (n as u64, n as u64));
+    }
+    world.secs(1);
+    assert_eq!(world.delivered.len(), 8);
+    // Two are the most.
     let mut world = joined(1);
-    let max = world.clients[&2].path(P0).unwrap().max_packet;
-    assert_eq!(max, 1_472 - 32, "discovered at once");
-    assert!(world.up(2, P0, max, 1).is_some_and(|datagram| datagram.len() == 1_472));
     let addresses = world.clients[&2].addresses();
-    let large = packet(addresses.client(P0), addresses.server(), max + 1, 2);
+    assert_eq!(max(&world), (1_472 - 32, Some(1_472 - 32)));
+    let large = packet(addresses.client(P0), addresses.server(), 2 * (1_440 - 5) + 1, 2);
     let now = world.now;
     let refused = world.clients.get_mut(&2).unwrap().send(now, P0, &large, &mut Vec::new());
     assert_eq!(refused, Err(Unsent::TooLarge));
-    assert_eq!(world.down(2, P0, max + 1, 2), None);
-    assert_eq!(world.server.max_packet(PeerId(0), P0), Some(max));
+    assert_eq!(world.down(2, P0, 2 * (1_440 - 5) + 1, 2), None);
 }
 
 #[test]
@@ -200,6 +211,47 @@ fn a_tunnel_on_the_way_is_found() {
     world.secs(120);
     let found = world.clients[&2].path(P0).unwrap().max_packet + 32;
     assert!((1_385..=1_392).contains(&found), "{found}");
+}
+
+#[test]
+fn a_path_that_becomes_narrow_in_use_loses_packets_for_seconds_and_no_other_does() {
+    let mut world = joined(2);
+    world.narrow.insert(P1, 1_300);
+    let (narrow, mut n) = (world.now, 0);
+    let mut lost = [0; 2];
+    while world.now.since(narrow) < Duration::from_secs(40) {
+        world.delivered.clear();
+        for path in [P0, P1] {
+            assert!(world.up(2, path, 1_440, n).is_some() && world.down(2, path, 1_440, n).is_some());
+            n += 1;
+        }
+        world.run(Duration::from_millis(100));
+        for (path, lost) in [P0, P1].into_iter().zip(&mut lost) {
+            *lost += 2 - world.delivered.iter().filter(|delivered| delivered.path == path).count();
+        }
+    }
+    // A confirmation within 5 s, an answer awaited for 1 s, in tenths of a second both ways.
+    assert!(lost[0] == 0 && (2..=2 * 62).contains(&lost[1]), "{lost:?}");
+    let (client, server) = (world.clients[&2].path(P1).unwrap().max_packet, world.server.max_packet(PeerId(0), P1));
+    assert!((1_261..=1_268).contains(&client) && server == Some(client), "{client} {server:?}");
+    // Both ends have told all steps, the last one last.
+    let told: Vec<_> = world.resized.iter().filter(|(at, _)| at.path == P1).map(|(_, size)| *size).collect();
+    assert!(told.starts_with(&[1_168, 1_440, 1_168]) && told.last() == Some(&client), "{told:?}");
+    let polled = std::iter::from_fn(|| world.clients.get_mut(&2).unwrap().poll_resized());
+    assert_eq!(polled.filter(|(path, _)| *path == P1).map(|(_, size)| size).collect::<Vec<_>>(), told);
+}
+
+#[test]
+fn the_size_of_one_address_says_nothing_of_the_next() {
+    let mut world = joined(1);
+    assert_eq!(world.server.max_packet(PeerId(0), P0), Some(1_440));
+    world.moved.insert((2, P0), ([203, 0, 113, 5], 7).into());
+    world.narrow.insert(P0, 1_300);
+    world.up(2, P0, 100, 1);
+    world.run(Duration::from_millis(15));
+    assert_eq!(world.server.max_packet(PeerId(0), P0), Some(1_168));
+    world.secs(60);
+    assert!(world.server.max_packet(PeerId(0), P0).is_some_and(|size| (1_261..=1_268).contains(&size)));
 }
 
 #[test]

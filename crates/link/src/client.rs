@@ -139,6 +139,9 @@ impl Link<()> for ClientLink {
                 }
             })?;
         }
+        while let Some((path, bytes)) = carrier.poll_resized() {
+            take((), Incoming::Resized(path, bytes));
+        }
         Ok(any)
     }
 
@@ -146,7 +149,8 @@ impl Link<()> for ClientLink {
         let Some((id, path)) = path_of(packet.src).and_then(|id| Some((id, self.paths.get_mut(&id)?))) else { return };
         self.packet.clear();
         packet.emit_into(&mut self.packet);
-        if self.carrier.send(now, id, &self.packet, &mut self.datagram).is_ok() {
+        let sent = self.carrier.send(now, id, &self.packet, &mut self.datagram);
+        if sent.is_ok() && !self.datagram.is_empty() {
             path.put(self.server, &self.datagram);
         }
     }

@@ -8,7 +8,7 @@ use anabranch_engine::endpoint::Endpoint;
 use anabranch_lab::Clock;
 use anabranch_sim::Raw;
 use anabranch_trace::Recorder;
-use anabranch_units::Instant;
+use anabranch_units::{Instant, PathId};
 use anabranch_wire::Packet;
 use bytes::Bytes;
 use std::os::fd::BorrowedFd;
@@ -20,6 +20,8 @@ pub enum Incoming<'a> {
     Began(Addresses),
     /// The session is over.
     Ended,
+    /// Packets of other sizes than before travel whole over a path: the largest has so many bytes.
+    Resized(PathId, usize),
     /// A packet.
     Packet(&'a [u8]),
     /// A packet of a device, which may have left work to its receiver.
@@ -186,6 +188,9 @@ impl<E: Copy + PartialEq, S: Station> Stations<E, S> {
                 self.all.extend(station.map(|station| (id, station)));
             }
             Incoming::Ended => self.all.retain(|(known, _)| *known != id),
+            Incoming::Resized(path, bytes) => {
+                self.find(id).into_iter().for_each(|station| station.set_max_packet(now, path, bytes));
+            }
             Incoming::Packet(bytes) => {
                 // The carrier has authenticated it: that is more than the checksum says.
                 self.give(now, recorder, id, Packet::parse_unverified(Bytes::copy_from_slice(bytes)).ok());

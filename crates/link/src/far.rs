@@ -75,6 +75,10 @@ impl Station for Far {
         self.stations().map(|station| station.poll_timeout()).min().unwrap_or(Instant::MAX)
     }
 
+    fn set_max_packet(&mut self, now: Instant, path: PathId, bytes: usize) {
+        self.stations().for_each(|station| station.set_max_packet(now, path, bytes));
+    }
+
     fn work(&mut self, now: Instant) -> bool {
         self.exit.as_mut().is_some_and(|exit| exit.work(now))
     }

@@ -78,7 +78,7 @@ impl ServerLink {
     }
 }
 
-/// Sessions that began or ended.
+/// Sessions that began or ended, and paths that carry packets of other sizes.
 fn report(carrier: &mut Server, take: &mut dyn FnMut(PeerId, Incoming<'_>)) {
     while let Some(event) = carrier.poll_event() {
         match event {
@@ -88,6 +88,7 @@ fn report(carrier: &mut Server, take: &mut dyn FnMut(PeerId, Incoming<'_>)) {
                 }
             }
             PeerEvent::Ended(peer) => take(peer, Incoming::Ended),
+            PeerEvent::Resized(Arrival { peer, path }, bytes) => take(peer, Incoming::Resized(path, bytes)),
         }
     }
 }
@@ -110,7 +111,7 @@ impl Link<PeerId> for ServerLink {
         let Some(path) = path_of(packet.dst) else { return };
         self.packet.clear();
         packet.emit_into(&mut self.packet);
-        if let Ok(to) = self.carrier.send(now, Arrival { peer, path }, &self.packet, &mut self.datagram) {
+        if let Ok(Some(to)) = self.carrier.send(now, Arrival { peer, path }, &self.packet, &mut self.datagram) {
             self.outbox.push(&mut self.socket, to, &self.datagram);
         }
     }

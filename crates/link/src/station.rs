@@ -3,7 +3,7 @@
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;
 use anabranch_trace::Recorder;
-use anabranch_units::{Instant, Rng};
+use anabranch_units::{Instant, PathId, Rng};
 use anabranch_wire::Packet;
 use std::os::fd::BorrowedFd;
 
@@ -17,6 +17,8 @@ pub trait Station {
     fn handle_timeout(&mut self, now: Instant, recorder: &mut dyn Recorder);
     /// When something is due next; [`Instant::MAX`] for never.
     fn poll_timeout(&mut self) -> Instant;
+    /// The largest packet, in bytes, that travels whole over a path from now on. Larger ones cost two datagrams.
+    fn set_max_packet(&mut self, _now: Instant, _path: PathId, _bytes: usize) {}
     /// Serves what is not the link: sockets of its own. False if there was nothing to do.
     fn work(&mut self, _now: Instant) -> bool {
         false

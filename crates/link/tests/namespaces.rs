@@ -7,6 +7,7 @@ use common::ground::Ground;
 use common::proxied::connect;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::time::Instant;
 
 const RATE: &str = "20mbit";
 const SIZE: u64 = 16 << 20;
@@ -67,15 +68,20 @@ fn stream(from: u64, len: usize) -> Vec<u8> {
     (from..).take(len).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 11) as u8).collect()
 }
 
+/// The server sends so many bytes of it to the first program that comes.
+fn serve(ground: &Ground, size: u64) {
+    ground.on_server(move || {
+        let target = TcpListener::bind("10.99.9.1:8080").unwrap();
+        let (mut program, _) = target.accept().unwrap();
+        (0..size).step_by(1 << 16).for_each(|from| program.write_all(&stream(from, 1 << 16)).unwrap());
+    });
+}
+
 /// Programs see nothing of interfaces that come and go: neither of one that is pulled, nor of one that was not there at the beginning.
 #[test]
 fn a_proxied_download_outlives_interfaces_and_uses_new_ones() {
     let Some(ground) = Ground::new(Some(RATE)) else { return };
-    ground.on_server(|| {
-        let target = TcpListener::bind("10.99.9.1:8080").unwrap();
-        let (mut program, _) = target.accept().unwrap();
-        (0..SIZE).step_by(1 << 16).for_each(|from| program.write_all(&stream(from, 1 << 16)).unwrap());
-    });
+    serve(&ground, SIZE);
     ground.remove(1);
     // Each download is longer than what the others carry: it ends only if the one that is left is used.
     let steps: [(u64, &(dyn Fn() + Sync)); 4] = [
@@ -101,4 +107,43 @@ fn a_proxied_download_outlives_interfaces_and_uses_new_ones() {
         }
         assert_eq!((got, step), (SIZE, steps.len()));
     });
+}
+
+/// Segments follow the MTU of their path: two paths have different ones, and one path's falls in mid-download. Those that were made before
+/// reach it in two pieces.
+#[test]
+fn a_proxied_download_outlives_a_path_that_becomes_narrow() {
+    let size = 28 << 20;
+    for others in [true, false] {
+        let Some(ground) = Ground::new(Some(RATE)) else { return };
+        serve(&ground, size);
+        if others {
+            ground.resize(1, 1_400)
+        } else {
+            ground.remove(1)
+        }
+        ground.proxied(|proxy, host| {
+            let mut program = connect(proxy.socks, &host.to_string(), 8080, None).unwrap();
+            let (mut got, mut piece, mut narrow) = (0, vec![0; 1 << 16], None);
+            let (mut last, mut silence) = (Instant::now(), core::time::Duration::ZERO);
+            loop {
+                let len = program.read(&mut piece).unwrap();
+                silence = silence.max(last.elapsed());
+                last = Instant::now();
+                if len == 0 {
+                    break;
+                }
+                assert!(piece[..len] == stream(got, len), "at {got}");
+                got += len as u64;
+                if got >= 4 << 20 && narrow.is_none() {
+                    ground.resize(0, 1_280);
+                    narrow = Some(proxy.paths()[0].received_bytes);
+                }
+            }
+            assert_eq!(got, size);
+            let after = proxy.paths()[0].received_bytes - narrow.unwrap();
+            assert!(silence < core::time::Duration::from_secs(10), "{silence:?}");
+            assert!(after > 1 << 20, "the path is used on: {after} bytes");
+        });
+    }
 }

@@ -116,11 +116,15 @@ pub struct World {
     /// The keys that the server admits, in the order of their ids.
     pub admitted: Vec<u8>,
     pub weather: Weather,
+    /// Largest UDP payload of paths that carry less than the weather allows.
+    pub narrow: BTreeMap<PathId, usize>,
     /// Where paths are seen from, if not at home.
     pub moved: BTreeMap<(u8, PathId), SocketAddr>,
     pub flying: BTreeMap<(Instant, u64), Flying>,
     pub delivered: Vec<Delivered>,
+    /// The server's about sessions, and about the sizes of paths.
     pub events: Vec<PeerEvent>,
+    pub resized: Vec<(Arrival, usize)>,
     /// Every datagram that was sent, with the time.
     pub seen: Vec<(Instant, Flying)>,
     rng: Rng,
@@ -135,10 +139,12 @@ impl World {
             clients: BTreeMap::new(),
             admitted: admitted.to_vec(),
             weather,
+            narrow: BTreeMap::new(),
             moved: BTreeMap::new(),
             flying: BTreeMap::new(),
             delivered: Vec::new(),
             events: Vec::new(),
+            resized: Vec::new(),
             seen: Vec::new(),
             rng: Rng::stream(seed, "network"),
             sent: 0,
@@ -168,6 +174,7 @@ impl World {
     pub fn launch(&mut self, flying: Flying) {
         self.seen.push((self.now, flying.clone()));
         let Weather { loss, duplicate, delay, jitter, mtu } = self.weather;
+        let mtu = self.narrow.get(&flying.path).map_or(mtu, |narrow| mtu.min(*narrow));
         for copy in 0..2 {
             let happens = if copy == 0 { !self.rng.chance(loss) } else { self.rng.chance(duplicate) };
             let late = Duration::from_nanos(self.rng.below(jitter.as_nanos() + 1));
@@ -231,7 +238,10 @@ impl World {
 
     fn listen(&mut self) {
         while let Some(event) = self.server.poll_event() {
-            self.events.push(event);
+            match event {
+                PeerEvent::Resized(arrival, size) => self.resized.push((arrival, size)),
+                event => self.events.push(event),
+            }
         }
     }
 
@@ -253,7 +263,7 @@ impl World {
         }
     }
 
-    /// A client sends a packet. Returns its datagram if it could be sent.
+    /// A client sends a packet. Returns its datagram if it could be sent, which is empty if there are two.
     pub fn up(&mut self, n: u8, path: PathId, len: usize, number: u32) -> Option<Vec<u8>> {
         let (client, now) = (self.clients.get_mut(&n).unwrap(), self.now);
         let addresses = client.addresses();
@@ -261,18 +271,20 @@ impl World {
         let mut bytes = Vec::new();
         client.send(now, path, &packet, &mut bytes).ok()?;
         let address = self.address(n, path);
-        self.launch(Flying { to_server: true, client: n, path, address, bytes: bytes.clone() });
+        if !bytes.is_empty() {
+            self.launch(Flying { to_server: true, client: n, path, address, bytes: bytes.clone() });
+        }
         Some(bytes)
     }
 
-    /// The server sends a packet. Returns its datagram if it could be sent.
+    /// The server sends a packet. Returns its datagram if it could be sent, which is empty if there are two.
     pub fn down(&mut self, n: u8, path: PathId, len: usize, number: u32) -> Option<Vec<u8>> {
         let peer = self.id(n);
         let addresses = self.server.addresses(peer).unwrap();
         let packet = packet(addresses.server(), addresses.client(path), len, number);
         let mut bytes = Vec::new();
         let address = self.server.send(self.now, Arrival { peer, path }, &packet, &mut bytes).ok()?;
-        let flying = self.to_client(address, bytes.clone());
+        let flying = address.and_then(|address| self.to_client(address, bytes.clone()));
         flying.into_iter().for_each(|flying| self.launch(flying));
         Some(bytes)
     }

@@ -19,6 +19,7 @@ pub use desk::read_messages;
 pub use real::RealLinks;
 pub use record::{Capacity, PathRecord, is_recordable};
 pub use session::{Idle, Reach, Session, path_names};
+pub(crate) use setup::HEADERS;
 pub use setup::{MSS, overhead};
 pub use survey::PathSurvey;
 pub(crate) use tally::{PathTally, Tally};

@@ -7,8 +7,8 @@ use anabranch_engine::{FourTuple, Settings};
 use anabranch_units::{ConnId, PathId};
 use std::net::SocketAddr;
 
-/// Bytes of IPv4 and TCP with all its options at most.
-pub(super) const HEADERS: u32 = 20 + 60;
+/// Bytes of IPv4 and TCP with all its options at most (RFC 9293 §3.1): the rest of a packet is payload.
+pub(crate) const HEADERS: u32 = 20 + 60;
 /// Bytes that the carrier and UDP add to a packet.
 const OVERHEAD: u32 = anabranch_carrier::OVERHEAD as u32 + 8;
 /// The same with the outer IP header, on the way to `server`.

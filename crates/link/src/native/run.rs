@@ -2,6 +2,7 @@
 
 use super::ground::Ground;
 use super::{NativeLink, Orders, Ready, Turns, privilege};
+use crate::measure::HEADERS;
 use crate::proxy::{Common, Direct, LINES, Limits, Listeners, Lookup, Resolver, Routes, Rules};
 use crate::{Driver, LinkError, Status, Window};
 use anabranch_lab::{Clock, Tun};
@@ -10,8 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The loop looks for signals, interfaces and readers this often.
 const LOOK: Duration = Duration::from_millis(50);
-/// IPv4's header, and TCP's with all options (RFC 9293 §3.1): the rest of an MTU is payload.
-const HEADERS: u32 = 20 + 60;
 /// The MTU of a device until its interface is known.
 const MTU: u16 = 1_500;
 /// Turns of the loop in which connections are aborted at the end.

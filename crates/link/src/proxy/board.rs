@@ -172,6 +172,13 @@ impl<S> Board<S> {
         }
     }
 
+    /// On all connections, segments over a path have at most so many bytes of payload.
+    pub fn set_mss(&mut self, now: Instant, path: PathId, mss: u32) {
+        for handle in self.tokens.keys().copied().collect::<Vec<_>>() {
+            self.with(now, handle, |connection, _| connection.set_mss(path, mss));
+        }
+    }
+
     /// Opens a connection.
     pub fn connect(&mut self, now: Instant, setup: anabranch_engine::connection::Setup) -> Handle {
         let load = &mut self.load;
@@ -293,6 +300,8 @@ pub(super) trait Served {
     fn board_mut(&mut self) -> &mut Board<Self::Stage>;
     /// Takes the next steps of lines that have something to do. False if there was none.
     fn serve(&mut self, now: Instant) -> bool;
+    /// See [`Station::set_max_packet`].
+    fn set_max_packet(&mut self, _now: Instant, _path: PathId, _bytes: usize) {}
 }
 
 impl<T: Served> Station for T {
@@ -311,6 +320,10 @@ impl<T: Served> Station for T {
 
     fn poll_timeout(&mut self) -> Instant {
         self.board_mut().poll_timeout()
+    }
+
+    fn set_max_packet(&mut self, now: Instant, path: PathId, bytes: usize) {
+        Served::set_max_packet(self, now, path, bytes);
     }
 
     fn work(&mut self, now: Instant) -> bool {

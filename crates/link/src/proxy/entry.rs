@@ -345,4 +345,9 @@ impl Served for Entry {
         self.pool.refill(now, board, routes);
         !due.is_empty()
     }
+
+    fn set_max_packet(&mut self, now: Instant, path: PathId, bytes: usize) {
+        let mss = self.hall.routes.set_max_packet(path, bytes);
+        self.hall.board.set_mss(now, path, mss);
+    }
 }

@@ -7,7 +7,7 @@ use super::guard::{Guard, own_addresses};
 use super::joint::Joint;
 use super::message::{Answer, Ask, Frames, LONGEST, Open, PORT, Policy, Refusal, VERSION, framed};
 use super::resolver::{Names, Resolved, Resolver, unresolved};
-use super::setup::{Common, all_paths, path};
+use super::setup::{Common, Segments, all_paths, path};
 use super::target::{Host, Target};
 use crate::LinkError;
 use crate::memory::Memory;
@@ -68,6 +68,7 @@ pub(crate) struct Exit {
     names: Names,
     budget: Budget,
     dialling: usize,
+    segments: Segments,
     buffer: Vec<u8>,
 }
 
@@ -88,8 +89,8 @@ impl Exit {
         let names =
             Names::new(settings.resolver.clone(), addresses.client(PathId(0))).map_err(LinkError::system("eventfd"))?;
         board.sockets.add(names.bell(), NAMES).map_err(LinkError::system("epoll"))?;
-        let (guard, buffer) = (settings.guard.clone(), vec![0; 64 << 10]);
-        Ok(Self { board, addresses, guard, names, budget, dialling: 0, buffer })
+        let (guard, segments, buffer) = (settings.guard.clone(), Segments::default(), vec![0; 64 << 10]);
+        Ok(Self { board, addresses, guard, names, budget, dialling: 0, segments, buffer })
     }
 
     /// The state of the client `name`.
@@ -100,8 +101,12 @@ impl Exit {
     }
 
     fn accept(&mut self, now: Instant, handle: Handle) {
-        // Nothing is written yet: the room is the whole buffer.
-        let each = self.board.with(now, handle, |connection, _| connection.writable()).unwrap_or_default();
+        let each = self.board.with(now, handle, |connection, _| {
+            self.segments.all().for_each(|(path, mss)| connection.set_mss(path, mss));
+            // Nothing is written yet: the room is the whole buffer.
+            connection.writable()
+        });
+        let each = each.unwrap_or_default();
         let share = self.budget.take(each).filter(|_| each > BARE);
         let stage = match share {
             Some(_) => Stage::Asked(Frames::default(), false),
@@ -189,7 +194,8 @@ impl Exit {
     /// Begins what a request wants.
     fn open(&mut self, now: Instant, token: u64, handle: Handle, open: Open, early: Bytes) -> Result<Stage, Refusal> {
         let (name, scheduler) = scheduler(&open.scheduler).ok_or(Refusal::Unknown)?;
-        let paths = open.policies.iter().map(|policy| described(self.addresses, policy)).collect::<Option<Vec<_>>>();
+        let path = |policy| Some(self.segments.with(described(self.addresses, policy)?));
+        let paths = open.policies.iter().map(path).collect::<Option<Vec<_>>>();
         let paths = paths.ok_or(Refusal::Unknown)?;
         self.board.with(now, handle, |connection, cx| {
             connection.set_scheduler(cx, name, scheduler);
@@ -379,5 +385,10 @@ impl Served for Exit {
             }
         }
         any
+    }
+
+    fn set_max_packet(&mut self, now: Instant, path: PathId, bytes: usize) {
+        let mss = self.segments.set(path, bytes);
+        self.board.set_mss(now, path, mss);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::message::{Open, Policy};
 use super::rules::{PathRule, Treatment};
+use super::setup::Segments;
 use super::target::Target;
 use anabranch_engine::connection::{Connection, PathSetup};
 use anabranch_engine::{Cx, FourTuple};
@@ -23,6 +24,7 @@ pub(crate) struct Routes {
     locals: Vec<Ipv4Addr>,
     /// The paths that can be used, the best one first.
     present: Vec<PathId>,
+    segments: Segments,
     port: Cell<u16>,
 }
 
@@ -31,7 +33,12 @@ impl Routes {
     pub fn new(names: Vec<String>, local: impl Fn(PathId) -> Ipv4Addr) -> Self {
         let locals = (0..names.len()).map(|n| local(PathId(n as u8))).collect();
         let port = PORTS.start + (crate::driver::unpredictable() % u64::from(PORTS.end - PORTS.start)) as u16;
-        Self { names, locals, present: Vec::new(), port: Cell::new(port) }
+        Self { names, locals, present: Vec::new(), segments: Segments::default(), port: Cell::new(port) }
+    }
+
+    /// The largest packet of a path has so many bytes. Returns the payload of the largest segment.
+    pub fn set_max_packet(&mut self, id: PathId, bytes: usize) -> u32 {
+        self.segments.set(id, bytes)
     }
 
     /// Sets the paths that can be used, the best one first. False if they are the same as before, but for their order.
@@ -56,7 +63,7 @@ impl Routes {
         let PathRule { backup, policy } = self.rule(id, treatment);
         let local = self.locals.get(id.index()).copied().unwrap_or(Ipv4Addr::UNSPECIFIED);
         let tuple = FourTuple { local: (local, port).into(), remote };
-        PathSetup { backup, policy, ..PathSetup::new(id, tuple) }
+        self.segments.with(PathSetup { backup, policy, ..PathSetup::new(id, tuple) })
     }
 
     fn next_port(&self) -> u16 {

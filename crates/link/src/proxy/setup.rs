@@ -1,8 +1,8 @@
 //! The setup of a proxied connection, the same at both ends.
 
 use super::message::PORT;
-use crate::measure::MSS;
-use anabranch_carrier::{Addresses, MAX_PATHS};
+use crate::measure::HEADERS;
+use anabranch_carrier::{Addresses, MAX_PACKET, MAX_PATHS};
 use anabranch_engine::connection::{PathSetup, Setup};
 use anabranch_engine::{FirstPath, FourTuple, Settings, TcpSettings};
 use anabranch_scenario::PlugIn;
@@ -30,8 +30,9 @@ impl Common {
     /// A connection inside the carrier with buffers of `each` bytes over these paths; `None` if the congestion control cannot be built.
     pub(crate) fn setup(&self, each: u64, paths: Vec<PathSetup>) -> Option<Setup> {
         let tcp = TcpSettings { time_wait: TIME_WAIT, ..tcp() };
+        let mss = mss(MAX_PACKET);
         // The carrier removes no option.
-        self.with(each, paths, Settings { tcp, mptcp_required: true, mss: MSS, ..Settings::default() })
+        self.with(each, paths, Settings { tcp, mptcp_required: true, mss, ..Settings::default() })
     }
 
     /// The same to a host that may speak plain TCP, without a carrier. Segments carry at most `mss` bytes.
@@ -65,6 +66,34 @@ impl Common {
 
 fn tcp() -> TcpSettings {
     TcpSettings { rto_max: RTO_MAX, nagle: false, ..TcpSettings::default() }
+}
+
+/// Payload bytes of the largest segment in packets of so many bytes.
+fn mss(packet: usize) -> u32 {
+    (packet as u32).saturating_sub(HEADERS)
+}
+
+/// Payload bytes of the largest segment on each path, so that it travels whole; `None` where nothing is known of that.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Segments([Option<u32>; MAX_PATHS]);
+
+impl Segments {
+    /// The largest packet of a path has so many bytes. Returns the payload of the largest segment.
+    pub fn set(&mut self, id: PathId, packet: usize) -> u32 {
+        let mss = mss(packet);
+        self.0.get_mut(id.index()).into_iter().for_each(|of_path| *of_path = Some(mss));
+        mss
+    }
+
+    /// A path with its size.
+    pub fn with(&self, path: PathSetup) -> PathSetup {
+        PathSetup { mss: self.0.get(path.id.index()).copied().flatten(), ..path }
+    }
+
+    /// The paths with a size.
+    pub fn all(&self) -> impl Iterator<Item = (PathId, u32)> {
+        (0..).map(PathId).zip(self.0).filter_map(|(id, mss)| Some((id, mss?)))
+    }
 }
 
 /// A path of a session, as one end sees it.

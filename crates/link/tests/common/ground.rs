@@ -67,6 +67,11 @@ impl Ground {
         run(&self.client, "ip", &route);
     }
 
+    /// Sets the MTU of a client's interface, at which larger packets of the server end.
+    pub fn resize(&self, n: u32, mtu: u32) {
+        run(&self.client, "ip", &format!("link set va{n} mtu {mtu}"));
+    }
+
     /// Puts a client's interface out of service.
     pub fn cut(&self, n: u32) {
         run(&self.client, "ip", &format!("link set va{n} down"));
