@@ -3,14 +3,12 @@
 use super::ground::Ground;
 use super::{NativeLink, Orders, Ready, Turns, privilege};
 use crate::measure::HEADERS;
-use crate::proxy::{Common, Direct, LINES, Limits, Listeners, Lookup, Resolver, Routes, Rules};
+use crate::proxy::{Common, Direct, Front, LINES, Limits, Listeners, Lobby, Lookup, Resolver, Routes, Rules};
 use crate::{Driver, LinkError, Status, Window};
 use anabranch_lab::{Clock, Tun};
-use anabranch_units::{Duration, Instant, PathId};
-use std::sync::atomic::{AtomicBool, Ordering};
+use anabranch_units::PathId;
+use std::sync::atomic::AtomicBool;
 
-/// The loop looks for signals, interfaces and readers this often.
-const LOOK: Duration = Duration::from_millis(50);
 /// The MTU of a device until its interface is known.
 const MTU: u16 = 1_500;
 /// Turns of the loop in which connections are aborted at the end.
@@ -97,35 +95,17 @@ impl NativeProxy {
         };
         let present: Vec<PathId> = ids().filter(|id| turns[id.index()].is_some()).collect();
         let others: Vec<PathId> = ids().filter(is_other).collect();
-        station.set_present(now, present.iter().copied().filter(|id| !others.contains(id)).collect());
-        station.renew(now, &others);
-        station.set_present(now, present);
+        let hall = station.hall_mut();
+        hall.set_present(now, present.iter().copied().filter(|id| !others.contains(id)).collect());
+        hall.renew(now, &others);
+        hall.set_present(now, present);
         self.last = (0..turns.len()).map(|path| turns[path].or(last(path))).collect();
         self.turns = turns;
     }
 
-    /// From now on the rules are these.
-    fn set_rules(&mut self, rules: Rules) {
-        let now = self.driver.now();
-        if let Some(station) = self.driver.station(()) {
-            station.set_rules(now, rules);
-        }
-    }
-
     /// Its state now.
     pub fn status(&self) -> Status {
-        let now = self.driver.now();
-        let station = self.driver.stations().next().map(|(_, station)| station);
-        let listening = station.iter().flat_map(|station| station.locals()).map(|local| local.to_string());
-        let own = [("unsent", self.driver.link.unsent()), ("unread", self.driver.unread())];
-        let counters = own.into_iter().map(|(name, count)| (name.to_owned(), count));
-        Status {
-            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
-            listening: listening.collect::<Vec<_>>().join(", "),
-            up_s: now.since(Instant::ZERO).as_secs_f64(),
-            counters: counters.chain(station.iter().flat_map(|station| station.failures())).collect(),
-            clients: station.map(|station| station.status(now, "native")).into_iter().collect(),
-        }
+        self.state()
     }
 
     /// Serves programs until `stop` is set, and shows its state to those who ask at `window`. `changed` gives other rules, when there
@@ -139,24 +119,7 @@ impl NativeProxy {
         window: Option<&Window>,
         changed: &mut dyn FnMut() -> Option<Rules>,
     ) -> Result<(), LinkError> {
-        let mut look = Instant::ZERO;
-        while !stop.load(Ordering::Relaxed) {
-            self.driver.turn(self.driver.now() + LOOK, &mut ())?;
-            let now = self.driver.now();
-            if now < look {
-                continue;
-            }
-            look = now + LOOK;
-            if let Some(turns) = self.ground.look()? {
-                self.follow(turns);
-            }
-            if let Some(rules) = changed() {
-                self.set_rules(rules);
-            }
-            if let Some(window) = window {
-                window.answer(|| self.status());
-            }
-        }
+        self.serve_until(stop, window, changed)?;
         self.say_goodbye()
     }
 
@@ -167,5 +130,29 @@ impl NativeProxy {
             station.abort(now);
         }
         (0..FAREWELL).try_for_each(|_| self.driver.turn(now, &mut ()))
+    }
+}
+
+impl Front for NativeProxy {
+    type Link = NativeLink;
+    type Station = Direct;
+
+    fn driver(&self) -> &Driver<NativeLink, (), Direct> {
+        &self.driver
+    }
+
+    fn driver_mut(&mut self) -> &mut Driver<NativeLink, (), Direct> {
+        &mut self.driver
+    }
+
+    fn look(&mut self) -> Result<(), LinkError> {
+        if let Some(turns) = self.ground.look()? {
+            self.follow(turns);
+        }
+        Ok(())
+    }
+
+    fn link_status(&self) -> (String, Vec<(&'static str, u64)>) {
+        ("native".to_owned(), vec![("unsent", self.driver.link.unsent())])
     }
 }

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A request.
 #[derive(Debug)]
-pub(super) struct Asking {
+pub(crate) struct Asking {
     pub wish: Wish,
     /// The connection had waited for a program.
     pub waited: bool,
@@ -26,7 +26,7 @@ pub(super) struct Asking {
 
 /// The server's answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(crate) enum Heard {
     /// None yet.
     Nothing,
     /// The target is connected; these are its first bytes.

@@ -1,8 +1,9 @@
 //! Programs' connections straight to their targets: Multipath TCP, or plain TCP with those that speak nothing else (RFC 8684 §3.7).
 
-use super::board::{Board, FIRST_LINE, Line, News, Served};
+use super::board::{FIRST_LINE, Line, News};
 use super::budget::Budget;
 use super::dial::{ADDRESSES, PATIENCE};
+use super::front::Lobby;
 use super::hall::{CONNECTIONS, Hall, Staged, reason};
 use super::joint::Joint;
 use super::listeners::Listeners;
@@ -14,10 +15,9 @@ use super::setup::Common;
 use super::talking::{Talk, Talked, Wish};
 use super::target::{Host, Target};
 use crate::LinkError;
-use crate::status::ClientStatus;
 use anabranch_engine::endpoint::Handle;
 use anabranch_trace::CloseReason;
-use anabranch_units::{Instant, PathId};
+use anabranch_units::Instant;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The token of answers to names.
@@ -25,7 +25,7 @@ const NAMES: u64 = FIRST_LINE - 1;
 
 /// How far a program is.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// It says where it wants to go.
     Talking(Talk),
     /// The name of its target is being resolved.
@@ -42,7 +42,7 @@ pub(super) enum Stage {
 
 /// A connection that is being opened.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(crate) struct Opening {
     wish: Wish,
     remote: SocketAddr,
     /// The last of them is next.
@@ -112,36 +112,6 @@ impl Direct {
         let names = Names::new(resolver, Ipv4Addr::UNSPECIFIED).map_err(LinkError::system("eventfd"))?;
         hall.board.sockets.add(names.bell(), NAMES).map_err(LinkError::system("epoll"))?;
         Ok(Self { hall, names, common, budget: Budget::whole(), mss })
-    }
-
-    /// From now on the rules are these.
-    pub fn set_rules(&mut self, now: Instant, rules: Rules) {
-        self.hall.set_rules(now, rules);
-    }
-
-    /// The paths that can be used, the best one first.
-    pub fn set_present(&mut self, now: Instant, present: Vec<PathId>) {
-        self.hall.set_present(now, present);
-    }
-
-    /// Replaces the subflows over these paths, which have other addresses.
-    pub fn renew(&mut self, now: Instant, paths: &[PathId]) {
-        self.hall.renew(now, paths);
-    }
-
-    /// The state, as that of one client.
-    pub fn status(&self, now: Instant, name: &str) -> ClientStatus {
-        self.hall.status(now, name)
-    }
-
-    /// Requests that came to nothing, and connections that were cut off, by reason.
-    pub fn failures(&self) -> impl Iterator<Item = (String, u64)> + '_ {
-        self.hall.failures()
-    }
-
-    /// Where programs reach it.
-    pub fn locals(&self) -> Vec<SocketAddr> {
-        self.hall.locals()
     }
 
     /// Aborts all connections: their targets need not wait for what does not come.
@@ -376,15 +346,15 @@ fn unopened(why: Option<CloseReason>) -> Refusal {
     }
 }
 
-impl Served for Direct {
+impl Lobby for Direct {
     type Stage = Stage;
 
-    fn board(&self) -> &Board<Stage> {
-        &self.hall.board
+    fn hall(&self) -> &Hall<Stage> {
+        &self.hall
     }
 
-    fn board_mut(&mut self) -> &mut Board<Stage> {
-        &mut self.hall.board
+    fn hall_mut(&mut self) -> &mut Hall<Stage> {
+        &mut self.hall
     }
 
     fn serve(&mut self, now: Instant) -> bool {

@@ -1,7 +1,8 @@
 //! The client's end: programs connect to it, and it hands their connections to the server.
 
 use super::asking::{Asking, Heard};
-use super::board::{Board, FIRST_LINE, Line, News, Served};
+use super::board::{FIRST_LINE, Line, News};
+use super::front::Lobby;
 use super::hall::{Hall, Staged, reason};
 use super::joint::Joint;
 use super::listeners::Listeners;
@@ -12,7 +13,6 @@ use super::rules::Rules;
 use super::talking::{Talk, Talked};
 use super::target::Target;
 use crate::LinkError;
-use crate::status::ClientStatus;
 use anabranch_engine::endpoint::Handle;
 use anabranch_trace::CloseReason;
 use anabranch_units::{Instant, PathId};
@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 
 /// How far a connection is.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// It waits for a program; greeted or not.
     Warm(Frames, bool),
     /// The program says where it wants to go.
@@ -80,34 +80,9 @@ impl Entry {
         Ok(Self { hall: Hall::new(listeners, rules, routes, Some(server))?, pool })
     }
 
-    /// From now on the rules are these.
-    pub fn set_rules(&mut self, now: Instant, rules: Rules) {
-        self.hall.set_rules(now, rules);
-    }
-
-    /// The paths that can be used, the best one first.
-    pub fn set_present(&mut self, now: Instant, present: Vec<PathId>) {
-        self.hall.set_present(now, present);
-    }
-
-    /// The state, as that of one client.
-    pub fn status(&self, now: Instant, name: &str) -> ClientStatus {
-        self.hall.status(now, name)
-    }
-
-    /// Requests that came to nothing, and connections that were cut off, by reason.
-    pub fn failures(&self) -> impl Iterator<Item = (String, u64)> + '_ {
-        self.hall.failures()
-    }
-
     /// The server's first answer: it serves proxies, or why it does not.
     pub fn answer_of_server(&self) -> Option<Result<(), Refusal>> {
         self.pool.answer()
-    }
-
-    /// Where programs reach it.
-    pub fn locals(&self) -> Vec<SocketAddr> {
-        self.hall.locals()
     }
 
     /// Accepts programs at a listener.
@@ -322,15 +297,15 @@ fn is_open(stage: &mut Stage, now: Instant) -> bool {
     }
 }
 
-impl Served for Entry {
+impl Lobby for Entry {
     type Stage = Stage;
 
-    fn board(&self) -> &Board<Stage> {
-        &self.hall.board
+    fn hall(&self) -> &Hall<Stage> {
+        &self.hall
     }
 
-    fn board_mut(&mut self) -> &mut Board<Stage> {
-        &mut self.hall.board
+    fn hall_mut(&mut self) -> &mut Hall<Stage> {
+        &mut self.hall
     }
 
     fn serve(&mut self, now: Instant) -> bool {

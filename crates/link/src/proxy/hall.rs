@@ -25,7 +25,7 @@ pub(crate) const LINES: usize = 4_096;
 const LATER: Duration = Duration::from_millis(100);
 
 /// How far a line is.
-pub(super) trait Staged {
+pub(crate) trait Staged {
     /// The target, if there is one.
     fn target(&self) -> Option<&Target>;
     /// The program's socket.
@@ -40,7 +40,7 @@ pub(super) trait Staged {
 
 /// Programs and their lines.
 #[derive(Debug)]
-pub(super) struct Hall<S> {
+pub(crate) struct Hall<S> {
     pub board: Board<S>,
     pub rules: Rules,
     pub routes: Routes,

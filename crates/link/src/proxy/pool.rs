@@ -34,7 +34,7 @@ pub(crate) struct Pool {
 
 /// A connection for a program.
 #[derive(Debug)]
-pub(super) struct Drawn {
+pub(crate) struct Drawn {
     pub handle: Handle,
     pub share: Part,
     pub frames: Frames,

@@ -1,6 +1,7 @@
 //! The proxy as a whole: the session with the server, its interfaces, its programs.
 
 use super::entry::Entry;
+use super::front::{Front, LOOK, Lobby};
 use super::interfaces::Interfaces;
 use super::listeners::Listeners;
 use super::message::{PORT, Refusal};
@@ -12,14 +13,12 @@ use crate::error::Unmet;
 use crate::measure::Reach;
 use crate::{ClientLink, Driver, LinkError, Status, Window};
 use anabranch_lab::Clock;
-use anabranch_units::{Duration, Instant};
+use anabranch_units::Duration;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How long the server has to answer the first handshake.
 const HANDSHAKE: Duration = Duration::from_secs(8);
-/// The loop looks for signals this often.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// The settings of a proxy.
 #[derive(Debug)]
@@ -40,8 +39,6 @@ pub struct Proxy {
     driver: Driver<ClientLink, (), Entry>,
     interfaces: Interfaces,
     address: SocketAddr,
-    /// When the next reader of the state is served.
-    look: Instant,
 }
 
 impl Proxy {
@@ -75,7 +72,7 @@ impl Proxy {
             }
             driver.turn(until.min(driver.now() + LOOK), &mut ())?;
         }
-        let mut proxy = Self { driver, interfaces, address, look: Instant::ZERO };
+        let mut proxy = Self { driver, interfaces, address };
         proxy.follow();
         proxy.await_welcome(stop)?;
         Ok((proxy, missing))
@@ -105,36 +102,13 @@ impl Proxy {
         let now = self.driver.now();
         let present = self.interfaces.present(now, &self.driver.link);
         if let Some(entry) = self.driver.station(()) {
-            entry.set_present(now, present);
-        }
-    }
-
-    /// From now on the rules are these.
-    pub fn set_rules(&mut self, rules: Rules) {
-        let now = self.driver.now();
-        if let Some(entry) = self.driver.station(()) {
-            entry.set_rules(now, rules);
+            entry.hall_mut().set_present(now, present);
         }
     }
 
     /// Its state now.
     pub fn status(&self) -> Status {
-        let now = self.driver.now();
-        let name = format!("to {}", self.address);
-        let entry = self.driver.stations().next().map(|(_, entry)| entry);
-        let listening: Vec<String> =
-            entry.iter().flat_map(|entry| entry.locals()).map(|local| local.to_string()).collect();
-        let failures = entry.iter().flat_map(|entry| entry.failures());
-        let own = [("unsent", self.driver.link.unsent()), ("unread", self.driver.unread())];
-        let link = self.driver.link.counters();
-        let counters = link.all().chain(own).map(|(name, count)| (name.to_owned(), count));
-        Status {
-            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
-            listening: listening.join(", "),
-            up_s: now.since(Instant::ZERO).as_secs_f64(),
-            clients: entry.map(|entry| entry.status(now, &name)).into_iter().collect(),
-            counters: counters.chain(failures).collect(),
-        }
+        self.state()
     }
 
     /// Serves programs until `stop` is set, and shows its state to those who ask at `window`. `changed` gives other rules, when there
@@ -148,23 +122,33 @@ impl Proxy {
         window: Option<&Window>,
         changed: &mut dyn FnMut() -> Option<Rules>,
     ) -> Result<(), LinkError> {
-        while !stop.load(Ordering::Relaxed) {
-            self.driver.turn(self.driver.now() + LOOK, &mut ())?;
-            let now = self.driver.now();
-            if now >= self.interfaces.next() {
-                self.interfaces.look(now, &mut self.driver.link);
-                self.follow();
-            }
-            if now >= self.look {
-                self.look = now + LOOK;
-                if let Some(rules) = changed() {
-                    self.set_rules(rules);
-                }
-                if let Some(window) = window {
-                    window.answer(|| self.status());
-                }
-            }
+        self.serve_until(stop, window, changed)
+    }
+}
+
+impl Front for Proxy {
+    type Link = ClientLink;
+    type Station = Entry;
+
+    fn driver(&self) -> &Driver<ClientLink, (), Entry> {
+        &self.driver
+    }
+
+    fn driver_mut(&mut self) -> &mut Driver<ClientLink, (), Entry> {
+        &mut self.driver
+    }
+
+    fn look(&mut self) -> Result<(), LinkError> {
+        let now = self.driver.now();
+        if now >= self.interfaces.next() {
+            self.interfaces.look(now, &mut self.driver.link);
+            self.follow();
         }
         Ok(())
+    }
+
+    fn link_status(&self) -> (String, Vec<(&'static str, u64)>) {
+        let link = &self.driver.link;
+        (format!("to {}", self.address), link.counters().all().chain([("unsent", link.unsent())]).collect())
     }
 }

@@ -15,7 +15,7 @@ const NEGOTIATED: usize = 1_024;
 
 /// A program without a target.
 #[derive(Debug)]
-pub(super) struct Talk {
+pub(crate) struct Talk {
     pub joint: Joint,
     dialogue: Dialogue,
     /// When it is given up.
@@ -24,7 +24,7 @@ pub(super) struct Talk {
 
 /// A program with its target.
 #[derive(Debug)]
-pub(super) struct Wish {
+pub(crate) struct Wish {
     pub joint: Joint,
     pub target: Target,
     /// The program's first bytes.
@@ -35,7 +35,7 @@ pub(super) struct Wish {
 
 /// How far a negotiation is.
 #[derive(Debug)]
-pub(super) enum Talked {
+pub(crate) enum Talked {
     Waits(Talk),
     Wants(Wish),
     /// The program gets its last bytes.
