@@ -16,6 +16,11 @@ pub(crate) fn kept(bytes: Bytes) -> Bytes {
     if bytes.len() < SMALL { Bytes::copy_from_slice(&bytes) } else { bytes }
 }
 
+/// `part` of `whole` bytes that share a memory: less than half of them does not keep that.
+pub(crate) fn part(part: Bytes, whole: usize) -> Bytes {
+    if part.len() < whole.div_ceil(2) { Bytes::copy_from_slice(&part) } else { part }
+}
+
 /// Both in one, if they are small.
 pub(crate) fn together(first: &[u8], second: &[u8]) -> Option<Bytes> {
     if first.len() >= SMALL || second.len() >= SMALL {
@@ -113,6 +118,34 @@ const SHARE: u64 = 256;
 /// True if one more separate piece may be held, beside `pieces` that hold `bytes` together.
 pub(crate) fn is_room_for_another(pieces: usize, bytes: u64) -> bool {
     (pieces as u64) < SPARE + bytes / SHARE
+}
+
+/// Payload whose memory is counted until nothing shares it.
+#[cfg(test)]
+pub(crate) mod counted {
+    use bytes::Bytes;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    struct Owned(Vec<u8>, Arc<AtomicUsize>);
+
+    impl AsRef<[u8]> for Owned {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+
+    impl Drop for Owned {
+        fn drop(&mut self) {
+            self.1.fetch_sub(self.0.len(), Ordering::Relaxed);
+        }
+    }
+
+    /// So many bytes, counted in `live`.
+    pub fn payload(len: usize, live: &Arc<AtomicUsize>) -> Bytes {
+        live.fetch_add(len, Ordering::Relaxed);
+        Bytes::from_owner(Owned(vec![0; len], live.clone()))
+    }
 }
 
 #[cfg(test)]

@@ -138,13 +138,14 @@ impl Receiving {
         piece: Piece,
         bare: bool,
     ) -> Intake {
+        let whole = piece.1.len();
         let mut rest = Some(piece).filter(|(_, bytes)| !bytes.is_empty());
         while let Some((seq, bytes)) = rest {
             if peer.mode.is_plain() {
                 self.deliver_in_sequence(cx, subflows, i, (seq, bytes));
                 return Ok(());
             }
-            let (placed, next) = subflows[i].placement.place(seq, bytes);
+            let (placed, next) = subflows[i].placement.place(seq, bytes, whole);
             rest = next;
             let intake = match placed {
                 Placed::Data { start, bytes } => {

@@ -3,7 +3,7 @@
 //! Its separate runs are few in relation to their bytes: what would make one too many is dropped, although its subflow has
 //! acknowledged it, and the peer sends it again (RFC 8684 §3.3.6). What fills the first hole is always taken.
 
-use crate::pieces::{Pieces, is_room_for_another};
+use crate::pieces::{Pieces, is_room_for_another, part};
 use anabranch_units::Range;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -70,7 +70,8 @@ impl Reassembly {
             return self.held - before;
         }
         while let Some((at, gap)) = self.first_gap(fresh) {
-            self.hold(at, gap, bytes.slice((gap.start - start) as usize..(gap.end - start) as usize));
+            let new = bytes.slice((gap.start - start) as usize..(gap.end - start) as usize);
+            self.hold(at, gap, part(new, bytes.len()));
             fresh.start = gap.end;
         }
         let new = self.held - before;
@@ -142,8 +143,23 @@ impl Reassembly {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pieces::counted::payload;
     use anabranch_units::RangeSet;
     use proptest::prelude::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A peer that repeats much for a little that is new does not make us hold what it repeats.
+    #[test]
+    fn what_is_new_of_a_packet_does_not_keep_the_rest() {
+        let (live, mut r, new) = (Arc::new(AtomicUsize::new(0)), Reassembly::default(), 600);
+        for n in 0..200 {
+            assert!(r.accept(1 + n * new, payload(60_000, &live)) >= new);
+        }
+        let held = r.ofo_bytes() as usize;
+        assert_eq!(held, 60_000 + 199 * 600);
+        assert!(live.load(Ordering::Relaxed) <= held, "{} bytes of packets for {held}", live.load(Ordering::Relaxed));
+    }
 
     proptest! {
         #[test]

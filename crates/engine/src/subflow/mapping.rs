@@ -1,7 +1,7 @@
 //! From a subflow's sequence to the data sequence (RFC 8684 §3.3.1).
 
 use crate::deadlines::NEVER;
-use crate::pieces::{Pieces, kept};
+use crate::pieces::{Pieces, kept, part as piece};
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, Range};
 use anabranch_wire::Mapping;
@@ -253,8 +253,8 @@ impl Placement {
         self.unmapped.deadline
     }
 
-    /// Finds the place of the bytes at `seq`; also returns what of them is to be placed next.
-    pub fn place(&mut self, seq: u64, mut bytes: Bytes) -> (Placed, Option<(u64, Bytes)>) {
+    /// Finds the place of the bytes at `seq`, which are of `whole` in one memory; also returns what of them is to be placed next.
+    pub fn place(&mut self, seq: u64, mut bytes: Bytes, whole: usize) -> (Placed, Option<(u64, Bytes)>) {
         let Some(entry) = self.mappings.find(seq) else {
             let rest = match self.mappings.next_after(seq) {
                 Some(start) if start < seq + bytes.len() as u64 => {
@@ -262,16 +262,17 @@ impl Placement {
                 }
                 _ => None,
             };
-            return (Placed::Unmapped { seq, bytes }, rest);
+            return (Placed::Unmapped { seq, bytes: piece(bytes, whole) }, rest);
         };
         let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
         let start = entry.translate(part).start;
         if part.len() == bytes.len() as u64 && entry.checksum.is_none() {
             // Nearly always: a mapping for each segment.
-            return (Placed::Data { start, bytes }, None);
+            return (Placed::Data { start, bytes: piece(bytes, whole) }, None);
         }
         let entry = *entry;
         let rest = bytes.split_off(part.len() as usize);
+        let bytes = piece(bytes, whole);
         let rest = (!rest.is_empty()).then_some((part.end, rest));
         if entry.checksum.is_none() {
             return (Placed::Data { start, bytes }, rest);
@@ -329,6 +330,9 @@ impl Placement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pieces::counted::payload;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn entry(start: u64, end: u64, data: u64) -> Entry {
         Entry { sub: Range::new(start, end), data, checksum: None }
@@ -348,6 +352,24 @@ mod tests {
         assert!(m.find(249).is_some());
         m.forget_below(250);
         assert!(m.find(249).is_none());
+    }
+
+    #[test]
+    fn a_part_with_a_mapping_of_its_own_does_not_keep_the_rest() {
+        let (live, mut placement) = (Arc::new(AtomicUsize::new(0)), Placement::default());
+        // The data of two that follow each other does not: they are no one mapping.
+        (0..100).for_each(|n| assert_eq!(placement.add(entry(1 + 600 * n, 601 + 600 * n, 1_200 * n)), Ok(())));
+        let (mut rest, mut parts) = (Some((1, payload(60_000, &live))), Vec::new());
+        while let Some((seq, bytes)) = rest.take() {
+            let (placed, next) = placement.place(seq, bytes, 60_000);
+            parts.extend(match placed {
+                Placed::Data { bytes, .. } => Some(bytes),
+                _ => None,
+            });
+            rest = next;
+        }
+        assert_eq!(parts.iter().map(Bytes::len).collect::<Vec<_>>(), [600; 100]);
+        assert_eq!(live.load(Ordering::Relaxed), 0);
     }
 
     #[test]

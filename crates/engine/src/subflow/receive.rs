@@ -1,6 +1,6 @@
 //! The receiving side of a subflow: bytes back into sequence (RFC 9293 §3.10.7.4).
 
-use crate::pieces::{is_room_for_another, kept, together};
+use crate::pieces::{is_room_for_another, kept, part, together};
 use anabranch_units::{Range, RangeSet};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -89,14 +89,15 @@ impl Receiver {
         }
         let duplicate = self.overlap(all);
         let bytes = payload.slice((fresh.start - seq) as usize..(fresh.end - seq) as usize);
+        let whole = payload.len();
         if fresh.start > self.next {
-            self.hold(fresh, &bytes);
+            self.hold(fresh, &bytes, whole);
             return Arrival { ready: None, duplicate, acknowledge_now: true };
         }
         let until = self.held.first().map_or(fresh.end, |r| fresh.end.min(r.start));
-        self.hold(Range::new(until, fresh.end), &bytes.slice((until - fresh.start) as usize..));
+        self.hold(Range::new(until, fresh.end), &bytes.slice((until - fresh.start) as usize..), whole);
         self.next = until;
-        let ready = bytes.slice(..(until - fresh.start) as usize);
+        let ready = part(bytes.slice(..(until - fresh.start) as usize), whole);
         Arrival { ready: Some((fresh.start, ready)), duplicate, acknowledge_now: true }
     }
 
@@ -161,7 +162,8 @@ impl Receiver {
         self.held.gaps(range).next()
     }
 
-    fn hold(&mut self, range: Range, bytes: &Bytes) {
+    /// Holds the bytes of `range`, a part of a segment's `whole` payload.
+    fn hold(&mut self, range: Range, bytes: &Bytes, whole: usize) {
         if range.is_empty() {
             return;
         }
@@ -170,7 +172,8 @@ impl Receiver {
         self.recent[0] = range.start;
         let mut rest = range;
         while let Some(gap) = self.first_gap(rest) {
-            self.hold_in(gap, bytes.slice((gap.start - range.start) as usize..(gap.end - range.start) as usize));
+            let new = bytes.slice((gap.start - range.start) as usize..(gap.end - range.start) as usize);
+            self.hold_in(gap, part(new, whole));
             rest.start = gap.end;
         }
     }
@@ -204,7 +207,10 @@ impl Receiver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pieces::counted::payload;
     use proptest::prelude::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     fn text() -> Bytes {
         Bytes::from_static(b"abcdefghijklmnopqrstuvwxyz")
@@ -251,6 +257,22 @@ mod tests {
         let before = r.held_bytes();
         r.accept(6, &payload.slice(..1));
         assert_eq!(r.held_bytes(), before + 1);
+    }
+
+    #[test]
+    fn what_is_new_of_a_packet_does_not_keep_the_rest() {
+        let live = Arc::new(AtomicUsize::new(0));
+        let mut r = Receiver::default();
+        for n in 0..200 {
+            assert!(r.accept(2 + 600 * n, &payload(60_000, &live)).ready.is_none());
+        }
+        assert_eq!(r.held_bytes(), 60_000 + 199 * 600);
+        assert_eq!(live.load(Ordering::Relaxed), 60_000, "the first packet alone is held whole");
+        let (live, mut r) = (Arc::new(AtomicUsize::new(0)), Receiver::default());
+        r.accept(1, &payload(60_000, &live));
+        let ready: Vec<_> = (1..200).map(|n| r.accept(1 + 600 * n, &payload(60_000, &live)).ready).collect();
+        assert!(ready.iter().all(|ready| ready.as_ref().is_some_and(|(_, bytes)| bytes.len() == 600)));
+        assert_eq!(live.load(Ordering::Relaxed), 0);
     }
 
     #[test]
