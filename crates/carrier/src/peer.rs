@@ -35,7 +35,7 @@ struct PeerPath {
     route: Route,
     /// Of the address, once it is proven.
     mtu: Option<(SocketAddr, Search)>,
-    /// The largest packet, in bytes, as it was last told.
+    /// The largest packet, in bytes, as it was last reported.
     told: usize,
     pieces: Pieces,
 }
@@ -156,7 +156,7 @@ impl Peer {
         fits
     }
 
-    /// Another address begins another search; tells if the path's largest packet has changed.
+    /// Another address begins another search; an event reports if the path's largest packet has changed.
     fn resize(&mut self, desk: &mut Desk<'_>, id: PathId) {
         let Some(path) = &mut self.paths[id.index()] else { return };
         let proven = path.route.is_proven().then(|| path.route.address());

@@ -234,7 +234,7 @@ fn a_path_that_becomes_narrow_in_use_loses_packets_for_seconds_and_no_other_does
     assert!(lost[0] == 0 && (2..=2 * 62).contains(&lost[1]), "{lost:?}");
     let (client, server) = (world.clients[&2].path(P1).unwrap().max_packet, world.server.max_packet(PeerId(0), P1));
     assert!((1_261..=1_268).contains(&client) && server == Some(client), "{client} {server:?}");
-    // Both ends have told all steps, the last one last.
+    // Both ends have reported all steps, the last one last.
     let told: Vec<_> = world.resized.iter().filter(|(at, _)| at.path == P1).map(|(_, size)| *size).collect();
     assert!(told.starts_with(&[1_168, 1_440, 1_168]) && told.last() == Some(&client), "{told:?}");
     let polled = std::iter::from_fn(|| world.clients.get_mut(&2).unwrap().poll_resized());

@@ -35,7 +35,7 @@ pub struct PathPolicy {
     pub weight: Option<f64>,
 }
 
-/// What is known of a path before there is a subflow over it.
+/// Facts of a path before there is a subflow over it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
     pub policy: PathPolicy,

@@ -73,7 +73,7 @@ impl Assignment {
             }
         }
     }
-    /// What is bound to a path from here on has at most `mss` bytes per segment.
+    /// Segments that are bound to a path from here on have at most `mss` bytes.
     pub(crate) fn set_mss(&mut self, id: PathId, mss: u32) {
         let segment = self.largest_worth().min(mss.into()) as u32;
         self.path_mut(id).into_iter().for_each(|p| (p.mss, p.segment, p.worth) = (mss, segment, segment));

@@ -377,7 +377,80 @@ impl Lobby for Direct {
 
 #[cfg(test)]
 mod tests {
+    use super::super::resolver::Limits;
     use super::*;
+    use crate::station::Station;
+    use anabranch_engine::FourTuple;
+    use anabranch_engine::connection::PathSetup;
+    use anabranch_scenario::PlugIn;
+    use anabranch_units::{Duration, PathId};
+    use anabranch_wire::Packet;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::sync::Arc;
+
+    fn station() -> Direct {
+        let listeners = Listeners::open(&[(Ipv4Addr::LOCALHOST, 0).into()], &[], None).unwrap();
+        let rules = Rules::none(anabranch_scenario::scheduler("test", "minrtt").unwrap());
+        let routes = Routes::new(vec!["wlan0".to_owned()], |_| Ipv4Addr::new(198, 18, 0, 1));
+        let resolver = Resolver::with(Arc::new(|_| Ok(Vec::new())), Limits::alone(1)).unwrap();
+        let mut station = Direct::new(listeners, rules, routes, common(), resolver, 1_400).unwrap();
+        station.hall.set_present(Instant::ZERO, vec![PathId(0)]);
+        station
+    }
+
+    fn common() -> Common {
+        let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
+        Common { congestion, orphan_timeout: Duration::from_secs(60) }
+    }
+
+    /// A program that requests a target by SOCKS, once the station has read that.
+    fn program(station: &mut Direct) -> TcpStream {
+        let mut program = TcpStream::connect(station.hall.locals()[0]).unwrap();
+        program.write_all(&[5, 1, 0]).unwrap();
+        let mut answer = [0; 2];
+        program.set_nonblocking(true).unwrap();
+        while program.read(&mut answer).is_err() {
+            station.work(Instant::ZERO);
+        }
+        program.write_all(&[5, 1, 0, 1, 192, 0, 2, 1, 0, 80]).unwrap();
+        let asked = |station: &Direct| station.hall.failures().count() + station.hall.board.engine.endpoint.len();
+        let before = asked(station);
+        while asked(station) == before {
+            station.work(Instant::ZERO);
+        }
+        program
+    }
+
+    #[test]
+    fn beyond_8192_connections_a_program_is_refused_until_one_is_gone() {
+        let mut station = station();
+        let paths = || {
+            vec![PathSetup::new(
+                PathId(0),
+                FourTuple { local: ([198, 18, 0, 1], 7).into(), remote: ([192, 0, 2, 2], 7).into() },
+            )]
+        };
+        let fill = |station: &mut Direct| {
+            let setup = common().direct(4_096, 1_400, paths()).unwrap();
+            station.hall.board.connect(Instant::ZERO, setup)
+        };
+        let first = fill(&mut station);
+        while station.hall.board.engine.endpoint.len() < CONNECTIONS - 1 {
+            fill(&mut station);
+        }
+        let _last = program(&mut station);
+        assert_eq!((station.hall.board.engine.endpoint.len(), station.hall.failures().count()), (CONNECTIONS, 0));
+        let _refused = program(&mut station);
+        assert_eq!(station.hall.failures().collect::<Vec<_>>(), [("refused: TooMany".to_owned(), 1)]);
+        station.hall.board.with(Instant::ZERO, first, |connection, cx| connection.abort(cx));
+        while station.hall.board.engine.endpoint.len() == CONNECTIONS {
+            station.transmit_into(Instant::ZERO, &mut (), &mut Packet::default());
+            station.hall.board.with(Instant::ZERO, first, |connection, _| while connection.poll_event().is_some() {});
+        }
+        let _granted = program(&mut station);
+        assert_eq!(station.hall.board.engine.endpoint.len(), CONNECTIONS);
+    }
 
     #[test]
     fn the_interfaces_lead_to_single_hosts_by_ipv4() {
