@@ -268,6 +268,11 @@ impl PathManager {
         if !self.accept_announced || self.side == Side::Server || self.stopped {
             return;
         }
+        // RFC 8684 §3.4.1: an address id that is in use names no other address.
+        let named = self.known.iter().filter(|k| k.remote_id == Some(address_id) && k.attempt != Attempt::Unwanted);
+        if named.map(|k| k.setup.tuple.remote.ip()).any(|known| known != address) {
+            return;
+        }
         let mut others: Vec<SocketAddr> =
             self.known.iter().filter(|k| k.remote_id.is_some()).map(|k| k.setup.tuple.remote).collect();
         others.sort();

@@ -151,7 +151,8 @@ impl Receiving {
 
     /// The peer's DATA_FIN is at `offset`, as it came on subflow `s`.
     fn note_data_fin(&mut self, cx: &mut Scope<'_>, mode: Mode, s: &mut Subflow, offset: u64) {
-        let possible = offset >= self.reassembly.next() && offset <= self.refused_from(mode);
+        // RFC 8684 §3.3.3: the DATA_FIN is the end, so no data lies beyond it.
+        let possible = offset >= self.reassembly.end() && offset <= self.refused_from(mode);
         let moved = self.fin.is_some_and(|known| known != offset);
         if moved || self.fin.is_none() && !possible {
             return cx.violation(s.id, Violation::DataFinMoved);

@@ -36,6 +36,11 @@ impl Reassembly {
         self.next
     }
 
+    /// End of all that came, out of order too.
+    pub fn end(&self) -> u64 {
+        self.runs.back().map_or(self.next, |run| run.range.end)
+    }
+
     /// Bytes read by the application.
     pub fn read_bytes(&self) -> u64 {
         self.read

@@ -125,10 +125,14 @@ impl Assignment {
         self.view.paths.reserve_exact(paths);
         self.view.queues.reserve_exact(paths);
     }
-    /// The peer's window: its size and its right edge. An edge never moves back.
+    /// The peer's window: its size and its right edge. An edge never moves back, and an acknowledgment that another one
+    /// overtook says nothing of the size.
     #[inline]
     pub fn set_window(&mut self, size: u64, edge: u64) {
-        self.view.send_window = size;
+        let from = edge - size;
+        if from >= self.view.window_from {
+            (self.view.window_from, self.view.send_window) = (from, size);
+        }
         self.view.window_edge = self.view.window_edge.max(edge);
         if size > self.view.max_window {
             self.view.max_window = size;

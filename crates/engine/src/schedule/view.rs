@@ -48,6 +48,8 @@ pub struct View {
     pub(super) written: u64,
     pub(super) ended: bool,
     pub(super) acked: u64,
+    /// Where the newest window began.
+    pub(super) window_from: u64,
     pub(super) window_edge: u64,
     pub(super) send_window: u64,
     pub(super) max_window: u64,

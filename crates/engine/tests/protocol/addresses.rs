@@ -437,3 +437,18 @@ fn a_path_that_is_new_is_joined_and_one_in_use_is_changed() {
         assert_eq!(backups, [Some(true), Some(false), Some(true)], "{side:?}: MP_PRIO and the join say so");
     }
 }
+
+#[test]
+fn an_address_id_that_names_another_address_is_ignored() {
+    // RFC 8684 §3.4.1: an ADD_ADDR may repeat an assigned ID, "but the IP address MUST be the same as previously assigned to
+    // this Address ID [...] If these conditions are not met, the receiver SHOULD silently ignore the ADD_ADDR."
+    let mut h = Solo::open_client(Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) });
+    h.at(1);
+    h.clear();
+    h.send(h.seg(1, 1).dss(h.data_ack(0)).with(add_addr(&h, 5, host(5, 2), None)));
+    h.at(2);
+    h.send(h.seg(1, 1).dss(h.data_ack(0)).with(add_addr(&h, 5, host(6, 2), None)));
+    h.at(3);
+    let syns: Vec<_> = h.sent.iter().filter(|(_, p)| p.segment.flags == Flags::SYN).map(|(_, p)| p.dst).collect();
+    assert_eq!(syns, [host(5, 2)]);
+}

@@ -585,3 +585,17 @@ fn where_all_paths_are_silent_none_is_given_up_early() {
     let (pair, resets) = ends_with_a_silent_path(20, true);
     assert_eq!((pair.client.closed(), resets.len()), (None, 0));
 }
+
+#[test]
+fn a_data_fin_that_data_had_passed_is_refused() {
+    // RFC 8684 §3.3.3: the DATA_FIN is the end of the stream. (The subflow's own FIN is refused if bytes beyond it are held:
+    // `Receiver::note_fin`.)
+    let mut h = Solo::open_server(plain_stamps());
+    h.send(h.seg(1, 1).dss(h.mapped(0, 400, 1, 1000)).data(&pattern(400, 1000)));
+    h.send(h.seg(1001, 1).dss(h.data_fin(0, 500)));
+    h.send(h.seg(1001, 1).dss(h.mapped(0, 0, 1001, 400)).data(&pattern(0, 400)));
+    let read = h.read().len();
+    // The DATA_FIN is refused, because data beyond it had come: the stream goes on.
+    assert!(read == 1400 && h.log.violated(Violation::DataFinMoved), "{read} bytes");
+    assert!(!h.connection().read_finished());
+}

@@ -1,10 +1,11 @@
 //! The scheduler's seat: another one takes over, and what the operator says of paths reaches it.
 
 use crate::common::pair::{Fate, Pair};
+use crate::common::solo::{Build, Solo};
 use crate::common::{client_paths, pattern, plain_stamps, setup};
 use anabranch_engine::Settings;
 use anabranch_engine::congestion::FixedWindows;
-use anabranch_engine::connection::PathSetup;
+use anabranch_engine::connection::{PathSetup, Setup};
 use anabranch_engine::schedule::{
     Assignment, Capacity, Cause, PathPolicy, PathView, Round, Scheduler, SchedulerEvent, Then, View,
 };
@@ -13,6 +14,7 @@ use anabranch_units::{Duration, Instant, PathId, Range, Rng, Side};
 use anabranch_wire::Reason;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Binds everything to one path as soon as it is there, whatever its window.
@@ -446,4 +448,44 @@ fn nothing_is_known_of_a_path_that_delivers_again_after_a_silence() {
     assert!(capacities(&pair)[1].is_some_and(|known| known != Capacity::default()));
     pair.run(at(5000));
     assert_eq!(*up.lock().expect("no panic"), [(PathId(1), Some(Capacity::default()))]);
+}
+
+/// Sends on the fastest path, and tells the window that schedulers read (`M` of BLEST and CP).
+#[derive(Debug)]
+struct Looks(Arc<AtomicU64>);
+
+impl Scheduler for Looks {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        self.0.store(round.send_window(), Ordering::Relaxed);
+        while let Some(id) = round.fastest_eligible().map(|p| p.id) {
+            if !round.send_next(id) {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_data_ack_that_another_path_overtook_does_not_set_the_window() {
+    // RFC 9293 §3.10.7.4 at the data level (RFC 8684 §3.3.4): the window is that of the newest DATA_ACK. ACKs of a slow path
+    // are overtaken by those of a fast one all the time. (The edge does stay; the size that schedulers read does not.)
+    let seen = Arc::new(AtomicU64::new(0));
+    let shared = seen.clone();
+    let mut h = Solo::server_with(move || Setup {
+        scheduler: Box::new(Looks(shared.clone())),
+        ..setup(plain_stamps(), Vec::new())
+    })
+    .opened();
+    h.join(1);
+    h.write(&[1; 3000]);
+    h.send(h.seg(1, 3001).window(40_000).dss(h.data_ack(3000)));
+    h.write(&[1; 1000]);
+    let newest = seen.load(Ordering::Relaxed);
+    h.send_on(1, h.seg_on(1, 1, 1).window(2000).dss(h.data_ack(0)));
+    h.write(&[1; 1000]);
+    assert_eq!(
+        seen.load(Ordering::Relaxed),
+        newest,
+        "the window of a DATA_ACK of 3000 bytes, not of the older one of 0"
+    );
 }

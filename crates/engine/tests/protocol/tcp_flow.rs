@@ -636,3 +636,24 @@ fn a_probe_with_new_data_finds_the_loss_before_it() {
     let again: Vec<_> = h.sent.iter().map(|(_, p)| h.numbers(0, &p.segment).0).filter(|seq| *seq < 10_000).collect();
     assert_eq!(again, [8001, 9001]);
 }
+
+#[test]
+fn an_old_acknowledgment_does_not_move_the_window() {
+    // RFC 9293 §3.10.7.4: "If SND.UNA =< SEG.ACK =< SND.NXT, the send window should be updated." Only then.
+    let mut h = Solo::client(tcp());
+    h.send(h.syn_ack(0).window(10_000));
+    h.write(&[1; 5000]).clear();
+    // The peer sent [1, 1001) and [1001, 2001) before it got anything (window 5000). The first was lost and comes again with a
+    // new acknowledgment; the second was delayed and comes after that.
+    h.send(h.seg(1, 5001).window(10_000).data(&[7; 1000])).clear();
+    h.write(&[2; 1000]);
+    assert_eq!(payloads(&h).iter().sum::<usize>(), 1000, "the new window is open");
+    h.clear();
+    h.send(h.seg(1001, 1).window(5000).data(&[7; 1000])).clear();
+    h.write(&[2; 1000]);
+    assert_eq!(
+        payloads(&h).iter().sum::<usize>(),
+        1000,
+        "the window of 10,000 that came with the newest acknowledgment is open"
+    );
+}

@@ -466,7 +466,8 @@ impl Sender {
             let left = arrived.saturating_sub(delivered.acked.saturating_sub(1));
             self.duplicates = if self.phase == RecoveryPhase::Recovery { left } else { 0 };
             self.duplicates = self.duplicates.min(self.board.pipe().saturating_sub(1));
-            return delivered.acked.saturating_sub(arrived).max(1);
+            // An acknowledgment of a part of a packet delivers none (RFC 3465 §2.1).
+            return delivered.acked.saturating_sub(arrived).max(delivered.acked.min(1));
         }
         let duplicate = input.ack == self.una() && input.bare;
         // At least the first packet is missing.

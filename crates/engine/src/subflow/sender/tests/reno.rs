@@ -145,3 +145,19 @@ fn there_are_no_probes() {
     b.send(2);
     assert!(matches!(b.fire(240), Fired::Timeout { .. }));
 }
+
+#[test]
+fn an_acknowledgment_of_a_part_of_a_packet_counts_as_none() {
+    // RFC 5681 §3.1 eq 2, RFC 3465 §2.1: ACK division (Savage et al. 1999) must not grow the window faster than bytes are
+    // acknowledged. Linux `tcp_remove_reno_sacks`: nothing is delivered unless whole packets are.
+    let mut bench = Bench::new(TcpSettings::default(), false);
+    bench.send(10);
+    let mut packets = 0;
+    for byte in 1..=MSS {
+        let input = AckInput { ack: 1 + byte, bare: true, ..bench.input(0, &[]) };
+        let outcome = bench.at(40).sender.on_ack(&input);
+        assert!(outcome.may_grow || outcome.acked_packets == 0);
+        packets += outcome.acked_packets;
+    }
+    assert_eq!(packets, 1, "one packet was acknowledged");
+}
