@@ -1,18 +1,18 @@
 //! `anabranch measure`
 
 use super::links::{CODE, failed, reach};
+use super::measurement::{options, overrides, scenario_text};
 use super::record::{check_target, recorded};
 use super::run::{Making, execute, print};
-use crate::args::{Format, MeasureArguments, TrafficName};
+use crate::args::{Format, MeasureArguments};
 use crate::failure::Failure;
-use crate::load::{Loaded, congestions, schedulers, set_overrides};
-use crate::number::Repetitions;
+use crate::load::Loaded;
 use crate::outcome::Outcome;
 use crate::watch::Wanted;
 use anabranch_lab::interrupt;
 use anabranch_link::measure::{MSS, PathSurvey, RealLinks, Session, is_recordable, overhead, path_names};
 use anabranch_report::text::{plain_table, print_table};
-use anabranch_run::{Driver, Options, Repeat, RunError};
+use anabranch_run::{Driver, RunError};
 use anabranch_scenario::Override;
 use anabranch_units::{Duration, Side};
 use std::net::SocketAddr;
@@ -94,17 +94,6 @@ fn unsent(datagrams: u64) -> String {
     }
 }
 
-pub(super) fn options(arguments: &MeasureArguments) -> Result<Options, Failure> {
-    Ok(Options {
-        schedulers: schedulers("--scheduler", &arguments.scheduler)?,
-        congestions: congestions("--congestion", &arguments.congestion)?,
-        baselines: !arguments.no_baselines,
-        repeat: if arguments.repeat == Repetitions::Auto { Repeat::Auto } else { Repeat::AsWritten },
-        real_time: true,
-        curves: None,
-    })
-}
-
 /// The scenario of the runs. Rates and delays of the paths are what was found; runs over real links do not use them.
 fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey]) -> Result<Loaded, Failure> {
     let overhead = overhead(address);
@@ -125,20 +114,6 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
     Err(Failure::unusable(CODE, "a measurement has no sweep", Some(help.to_owned())))
 }
 
-/// A scenario of the traffic that was chosen, over these paths.
-pub(super) fn scenario_text(arguments: &MeasureArguments, paths: &str) -> String {
-    let title = format!("{} through {}", arguments.server, path_names(&arguments.near.via).join(", "));
-    let title = title.as_str().to_toml_value();
-    let (traffic, ends) = match arguments.traffic {
-        TrafficName::Bulk => ("kind = \"bulk\"", false),
-        TrafficName::Frames => ("kind = \"frames\"\nsize = \"20KB\"\ninterval = \"20ms\"", false),
-        TrafficName::Web => ("kind = \"web\"\nsize = \"2MB\"\nobjects = 100", true),
-        TrafficName::Request => ("kind = \"request\"\nsize = \"10KB\"\ninterval = \"100ms\"", false),
-    };
-    let duration = if ends { "" } else { "duration = \"10s\"\n" };
-    format!("name = {title}\n{duration}\n[connection]\nmss = {MSS}\n\n{paths}[[traffic]]\n{traffic}\n")
-}
-
 /// Real paths have their own rates, delays and losses.
 fn check_paths(overrides: &[Override]) -> Result<(), Failure> {
     let is_foreign =
@@ -147,20 +122,6 @@ fn check_paths(overrides: &[Override]) -> Result<(), Failure> {
     let message = format!("--set {}: a real path is as it is", foreign.key);
     let help = format!("of a path only {} can be set", PATH_KEYS.join(", "));
     Err(Failure::unusable(CODE, message, Some(help)))
-}
-
-/// The options that are keys of the scenario.
-pub(super) fn overrides(arguments: &MeasureArguments) -> Vec<Override> {
-    let mut overrides = set_overrides(&arguments.set);
-    let mut set = |option, key, value: String| overrides.push(Override::new(option, key, value));
-    set("--seed", "seed", arguments.seed.to_string());
-    if let Repetitions::Count(count) = arguments.repeat {
-        set("--repeat", "repeat", count.to_string());
-    }
-    if let Some(duration) = &arguments.duration {
-        set("--duration", "duration", duration.clone());
-    }
-    overrides
 }
 
 /// The survey, as a table to read.

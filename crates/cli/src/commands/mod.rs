@@ -11,6 +11,7 @@ mod links;
 mod list;
 #[cfg(target_os = "linux")]
 mod measure;
+mod measurement;
 mod merge;
 mod model;
 mod new;

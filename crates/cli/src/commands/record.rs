@@ -1,7 +1,7 @@
 //! `anabranch measure --record`: a scenario of the measured paths, and how well the simulator predicts what was measured.
 
 use super::links::CODE;
-use super::measure::{options, overrides, scenario_text};
+use super::measurement::{options, overrides, scenario_text};
 use crate::args::MeasureArguments;
 use crate::failure::{Failure, Salvage};
 use crate::input::TRACES;

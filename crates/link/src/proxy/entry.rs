@@ -3,60 +3,19 @@
 use super::asking::{Asking, Heard};
 use super::board::{FIRST_LINE, Line, News};
 use super::front::Lobby;
-use super::hall::{Hall, Staged, reason};
-use super::joint::Joint;
+use super::hall::{Hall, reason};
 use super::listeners::Listeners;
 use super::message::{Answer, Frames, Refusal};
 use super::pool::Pool;
 use super::routes::Routes;
 use super::rules::Rules;
-use super::talking::{Talk, Talked};
-use super::target::Target;
+use super::stage::Stage;
+use super::talking::Talked;
 use crate::LinkError;
 use anabranch_engine::endpoint::Handle;
 use anabranch_trace::CloseReason;
 use anabranch_units::{Instant, PathId};
 use std::net::SocketAddr;
-
-/// How far a connection is.
-#[derive(Debug)]
-pub(crate) enum Stage {
-    /// It waits for a program; greeted or not.
-    Warm(Frames, bool),
-    /// The program says where it wants to go.
-    Talking(Talk),
-    /// The server was asked.
-    Asking(Box<Asking>),
-    /// It is joined.
-    Joined(Joint, Target),
-    /// The program gets its last bytes.
-    Ending(Joint),
-    /// Nothing more is read from it.
-    Over,
-}
-
-impl Staged for Stage {
-    fn target(&self) -> Option<&Target> {
-        match self {
-            Self::Joined(_, target) => Some(target),
-            Self::Asking(asking) => Some(&asking.wish.target),
-            _ => None,
-        }
-    }
-
-    fn joint(&mut self) -> Option<&mut Joint> {
-        match self {
-            Self::Talking(talk) => Some(&mut talk.joint),
-            Self::Asking(asking) => Some(&mut asking.wish.joint),
-            Self::Joined(joint, _) | Self::Ending(joint) => Some(joint),
-            Self::Warm(..) | Self::Over => None,
-        }
-    }
-
-    fn is_joined(&self) -> bool {
-        matches!(self, Self::Joined(..))
-    }
-}
 
 /// The proxy's station.
 #[derive(Debug)]

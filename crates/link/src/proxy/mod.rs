@@ -24,6 +24,7 @@ mod run;
 mod setup;
 mod sockets;
 mod socks;
+mod stage;
 mod talking;
 mod target;
 

@@ -3,10 +3,10 @@
 use super::board::{Board, Line, NOBODY};
 use super::budget::Budget;
 use super::budget::Part;
-use super::entry::Stage;
 use super::message::{Ask, Frames, Refusal, VERSION, framed};
 use super::routes::Routes;
 use super::setup::Common;
+use super::stage::Stage;
 use anabranch_engine::endpoint::Handle;
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
