@@ -1,4 +1,4 @@
-//! `deny.toml` admits every dependency: licences, bans, sources.
+//! `deny.toml` admits every dependency: licences, bans, sources. The command and the Python package are built alike.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -143,5 +143,16 @@ fn licences_bans_and_sources_are_admitted() {
         assert!(known, "{name} comes from {source:?}, which deny.toml does not allow");
         let wildcard = dependencies.iter().find(|dependency| source.is_none() && dependency.req == "*");
         assert!(wildcard.is_none(), "{name} takes any version of {}", wildcard.unwrap().name);
+    }
+}
+
+#[test]
+fn the_python_package_is_built_as_the_command_is() {
+    let [of_command, of_python] = ["Cargo.toml", "crates/py/Cargo.toml"].map(|manifest| {
+        let text = fs::read_to_string(root().join(manifest)).unwrap();
+        toml::from_str::<toml::Table>(&text).unwrap()["profile"].clone()
+    });
+    for profile in ["release", "dist"] {
+        assert_eq!(of_command[profile], of_python[profile], "{profile}");
     }
 }
