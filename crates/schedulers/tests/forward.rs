@@ -21,8 +21,12 @@ struct Way {
 
 fn a_way() -> impl Strategy<Value = Way> {
     let flight = (0u32..30, 0u32..30);
-    (1_000u64..200_000, prop::option::weighted(0.8, 50u64..20_000), flight)
-        .prop_map(|(rtt, gap, (a, b))| Way { rtt, gap, cwnd: a.max(b).max(1), in_flight: a.min(b) })
+    (1_000u64..200_000, prop::option::weighted(0.8, 50u64..20_000), flight).prop_map(|(rtt, gap, (a, b))| Way {
+        rtt,
+        gap,
+        cwnd: a.max(b).max(1),
+        in_flight: a.min(b),
+    })
 }
 
 fn some_ways() -> impl Strategy<Value = Vec<Way>> {

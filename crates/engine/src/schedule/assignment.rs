@@ -129,7 +129,7 @@ impl Assignment {
     /// overtook says nothing of the size.
     #[inline]
     pub fn set_window(&mut self, size: u64, edge: u64) {
-        let from = edge - size;
+        let from = edge.saturating_sub(size);
         if from >= self.view.window_from {
             (self.view.window_from, self.view.send_window) = (from, size);
         }
