@@ -31,6 +31,7 @@ pub mod fifo;
 pub mod fps;
 pub mod hsr;
 pub mod kim2012;
+mod line;
 mod linucb;
 pub mod linux_default;
 pub mod lssctp;

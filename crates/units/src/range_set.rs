@@ -40,14 +40,64 @@ impl Range {
 pub struct RangeSet {
     ranges: VecDeque<Range>,
     bytes: u64,
-    near: Near,
+    index: Index,
 }
 
-/// The place of a range, and the offsets of the set before it: where [`RangeSet::seek`] last was.
-#[derive(Clone, Copy, Debug, Default)]
-struct Near {
-    at: usize,
-    below: u64,
+/// How many offsets of the set lie before a range, as far as [`RangeSet::seek`] ever asked: a place is found by halving then. A set of
+/// which nobody asks has an empty one.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// Of the ranges but the first, in their order: the offsets before it, and `gone`.
+    before: VecDeque<u64>,
+    /// Offsets that were removed at the lower end: so that nothing else changes then.
+    gone: u64,
+    /// The range that was found last.
+    near: usize,
+    /// Comparisons and entries made.
+    #[cfg(test)]
+    steps: u32,
+}
+
+impl Index {
+    const fn new() -> Self {
+        Self {
+            before: VecDeque::new(),
+            gone: 0,
+            near: 0,
+            #[cfg(test)]
+            steps: 0,
+        }
+    }
+
+    /// The offsets before range `at`, and `gone`; `None` if nobody asked yet.
+    fn before(&self, at: usize) -> Option<u64> {
+        if at == 0 { Some(self.gone) } else { self.before.get(at - 1).copied() }
+    }
+
+    /// The lowest range is gone, with its last `offsets`.
+    fn without_first(&mut self, offsets: u64) {
+        self.gone += offsets;
+        self.before.pop_front();
+    }
+
+    /// `offsets` of range `at` are gone.
+    fn less_in(&mut self, at: usize, offsets: u64) {
+        if at <= self.before.len() {
+            self.before.range_mut(at..).for_each(|before| *before -= offsets);
+        }
+    }
+
+    /// Range `at` is two now, the first of which has `left` offsets.
+    fn split(&mut self, at: usize, left: u64) {
+        if let Some(before) = self.before(at) {
+            self.before.insert(at, before + left);
+        }
+    }
+
+    /// Everything from range `at` on may have changed; `count` ranges are left.
+    fn forget_from(&mut self, at: usize, count: usize) {
+        self.before.truncate(at.min(count.saturating_sub(1)));
+    }
 }
 
 impl PartialEq for RangeSet {
@@ -61,7 +111,7 @@ impl Eq for RangeSet {}
 impl RangeSet {
     /// The empty set.
     pub const fn new() -> Self {
-        Self { ranges: VecDeque::new(), bytes: 0, near: Near { at: 0, below: 0 } }
+        Self { ranges: VecDeque::new(), bytes: 0, index: Index::new() }
     }
 
     /// Offsets inside.
@@ -96,45 +146,58 @@ impl RangeSet {
 
     /// Index of the first range that ends after `offset`.
     fn after(&self, offset: u64) -> usize {
+        if self.ranges.get(self.index.near).is_some_and(|r| r.start <= offset && offset < r.end) {
+            return self.index.near;
+        }
         let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };
         if offset < first.end {
             0
         } else if last.start <= offset {
             self.ranges.len() - usize::from(offset < last.end)
-        } else if self.ranges.get(self.near.at).is_some_and(|r| r.start <= offset && offset < r.end) {
-            self.near.at
         } else {
             self.ranges.partition_point(|r| r.end <= offset)
         }
     }
 
-    /// Finds the range in which [`Self::after_skipping`] of `skip` begins: that, and what is found or removed near it next, takes
-    /// no search then. Work is O(ranges) from the last such place, or from the end that is nearer in bytes.
+    /// As [`Self::after_skipping`], and what is removed there next takes no search. Work is O(log n), n = ranges held, and once O(1) for
+    /// each range that no such search has come to yet.
     #[inline]
-    pub fn seek(&mut self, skip: u64) {
-        if self.ranges.front().is_some_and(|first| first.len() <= skip) && skip < self.bytes {
-            self.seek_behind_first(skip);
+    pub fn seek(&mut self, skip: u64, len: u64) -> Option<Range> {
+        match self.ranges.front()? {
+            first if skip < first.len() => self.after_skipping(skip, len),
+            _ => self.seek_behind_first(skip, len),
         }
     }
 
     #[inline(never)]
-    fn seek_behind_first(&mut self, skip: u64) {
-        let below = self.near.below;
-        if self.bytes - skip < skip.saturating_sub(below) {
-            self.near = Near { at: self.ranges.len(), below: self.bytes };
-        } else if skip < below.saturating_sub(skip) {
-            self.near = Near::default();
+    fn seek_behind_first(&mut self, skip: u64, len: u64) -> Option<Range> {
+        if skip >= self.bytes {
+            return None;
         }
-        let Near { mut at, mut below } = self.near;
-        while below > skip {
-            at -= 1;
-            below -= self.ranges[at].len();
+        let index = &mut self.index;
+        let target = index.gone + skip;
+        let mut last = index.before.back().copied().unwrap_or(index.gone);
+        while last <= target && index.before.len() + 1 < self.ranges.len() {
+            last += self.ranges[index.before.len()].len();
+            index.before.push_back(last);
+            #[cfg(test)]
+            (index.steps += 1);
         }
-        while self.ranges[at].len() <= skip - below {
-            below += self.ranges[at].len();
-            at += 1;
-        }
-        self.near = Near { at, below };
+        // Nearly always it is the last place, or the one after it.
+        let from = |at: usize| index.before.get(at.wrapping_sub(1)).filter(|before| **before <= target);
+        let near = [index.near, index.near + 1]
+            .into_iter()
+            .find(|at| from(*at).is_some() && index.before.get(*at).is_none_or(|next| *next > target));
+        index.near = near.unwrap_or_else(|| {
+            index.before.partition_point(|before| {
+                #[cfg(test)]
+                (index.steps += 1);
+                *before <= target
+            })
+        });
+        let (found, before) = (self.ranges[index.near], index.before[index.near - 1]);
+        let start = found.start + (target - before);
+        Some(Range::new(start, found.end.min(start + len)))
     }
 
     /// The range that holds `offset`.
@@ -217,7 +280,6 @@ impl RangeSet {
     }
 
     fn unite_inside(&mut self, range: Range) -> Range {
-        self.near = Near::default();
         // Merge with every range that overlaps or touches.
         let from = self.ranges.partition_point(|r| r.end < range.start);
         let mut to = from;
@@ -234,6 +296,7 @@ impl RangeSet {
             self.ranges[from] = merged;
             self.ranges.drain(from + 1..to);
         }
+        self.index.forget_from(from, self.ranges.len());
         self.bytes += merged.len() - had;
         merged
     }
@@ -246,7 +309,7 @@ impl RangeSet {
             Some(first) if range.start == first.start && range.end < first.end && !range.is_empty() => {
                 first.start = range.end;
                 self.bytes -= range.len();
-                self.near.below = self.near.below.saturating_sub(range.len());
+                self.index.gone += range.len();
                 range.len()
             }
             _ => self.remove_inside(range),
@@ -258,19 +321,61 @@ impl RangeSet {
         if range.is_empty() {
             return 0;
         }
-        let mut at = self.after(range.start);
-        let mut removed = 0;
+        let at = self.after(range.start);
+        match self.ranges.get(at).copied() {
+            Some(whole) if whole.contains(range) => {
+                self.remove_of(at, whole, range);
+                self.bytes -= range.len();
+                range.len()
+            }
+            _ => self.remove_across(at, range),
+        }
+    }
+
+    /// Removes `range` from range `at`, which is `whole` and contains it.
+    fn remove_of(&mut self, at: usize, whole: Range, range: Range) {
+        match (whole.start < range.start, range.end < whole.end) {
+            (false, false) if at == 0 => {
+                self.ranges.pop_front();
+                self.index.without_first(range.len());
+            }
+            (false, true) if at == 0 => {
+                self.ranges[0].start = range.end;
+                self.index.gone += range.len();
+            }
+            (false, false) => {
+                self.ranges.remove(at);
+                self.index.less_in(at, range.len());
+                if at <= self.index.before.len() {
+                    self.index.before.remove(at - 1);
+                }
+            }
+            (false, true) => {
+                self.ranges[at].start = range.end;
+                self.index.less_in(at, range.len());
+            }
+            (true, more) => {
+                self.ranges[at].end = range.start;
+                self.index.less_in(at, range.len());
+                if more {
+                    self.ranges.insert(at + 1, Range::new(range.end, whole.end));
+                    self.index.split(at, range.start - whole.start);
+                }
+            }
+        }
+    }
+
+    /// Removes `range`, which touches no range below `at`.
+    fn remove_across(&mut self, mut at: usize, range: Range) -> u64 {
+        let (from, mut removed) = (at, 0);
         while let Some(r) = self.ranges.get(at).copied().filter(|r| r.start < range.end) {
             let cut = r.intersect(range);
-            let before_near = at < self.near.at;
             removed += cut.len();
-            self.near.below -= if before_near { cut.len() } else { 0 };
             match (r.start < cut.start, cut.end < r.end) {
                 (false, false) => {
                     self.ranges.remove(at);
-                    self.near.at -= usize::from(before_near);
                 }
-                (true, false) => {
+                (true, _) => {
                     self.ranges[at].end = cut.start;
                     at += 1;
                 }
@@ -278,18 +383,10 @@ impl RangeSet {
                     self.ranges[at].start = cut.end;
                     break;
                 }
-                (true, true) => {
-                    self.ranges[at].end = cut.start;
-                    self.ranges.insert(at + 1, Range::new(cut.end, r.end));
-                    self.near.at += usize::from(before_near);
-                    break;
-                }
             }
         }
+        self.index.forget_from(from, self.ranges.len());
         self.bytes -= removed;
-        if self.near.at >= self.ranges.len() {
-            self.near = Near::default();
-        }
         removed
     }
 
@@ -297,12 +394,13 @@ impl RangeSet {
     pub fn remove_below(&mut self, offset: u64) -> u64 {
         let mut removed = 0;
         while let Some(first) = self.ranges.front_mut().filter(|first| first.start < offset) {
-            self.near = Near::default();
             if first.end <= offset {
                 removed += first.len();
+                self.index.without_first(first.len());
                 self.ranges.pop_front();
             } else {
                 removed += offset - first.start;
+                self.index.gone += offset - first.start;
                 first.start = offset;
             }
         }
@@ -313,7 +411,8 @@ impl RangeSet {
     /// Empties the set.
     pub fn clear(&mut self) {
         self.ranges.clear();
-        (self.bytes, self.near) = (0, Near::default());
+        self.bytes = 0;
+        self.index.forget_from(0, 0);
     }
 
     /// The range that starts after skipping `skip` offsets *of this set*, at most `len` long and never across a gap.
@@ -331,11 +430,6 @@ impl RangeSet {
     /// As [`Self::after_skipping`], behind the lowest range.
     #[inline(never)]
     fn after_first(&self, skip: u64, len: u64) -> Option<Range> {
-        let Near { at, below } = self.near;
-        if let Some(near) = self.ranges.get(at).filter(|r| below <= skip && skip < below + r.len()) {
-            let start = near.start + (skip - below);
-            return Some(Range::new(start, near.end.min(start + len)));
-        }
         let start = self.nth(skip)?;
         Some(Range::new(start, self.range_at(start)?.end.min(start + len)))
     }
@@ -388,6 +482,36 @@ mod tests {
         assert_eq!(set.after_skipping(20, 4), None);
     }
 
+    /// What [`RangeSet::seek`] promises, however far a place is from the one before.
+    #[test]
+    fn a_place_is_found_by_halving() {
+        const RANGES: u64 = 1000;
+        let mut set: RangeSet = (0..RANGES).map(|n| r(n * 10, n * 10 + 7)).collect();
+        let steps_of = |set: &mut RangeSet, skip: u64| {
+            let before = set.index.steps;
+            assert_eq!(set.seek(skip, 2), set.after_skipping(skip, 2));
+            set.index.steps - before
+        };
+        // ⌈log₂ n⌉, and one more for each half of the ring in which the entries are.
+        let most = RANGES.ilog2() + 3;
+        assert!(steps_of(&mut set, RANGES * 7 - 1) as u64 <= RANGES + u64::from(most), "each range is come to once");
+        for n in 1..RANGES * 7 {
+            // Each time far from the place before.
+            let skip = n * 2_503 % (RANGES * 7);
+            assert!(steps_of(&mut set, skip) <= most);
+            assert_eq!(set.seek(skip, 1).map(|found| found.start), Some(skip / 7 * 10 + skip % 7));
+        }
+        // Whatever is removed somewhere or in front of all, and added at the end, the rest stays known.
+        for n in 0..200 {
+            set.remove(set.after_skipping(n * 311 % set.bytes(), 2).unwrap());
+            let first = set.first().unwrap();
+            set.remove(r(first.start, first.end.min(first.start + 1 + n % 7)));
+            set.insert(r(20_000 + n * 10, 20_002 + n * 10));
+            let last = set.bytes() - 1;
+            assert!(steps_of(&mut set, last) <= most + 2);
+        }
+    }
+
     proptest! {
         #[test]
         fn agrees_with_a_set_of_offsets(ops in prop::collection::vec((0u8..5, 0u64..60, 0u64..20), 1..60)) {
@@ -413,7 +537,7 @@ mod tests {
                         naive.retain(|x| !(range.start..range.end).contains(x));
                         prop_assert_eq!(gone, before - naive.len() as u64);
                     }
-                    3 => set.seek(start),
+                    3 => prop_assert_eq!(set.seek(start, len), set.after_skipping(start, len)),
                     _ => {
                         let gone = set.remove_below(start);
                         naive.retain(|x| *x >= start);
@@ -421,8 +545,9 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(set.bytes(), naive.len() as u64);
-                let before: u64 = set.iter().take(set.near.at).map(Range::len).sum();
-                prop_assert_eq!(set.near.below, before);
+                let sums = set.iter().scan(set.index.gone, |sum, r| { *sum += r.len(); Some(*sum) });
+                prop_assert!(set.index.before.len() <= set.count().saturating_sub(1));
+                prop_assert!(sums.zip(&set.index.before).all(|(sum, before)| sum == *before));
                 let flat: Vec<u64> = set.iter().flat_map(|r| r.start..r.end).collect();
                 prop_assert!(flat.iter().eq(naive.iter()));
                 prop_assert!(set.iter().zip(set.iter().skip(1)).all(|(a, b)| a.end < b.start));

@@ -129,7 +129,7 @@ impl Assignment {
     /// overtook says nothing of the size.
     #[inline]
     pub fn set_window(&mut self, size: u64, edge: u64) {
-        let from = edge - size;
+        let from = edge.saturating_sub(size);
         if from >= self.view.window_from {
             (self.view.window_from, self.view.send_window) = (from, size);
         }
@@ -314,6 +314,14 @@ impl Assignment {
         path.queued = items.len() as u32;
         path.queued_bytes = items.iter().map(|q| q.range.len()).sum();
         if items.is_empty() { self.view.waiting &= !path.id.bit() } else { self.view.waiting |= path.id.bit() }
+    }
+    /// As [`View::next_new`], and the place is remembered: to bind what is there takes no search.
+    #[inline]
+    pub(super) fn seek_new(&mut self, skip: u64, mss: u32) -> Option<Range> {
+        let mss = u64::from(mss).min(self.largest_worth());
+        let skip = if self.in_sequence { 0 } else { skip };
+        let next = self.view.backlog.seek(skip, mss)?;
+        self.unless_held(next, mss)
     }
     /// Binds new data to a path, to be sent now. False if the peer's windows do not admit it.
     pub(super) fn bind(&mut self, i: usize, range: Range) -> bool {

@@ -66,11 +66,8 @@ impl<'a> Round<'a> {
     /// As [`Self::send_next`], but skips `skip` bytes of unassigned data first.
     pub fn send_ahead(&mut self, on: PathId, skip: u64) -> bool {
         let Some((i, mss)) = self.eligible(on) else { return false };
-        if skip > 0 {
-            self.assignment.view.backlog.seek(skip);
-        }
-        let Some(next) = self.assignment.next_new(skip, mss) else { return false };
-        self.assignment.bind(i, next)
+        let next = if skip > 0 { self.assignment.seek_new(skip, mss) } else { self.assignment.next_new(0, mss) };
+        next.is_some_and(|next| self.assignment.bind(i, next))
     }
 
     /// Binds `range` of unassigned data to `on`, to be sent now. Refused also if the range is empty, longer than a

@@ -176,7 +176,12 @@ impl View {
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
         let mss = u64::from(mss).min(self.largest_worth());
         let skip = if self.in_sequence { 0 } else { skip };
-        let next = self.backlog.after_skipping(skip, mss)?;
+        self.unless_held(self.backlog.after_skipping(skip, mss)?, mss)
+    }
+
+    /// `next`, unless Nagle's rule holds it back.
+    #[inline]
+    pub(super) fn unless_held(&self, next: Range, mss: u64) -> Option<Range> {
         let runt = next.len() < mss && next.end == self.written && !self.ended;
         // A writer that waits for room cannot complete the segment: it is pushed, as Linux does.
         let nagle = self.nagle && !self.buffer_full;
