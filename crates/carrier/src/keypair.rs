@@ -167,3 +167,50 @@ impl Keys {
         all.map(|keys| keys.born + LAST_AGE).min().unwrap_or(Instant::MAX)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::{Initiator, Payload, Responder, SESSION};
+    use crate::time::Timestamp;
+    use crate::{Secret, StaticKey};
+
+    /// The keys of both ends of a handshake.
+    fn pair() -> [Keypair; 2] {
+        let (client, server) = (StaticKey::new(Secret::new([1; 32])), StaticKey::new(Secret::new([2; 32])));
+        let (preshared, work) = (Secret::new([3; 32]), Default::default());
+        let payload = Payload { timestamp: Timestamp::default(), session: [4; SESSION] };
+        let (mut initiator, first) =
+            Initiator::begin(&client, &server.public(), &preshared, [5; 32], payload, &work).unwrap();
+        let (second, at_server) = Responder::read(&server, [6; 32], &first, &work).unwrap().reply(&preshared).unwrap();
+        initiator.finish(&second).unwrap();
+        let at_client = initiator.transport().unwrap();
+        [Keypair::new(at_client, 7, 8, Instant::ZERO), Keypair::new(at_server, 8, 7, Instant::ZERO)]
+    }
+
+    /// Sends one and opens it.
+    fn carry([from, to]: &mut [Keypair; 2], path: PathId) -> Option<Result<Opened, Unopened>> {
+        let (mut datagram, mut plain) = (Vec::new(), Vec::new());
+        from.seal(path, b"content", &mut datagram).then(|| {
+            let nonce = u64::from_le_bytes(datagram[8..16].try_into().unwrap());
+            let opened = to.open(nonce, &datagram[HEADER..], &mut plain);
+            assert!(opened.is_err() || plain == b"content");
+            opened
+        })
+    }
+
+    #[test]
+    fn keys_are_renewed_before_a_path_has_no_nonce_left_and_none_is_used_twice() {
+        let (mut pair, few, many) = (pair(), PathId(0), PathId(15));
+        let opened = |path| Some(Ok(Opened { path, is_highest: true }));
+        pair[0].sent[many.index()] = RENEW_AFTER - 1;
+        assert_eq!(pair[0].renewal(), Instant::ZERO + RENEW_AGE);
+        assert_eq!(carry(&mut pair, many), opened(many));
+        assert_eq!(pair[0].renewal(), Instant::ZERO, "a new handshake is due");
+        pair[0].sent[many.index()] = LAST - 1;
+        assert_eq!(carry(&mut pair, many), opened(many), "meanwhile these serve");
+        // Another nonce would be the next path's, or the first one's again.
+        assert_eq!(carry(&mut pair, many), None);
+        assert_eq!(carry(&mut pair, few), opened(few));
+    }
+}

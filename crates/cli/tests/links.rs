@@ -8,7 +8,7 @@ mod native;
 use assert_cmd::Command;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -106,13 +106,16 @@ fn keys() -> (tempfile::TempDir, String) {
 }
 
 /// Starts a command that listens; where it does, and what it says goes to the file.
-#[expect(clippy::zombie_processes, reason = "the caller ends it")]
 fn listening(folder: &Path, arguments: &[&str], said: &str) -> (Child, String) {
-    let said = folder.join(said);
-    let process = program(folder, arguments).stderr(fs::File::create(&said).unwrap()).spawn().unwrap();
+    started(program(folder, arguments), &folder.join(said))
+}
+
+#[expect(clippy::zombie_processes, reason = "the caller ends it")]
+fn started(mut command: std::process::Command, said: &Path) -> (Child, String) {
+    let process = command.stderr(fs::File::create(said).unwrap()).spawn().unwrap();
     let until = Instant::now() + Duration::from_secs(60);
     loop {
-        let said = fs::read_to_string(&said).unwrap();
+        let said = fs::read_to_string(said).unwrap();
         if let Some((_, rest)) = said.split_once("listening at ").filter(|(_, rest)| rest.contains(' ')) {
             return (process, rest.split([' ', ',']).next().unwrap().to_owned());
         }
@@ -155,6 +158,25 @@ impl Drop for Server {
     }
 }
 
+/// With the folders that systemd makes for it.
+#[test]
+fn the_command_of_the_systemd_unit_serves() {
+    let (folder, key) = keys();
+    let place = folder.path().to_str().unwrap();
+    let unit = include_str!("../../../packaging/anabranch-serve.service");
+    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/local/bin/anabranch ")).unwrap();
+    let line = line.replace("%d", place).replace("0.0.0.0:51900", "127.0.0.1:0");
+    let mut command = program(folder.path(), &line.split_whitespace().collect::<Vec<_>>());
+    command.env("RUNTIME_DIRECTORY", place);
+    let (process, address) = started(command, &folder.path().join("said"));
+    let socket = fs::metadata(folder.path().join("status.sock")).unwrap();
+    assert_eq!(socket.permissions().mode() & 0o777, 0o600);
+    let server = Server { folder, process, key, address };
+    let (_, said, code) = server.measure(&["--duration", "200ms", "--scheduler", "minrtt", "--no-baselines"]);
+    assert_eq!(code, 0, "{said}");
+    server.end();
+}
+
 #[test]
 fn a_measurement_has_the_results_and_files_of_run() {
     let server = Server::start();
@@ -177,18 +199,47 @@ fn a_measurement_has_the_results_and_files_of_run() {
     let captures: Vec<String> =
         fs::read_dir(folder.join("captures")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     assert!(captures.len() == 2 && captures.iter().all(|name| name.ends_with("client.pcapng")), "{captures:?}");
-    let secret = fs::read_to_string(folder.join("client.key")).unwrap();
-    for (_, value) in secret.lines().filter_map(|line| line.split_once(" = ")) {
-        assert!(!events.contains(value) && !output.contains(value), "no secret in results and traces");
-    }
-
     let status = |more: &[&str]| ran(folder, &[&["status", "--socket", "status.sock"], more].concat());
     let (json, _, _) = status(&["--json"]);
     let state: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(state["clients"][0]["name"], "laptop", "{json}");
     assert!(state["clients"][0]["paths"][0]["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{json}");
-    assert!(status(&[]).0.contains("laptop"));
-    assert!(server.end().contains("ended; "));
+    let table = status(&[]).0;
+    assert!(table.contains("laptop"));
+    let files = files_below(folder);
+    assert!(files.len() > 10, "{files:?}");
+    // The keys and the list are what they are in.
+    let holds = |path: &PathBuf| path.extension().is_some_and(|name| name == "key") || path.ends_with("authorized");
+    let written = files.iter().filter(|path| !holds(path)).map(|path| fs::read(path).unwrap());
+    let (secrets, mut shown) = (secrets(folder), written.collect::<Vec<_>>());
+    let log = server.end();
+    assert!(log.contains("ended; "));
+    shown.extend([output, json, table, log].map(String::into_bytes));
+    for secret in secrets {
+        let shows = |text: &Vec<u8>| text.windows(secret.len()).any(|part| part == secret);
+        assert!(!shown.iter().any(shows), "no secret in output, log, results and traces");
+    }
+}
+
+/// All files in a folder and in those below it.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries
+        .flat_map(|entry| match entry.file_type().unwrap() {
+            kind if kind.is_dir() => files_below(&entry.path()),
+            kind if kind.is_file() => vec![entry.path()],
+            _ => Vec::new(),
+        })
+        .collect()
+}
+
+/// The secrets of both ends, as their files have them.
+fn secrets(folder: &Path) -> Vec<Vec<u8>> {
+    let texts = ["client.key", "server.key"].map(|name| fs::read_to_string(folder.join(name)).unwrap());
+    let values = texts.iter().flat_map(|text| text.lines()).filter_map(|line| line.split_once(" = "));
+    let secrets: Vec<Vec<u8>> = values.map(|(_, value)| value.as_bytes().to_vec()).collect();
+    assert_eq!(secrets.len(), 4, "a private and a pre-shared key each");
+    secrets
 }
 
 /// curl through the proxy to a page of this host.

@@ -119,20 +119,28 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
         let stations = &mut self.stations;
         let came = self.link.receive(now, &mut |id, incoming| stations.take(now, recorder, id, incoming))?;
         let worked = self.stations.all.iter_mut().fold(false, |any, (_, station)| station.work(now) || any);
+        let expired = self.expire(recorder);
         let due = self.due();
-        let busy = came || more || worked || due <= now;
+        let busy = came || more || worked || expired || due <= now;
         if !busy && now < deadline {
             let mut inputs = self.link.inputs();
             inputs.extend(self.stations.all.iter().filter_map(|(_, station)| station.input()));
             self.clock.wait(due.min(deadline), &inputs);
         }
-        let now = self.clock.now();
+        Ok(())
+    }
+
+    /// Does what is due, after all that came was taken: a process that the system left waiting must not take for lost what has long been
+    /// there. True if something was due.
+    fn expire(&mut self, recorder: &mut dyn Recorder) -> bool {
+        let (now, mut any) = (self.clock.now(), false);
         for (_, station) in &mut self.stations.all {
             if station.poll_timeout() <= now {
                 station.handle_timeout(now, recorder);
+                any = true;
             }
         }
-        Ok(())
+        any
     }
 
     /// When something is due next.
@@ -204,5 +212,81 @@ impl<E: Copy + PartialEq, S: Station> Stations<E, S> {
             (Some(station), Some(packet)) => station.receive(now, recorder, &packet),
             _ => self.unread += 1,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_units::Duration;
+    use std::io::{PipeReader, pipe};
+    use std::os::fd::AsFd;
+
+    /// Its packet comes while the driver waits.
+    struct Late {
+        input: PipeReader,
+        turns: u32,
+    }
+
+    impl Link<()> for Late {
+        fn receive(&mut self, _: Instant, take: &mut dyn FnMut((), Incoming<'_>)) -> Result<bool, LinkError> {
+            self.turns += 1;
+            if self.turns == 2 {
+                take((), Incoming::Packet(&Packet::default().emit()));
+            }
+            Ok(self.turns == 2)
+        }
+
+        fn send(&mut self, _: Instant, (): (), _: &Packet) {}
+        fn flush(&mut self, _: Instant) {}
+
+        fn next_timeout(&self) -> Instant {
+            Instant::MAX
+        }
+
+        fn inputs(&self) -> Vec<BorrowedFd<'_>> {
+            vec![self.input.as_fd()]
+        }
+    }
+
+    /// Waits for a packet.
+    #[derive(Default)]
+    struct Waiting {
+        until: Instant,
+        came: bool,
+        expired: bool,
+    }
+
+    impl Station for Waiting {
+        fn receive(&mut self, _: Instant, _: &mut dyn Recorder, _: &Packet) {
+            (self.came, self.until) = (true, Instant::MAX);
+        }
+
+        fn transmit_into(&mut self, _: Instant, _: &mut dyn Recorder, _: &mut Packet) -> bool {
+            false
+        }
+
+        fn handle_timeout(&mut self, _: Instant, _: &mut dyn Recorder) {
+            (self.expired, self.until) = (true, Instant::MAX);
+        }
+
+        fn poll_timeout(&mut self) -> Instant {
+            self.until
+        }
+    }
+
+    #[test]
+    fn what_came_in_time_is_taken_before_the_timer_that_waits_for_it() {
+        let (input, _output) = pipe().unwrap();
+        let clock = Clock::start();
+        let until = clock.now() + Duration::from_millis(20);
+        let station = Waiting { until, ..Waiting::default() };
+        let mut driver = Driver::with_station(Late { input, turns: 0 }, clock, (), station);
+        while driver.link.turns < 2 {
+            driver.turn(Instant::MAX, &mut ()).unwrap();
+        }
+        assert!(driver.now() >= until);
+        let station = driver.station(()).unwrap();
+        assert!(station.came && !station.expired);
     }
 }

@@ -121,10 +121,14 @@ mod measured {
     }
 
     fn measured_with(mss: u32, scenario: &str, schedulers: &[&str]) -> Result<Results, Failure> {
+        measured_on(&format!("mss = {mss}"), scenario, schedulers)
+    }
+
+    fn measured_on(connection: &str, scenario: &str, schedulers: &[&str]) -> Result<Results, Failure> {
         let client = secrets::new_key();
         with_session(same(&client), &client, &["lo", "lo"], |session| {
             let path = |name| format!("[[path]]\nname = \"{name}\"\nrate = \"1gbit\"\ndelay = \"1ms\"\n");
-            let text = format!("duration = \"60s\"\n[connection]\nmss = {mss}\n{}{}{scenario}", path("a"), path("b"));
+            let text = format!("duration = \"60s\"\n[connection]\n{connection}\n{}{}{scenario}", path("a"), path("b"));
             let document = Document::parse("test", &text).unwrap();
             let driver = RealLinks::new(session.unwrap(), document.resolved());
             let named = |name: &&str| PlugIn { name: (*name).to_owned(), parameters: Vec::new() };
@@ -163,6 +167,34 @@ mod measured {
         assert!(request.get("response_mean_s").is_some_and(|time| *time > 0.0), "{request:?}");
         let web = of("kind = \"web\"\nsize = \"500KB\"\nobjects = 20");
         assert!(web.get("completion_s").is_some_and(|time| *time > 0.0), "{web:?}");
+    }
+
+    const BULK: &str = "[[traffic]]\nkind = \"bulk\"\nsize = \"1MiB\"\n";
+
+    /// Every run delivers all bytes.
+    fn assert_whole(results: &Results) {
+        for run in results.runs.rows().flat_map(|row| row.records().collect::<Vec<_>>()) {
+            assert!(run.finished, "{run:?}");
+        }
+    }
+
+    #[test]
+    fn every_scheduler_works() {
+        let all: Vec<&str> = anabranch_schedulers::all().iter().map(|entry| entry.name).collect();
+        let results = measured(BULK, &all).unwrap();
+        assert_eq!(results.runs.len(), all.len() + 2, "and two single paths");
+        assert_whole(&results);
+    }
+
+    #[test]
+    fn every_congestion_control_works() {
+        for entry in anabranch_congestion::all() {
+            let connection = format!("mss = 1080\ncongestion = \"{}\"", entry.name);
+            let results =
+                measured_on(&connection, BULK, &["minrtt"]).unwrap_or_else(|error| panic!("{connection}: {error}"));
+            assert_eq!(results.runs.len(), 3, "{connection}");
+            assert_whole(&results);
+        }
     }
 
     #[test]

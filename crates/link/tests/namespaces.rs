@@ -7,7 +7,6 @@ use common::ground::Ground;
 use common::proxied::connect;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::time::Instant;
 
 const RATE: &str = "20mbit";
 const SIZE: u64 = 16 << 20;
@@ -110,7 +109,7 @@ fn a_proxied_download_outlives_interfaces_and_uses_new_ones() {
 }
 
 /// Segments follow the MTU of their path: two paths have different ones, and one path's falls in mid-download. Those that were made before
-/// reach it in two pieces.
+/// reach it in two pieces. How soon that is, `crates/carrier/tests/session.rs` says in virtual time.
 #[test]
 fn a_proxied_download_outlives_a_path_that_becomes_narrow() {
     let size = 28 << 20;
@@ -125,11 +124,8 @@ fn a_proxied_download_outlives_a_path_that_becomes_narrow() {
         ground.proxied(|proxy, host| {
             let mut program = connect(proxy.socks, &host.to_string(), 8080, None).unwrap();
             let (mut got, mut piece, mut narrow) = (0, vec![0; 1 << 16], None);
-            let (mut last, mut silence) = (Instant::now(), core::time::Duration::ZERO);
             loop {
                 let len = program.read(&mut piece).unwrap();
-                silence = silence.max(last.elapsed());
-                last = Instant::now();
                 if len == 0 {
                     break;
                 }
@@ -142,7 +138,6 @@ fn a_proxied_download_outlives_a_path_that_becomes_narrow() {
             }
             assert_eq!(got, size);
             let after = proxy.paths()[0].received_bytes - narrow.unwrap();
-            assert!(silence < core::time::Duration::from_secs(10), "{silence:?}");
             assert!(after > 1 << 20, "the path is used on: {after} bytes");
         });
     }

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -41,8 +42,9 @@ fn verify(source: &mut impl Read, len: u64, mut at: impl FnMut(u64)) {
     }
 }
 
-fn fill(sink: &mut impl Write, len: u64) {
-    (0..len).step_by(PIECE).for_each(|from| sink.write_all(&stream(from, PIECE)).unwrap());
+/// Writes the pieces of a stream that begin in `range`.
+fn fill(sink: &mut impl Write, range: Range<u64>) {
+    range.step_by(PIECE).for_each(|from| sink.write_all(&stream(from, PIECE)).unwrap());
 }
 
 struct Ground {
@@ -133,7 +135,7 @@ impl Ground {
             for _ in 0..times {
                 let (mut program, _) = listener.accept().unwrap();
                 verify(&mut program, UP, |_| {});
-                fill(&mut program, DOWN);
+                fill(&mut program, 0..DOWN);
             }
         };
         self.server.spawn("target", work).unwrap()
@@ -166,10 +168,18 @@ impl Ground {
 
     /// A program sends a stream to the target, and gets one, whole.
     fn exchange(&self, socks: SocketAddr, at: impl FnMut(u64) + Send) {
+        self.exchange_once(socks, || {}, at);
+    }
+
+    /// The same; the target has the program's whole stream, and begins with its own, when `ready` has returned.
+    fn exchange_once(&self, socks: SocketAddr, ready: impl FnOnce() + Send, at: impl FnMut(u64) + Send) {
         let work = move || {
             let (mut program, reply) = self.request(socks, &[1, 10, 99, 9, 1, 0, 80]);
             assert_eq!(reply, 0, "{}", self.said());
-            fill(&mut program, UP);
+            let last = UP - PIECE as u64;
+            fill(&mut program, 0..last);
+            ready();
+            fill(&mut program, last..UP);
             verify(&mut program, DOWN, at);
             assert_eq!(program.read(&mut [0; 1]).unwrap(), 0, "the stream ends where the target's does");
         };
@@ -181,10 +191,14 @@ impl Ground {
         counters(&self.server).unwrap().get("MPTcpExtMPJoinAckRx").copied().unwrap_or_default()
     }
 
+    /// Waits for so many of them. If they do not come: what the target's kernel and the proxy counted says why.
     fn await_joins(&self, count: u64) {
         let until = Instant::now() + PATIENCE;
         while self.joins() < count {
-            assert!(Instant::now() < until, "{} joins instead of {count}", self.joins());
+            if Instant::now() > until {
+                let state = status(self.folder.path());
+                panic!("{} joins instead of {count}: {:?} {state}", self.joins(), counters(&self.server).unwrap());
+            }
             sleep(Duration::from_millis(20));
         }
     }
@@ -363,7 +377,8 @@ fn an_unmodified_server_answers_over_both_interfaces_and_nothing_is_left() {
         "NoNewPrivs: 1".to_owned(),
     ];
     assert_eq!(privileges(&process.0), expected, "no privilege is kept");
-    ground.exchange(socks, |_| {});
+    // A download uses the interfaces that have joined: it waits for the second one.
+    ground.exchange_once(socks, || ground.await_joins(1), |_| {});
     serving.join().unwrap().unwrap();
     let received = received(ground.folder.path());
     assert!(received.iter().all(|bytes| *bytes > DOWN / 10), "{received:?}");
@@ -391,7 +406,7 @@ fn a_server_that_fills_the_window_stays_in_it() {
     let Some(ground) = Ground::with(None) else { return };
     let (mut process, socks) = ground.proxy(&[]);
     let listener = ground.listen(Protocol::MPTCP);
-    let work = move || fill(&mut listener.accept().unwrap().0, SLOW);
+    let work = move || fill(&mut listener.accept().unwrap().0, 0..SLOW);
     let serving = ground.server.spawn("target", work).unwrap();
     let read = || {
         let (mut program, reply) = ground.request(socks, &[1, 10, 99, 9, 1, 0, 80]);
@@ -542,10 +557,14 @@ fn one_start_at_a_time_looks_at_the_records_and_none_at_those_of_other_networks(
     let Some(ground) = Ground::new() else { return };
     let (before, folder) = (ground.traces(), Path::new("/run/anabranch-native"));
     fs::create_dir_all(folder).unwrap();
-    let other = folder.join("4294967295.json");
-    let record = r#"{"keeper":4294967295,"began":1,"namespace":"net:[1]","interfaces":["va0"],"table":"anabranch-4294967295",
-                     "addresses":["198.18.0.1"],"forwarding":[{"interface":"va0","all":"0"}]}"#;
-    fs::write(&other, record).unwrap();
+    // No process has that id, and no test that runs beside this one takes it.
+    let keeper = u32::MAX - std::process::id();
+    let other = folder.join(format!("{keeper}.json"));
+    let record = format!(
+        r#"{{"keeper":{keeper},"began":1,"namespace":"net:[1]","interfaces":["va0"],"table":"anabranch-{keeper}",
+             "addresses":["198.18.0.1"],"forwarding":[{{"interface":"va0","all":"0"}}]}}"#
+    );
+    fs::write(&other, &record).unwrap();
     let lock = fs::File::options().write(true).create(true).truncate(false).open(folder.join("lock")).unwrap();
     lock.lock().unwrap();
     let (mut process, _) = std::thread::scope(|scope| {
