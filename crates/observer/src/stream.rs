@@ -20,7 +20,8 @@ pub(crate) struct Owner {
 
 impl Owner {
     pub fn new(key: u64) -> Self {
-        Self { key, token: crypto::token(key), idsn: crypto::idsn(key) }
+        let (token, idsn) = crypto::token_and_idsn(key);
+        Self { key, token, idsn }
     }
 
     /// The offset of the first byte that `mapping` maps, the one nearest to `near`; `None` if before the first.

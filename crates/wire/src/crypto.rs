@@ -7,13 +7,19 @@ use sha2::{Digest, Sha256};
 
 /// The token by which a peer's MP_JOIN names a connection: the hash's first 32 bits (§3.2).
 pub fn token(key: u64) -> u32 {
-    let [a, b, c, d, ..] = sha256(key);
-    u32::from_be_bytes([a, b, c, d])
+    token_and_idsn(key).0
 }
 
 /// The initial data sequence number: the hash's last 64 bits (§3.1). The first data byte has the number after it.
 pub fn idsn(key: u64) -> DataSeq {
-    DataSeq(rightmost_64(&sha256(key)))
+    token_and_idsn(key).1
+}
+
+/// [`token`] and [`idsn`] of one key, from one hash.
+pub fn token_and_idsn(key: u64) -> (u32, DataSeq) {
+    let hash = sha256(key);
+    let [a, b, c, d, ..] = hash;
+    (u32::from_be_bytes([a, b, c, d]), DataSeq(rightmost_64(&hash)))
 }
 
 /// The HMAC with which the host `local` authenticates itself in MP_JOIN, by both keys (§3.2). The SYN/ACK carries its

@@ -32,14 +32,14 @@ impl Keys {
 
     /// With a key of ours, and what follows from it.
     pub fn of(local: u64) -> Self {
-        Self { local, local_token: crypto::token(local), local_idsn: crypto::idsn(local), ..Self::default() }
+        let (local_token, local_idsn) = crypto::token_and_idsn(local);
+        Self { local, local_token, local_idsn, ..Self::default() }
     }
 
     /// The peer's key is known.
     pub fn learn(&mut self, remote: u64) {
         self.remote = remote;
-        self.remote_token = crypto::token(remote);
-        self.remote_idsn = crypto::idsn(remote);
+        (self.remote_token, self.remote_idsn) = crypto::token_and_idsn(remote);
     }
 
     /// The wire's number of our data at `offset`. The first byte has IDSN + 1.
