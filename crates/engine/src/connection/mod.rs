@@ -18,6 +18,7 @@ pub use events::ConnectionEvent;
 
 use crate::congestion::CongestionControl;
 use crate::cx::{Cx, Frame};
+use crate::ensemble::{Ensemble, Member};
 use crate::four_tuple::FourTuple;
 use crate::paths::{Addresses, PathManager, Paths, Race};
 use crate::receiving::Receiving;
@@ -162,6 +163,17 @@ impl Connection {
     /// Counts the subflows that came and went: as long as it is the same, so is the set of [`Self::subflows`].
     pub(crate) fn epoch(&self) -> u64 {
         self.subflows.epoch()
+    }
+
+    /// Lends the endpoint's ensemble for a call, or gives it back.
+    #[inline(always)]
+    pub(crate) const fn exchange(&mut self, ensemble: &mut Option<Box<Ensemble>>) {
+        self.sending.exchange(ensemble);
+    }
+
+    /// Its part in the endpoint's ensemble.
+    pub(crate) const fn member(&self) -> &Member {
+        self.sending.member()
     }
 
     /// The scheduler's view.

@@ -205,6 +205,7 @@ impl Sending {
         cx.record(Some(id), Event::Path(PathState::Established));
         self.refresh_usability(cx.settings(), subflows);
         self.relieve_failing(cx.now, subflows);
+        self.assignment.renew_shared(id);
         self.note_path_up(id);
     }
 
