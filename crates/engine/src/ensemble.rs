@@ -60,9 +60,20 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Lends the endpoint's ensemble, or gives it back.
-    pub const fn exchange(&mut self, ensemble: &mut Option<Box<Ensemble>>) {
-        core::mem::swap(&mut self.lent, ensemble);
+    /// Borrows the endpoint's ensemble for a call, if this connection has a part in it.
+    #[inline(always)]
+    pub fn borrow(&mut self, ensemble: &mut Option<Box<Ensemble>>) {
+        if !self.parts.is_empty() {
+            self.lent = ensemble.take();
+        }
+    }
+
+    /// Gives it back, if it is here.
+    #[inline(always)]
+    pub fn give_back(&mut self, ensemble: &mut Option<Box<Ensemble>>) {
+        if self.lent.is_some() {
+            *ensemble = self.lent.take();
+        }
     }
 
     pub fn join(&mut self, id: PathId, route: Route) {
@@ -124,9 +135,9 @@ mod tests {
 
     /// What `act` does while the ensemble is lent.
     fn with<T>(ensemble: &mut Option<Box<Ensemble>>, member: &mut Member, act: impl FnOnce(&mut Member) -> T) -> T {
-        member.exchange(ensemble);
+        member.borrow(ensemble);
         let done = act(member);
-        member.exchange(ensemble);
+        member.give_back(ensemble);
         done
     }
 
@@ -168,6 +179,20 @@ mod tests {
         assert_eq!(elsewhere(&mut ensemble, &mut other, A), 1);
         ensemble.as_mut().unwrap().without(&one);
         assert_eq!(elsewhere(&mut ensemble, &mut other, A), 0);
+    }
+
+    #[test]
+    fn nothing_is_lent_to_a_connection_without_a_part_and_what_is_lent_returns() {
+        let (mut ensemble, mut member) = (Some(Box::default()), Member::default());
+        with(&mut ensemble, &mut member, |m| m.join(A, route(0)));
+        assert!(ensemble.is_some() && member.lent.is_none());
+        with(&mut ensemble, &mut member, |m| {
+            assert!(m.lent.is_some());
+            m.leave(A);
+            m.count(A, 0);
+            assert!(m.parts.is_empty());
+        });
+        assert!(ensemble.is_some() && member.lent.is_none());
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub use events::ConnectionEvent;
 
 use crate::congestion::CongestionControl;
 use crate::cx::{Cx, Frame};
-use crate::ensemble::{Ensemble, Member};
+use crate::ensemble::Member;
 use crate::four_tuple::FourTuple;
 use crate::paths::{Addresses, PathManager, Paths, Race};
 use crate::receiving::Receiving;
@@ -165,15 +165,9 @@ impl Connection {
         self.subflows.epoch()
     }
 
-    /// Lends the endpoint's ensemble for a call, or gives it back.
-    #[inline(always)]
-    pub(crate) const fn exchange(&mut self, ensemble: &mut Option<Box<Ensemble>>) {
-        self.sending.exchange(ensemble);
-    }
-
     /// Its part in the endpoint's ensemble.
-    pub(crate) const fn member(&self) -> &Member {
-        self.sending.member()
+    pub(crate) const fn member_mut(&mut self) -> &mut Member {
+        self.sending.member_mut()
     }
 
     /// The scheduler's view.

@@ -426,9 +426,9 @@ impl Endpoint {
     #[inline(always)]
     fn handle_segment(&mut self, cx: &mut Cx<'_>, handle: Handle, path: PathId, segment: &Segment) -> bool {
         let Some(slot) = self.slots.get_mut(handle) else { return false };
-        slot.connection.exchange(&mut self.ensemble);
+        slot.connection.member_mut().borrow(&mut self.ensemble);
         slot.connection.handle_segment(cx, path, segment);
-        slot.connection.exchange(&mut self.ensemble);
+        slot.connection.member_mut().give_back(&mut self.ensemble);
         if !core::mem::replace(&mut slot.awake, true) {
             self.awake.push(handle);
         }
@@ -532,9 +532,9 @@ impl Endpoint {
         }
         while let Some(handle) = self.awake.first {
             if let Some(slot) = self.slots.get_mut(handle) {
-                slot.connection.exchange(&mut self.ensemble);
+                slot.connection.member_mut().borrow(&mut self.ensemble);
                 let sent = slot.connection.transmit_into(cx, packet);
-                slot.connection.exchange(&mut self.ensemble);
+                slot.connection.member_mut().give_back(&mut self.ensemble);
                 if let Some(path) = sent {
                     return Some(Some(path));
                 }
@@ -598,8 +598,8 @@ impl Endpoint {
     }
 
     fn forget(&mut self, handle: Handle) {
-        let Some(slot) = self.slots.remove(handle) else { return };
-        self.ensemble.iter_mut().for_each(|ensemble| ensemble.without(slot.connection.member()));
+        let Some(mut slot) = self.slots.remove(handle) else { return };
+        self.ensemble.iter_mut().for_each(|ensemble| ensemble.without(slot.connection.member_mut()));
         self.unproven.remove(&handle);
         if slot.listed {
             self.news.retain(|listed| *listed != handle);

@@ -3,7 +3,7 @@
 use super::Assignment;
 use crate::capacity::Capacity;
 use crate::congestion::Acked;
-use crate::ensemble::{Ensemble, Member, Route};
+use crate::ensemble::{Member, Route};
 use crate::path::PathView;
 use anabranch_units::PathId;
 
@@ -15,16 +15,9 @@ impl Assignment {
             path.capacity = measures.then(|| path.capacity.unwrap_or_default());
         }
     }
-    /// Lends the endpoint's ensemble to the connection for a call, or gives it back; nothing is lent where capacities are not measured.
-    #[inline(always)]
-    pub(crate) const fn exchange(&mut self, ensemble: &mut Option<Box<Ensemble>>) {
-        if self.measures {
-            self.member.exchange(ensemble);
-        }
-    }
-    /// The connection's part in the ensemble.
-    pub(crate) const fn member(&self) -> &Member {
-        &self.member
+    /// The connection's part in its endpoint's ensemble.
+    pub(crate) const fn member_mut(&mut self) -> &mut Member {
+        &mut self.member
     }
     /// A path joins those of other connections between the same two addresses.
     pub(crate) fn join(&mut self, id: PathId, route: Route) {

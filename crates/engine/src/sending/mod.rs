@@ -19,7 +19,7 @@ pub(crate) use timers::Overdue;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Scope;
-use crate::ensemble::{Ensemble, Member};
+use crate::ensemble::Member;
 use crate::mode::{Mode, Offset};
 use crate::schedule::{Assignment, Cause, Scheduler, View};
 use crate::settings::{HostModel, Settings};
@@ -92,15 +92,9 @@ impl Sending {
         }
     }
 
-    /// Lends the endpoint's ensemble for a call, or gives it back.
-    #[inline(always)]
-    pub const fn exchange(&mut self, ensemble: &mut Option<Box<Ensemble>>) {
-        self.assignment.exchange(ensemble);
-    }
-
     /// The connection's part in its endpoint's ensemble.
-    pub const fn member(&self) -> &Member {
-        self.assignment.member()
+    pub const fn member_mut(&mut self) -> &mut Member {
+        self.assignment.member_mut()
     }
 
     /// The scheduler's view.
