@@ -1,4 +1,4 @@
-//! What the connections of an endpoint know together of the paths between the same two addresses (RFC 9040 §6, ensemble sharing).
+//! The knowledge that the connections of an endpoint share of the paths between the same two addresses (RFC 9040 §6, ensemble sharing).
 
 use crate::capacity::Capacity;
 use anabranch_units::PathId;
@@ -18,7 +18,7 @@ struct Shared {
     out: u64,
 }
 
-/// What an endpoint knows of its routes. It is lent to a connection for each call in which that learns or decides, if its scheduler reads
+/// All that an endpoint knows of its routes. It is lent to a connection for each call in which that learns or decides, if its scheduler reads
 /// capacities; a connection that is driven without an endpoint has none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ensemble {
@@ -133,7 +133,7 @@ mod tests {
         (Some(Box::default()), members)
     }
 
-    /// What `act` does while the ensemble is lent.
+    /// Does `act` while the ensemble is lent.
     fn with<T>(ensemble: &mut Option<Box<Ensemble>>, member: &mut Member, act: impl FnOnce(&mut Member) -> T) -> T {
         member.borrow(ensemble);
         let done = act(member);

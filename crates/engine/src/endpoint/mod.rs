@@ -260,7 +260,7 @@ pub struct Endpoint {
     accepted: VecDeque<Handle>,
     /// Connections in TIME-WAIT, the first to come first. Some may be gone.
     lingering: VecDeque<Handle>,
-    /// What its connections know together; lent to one for each of its calls.
+    /// The knowledge that its connections share; lent to one for each of its calls.
     ensemble: Option<Box<Ensemble>>,
     /// Most connections; more are refused.
     limit: usize,
