@@ -87,6 +87,11 @@ impl Member {
         }
     }
 
+    /// The connection measures no more.
+    pub fn leave_all(&mut self) {
+        self.parts.iter_mut().for_each(|part| (part.id, part.out) = (None, 0));
+    }
+
     /// The capacity of a path as all connections measure it, if the ensemble is here.
     pub fn capacity_mut(&mut self, id: PathId) -> Option<&mut Capacity> {
         let route = self.parts.iter().find(|part| part.id == Some(id))?.route;
@@ -103,6 +108,11 @@ impl Member {
     /// This connection has so many bytes in flight or queued on a path.
     pub fn count(&mut self, id: PathId, out: u64) {
         self.parts.iter_mut().filter(|part| part.id == Some(id)).for_each(|part| part.out = out);
+        self.settle();
+    }
+
+    /// Has the ensemble count what changed, if it is here.
+    pub fn settle(&mut self) {
         let Some(ensemble) = self.lent.as_mut() else { return };
         for part in self.parts.iter_mut().filter(|part| part.out != part.counted) {
             let shared = ensemble.route(part.route);
@@ -177,6 +187,12 @@ mod tests {
         with(&mut ensemble, &mut one, |m| m.count(A, 1));
         assert_eq!(elsewhere(&mut ensemble, &mut two, PathId(1)), 0);
         assert_eq!(elsewhere(&mut ensemble, &mut other, A), 1);
+        with(&mut ensemble, &mut two, |m| {
+            m.count(PathId(1), 9);
+            m.leave_all();
+            m.settle();
+        });
+        assert_eq!(ensemble.as_mut().unwrap().route(route(0)).out, 0);
         ensemble.as_mut().unwrap().without(&one);
         assert_eq!(elsewhere(&mut ensemble, &mut other, A), 0);
     }

@@ -11,6 +11,9 @@ impl Assignment {
     /// Whether the capacity of every path is to be measured. Nothing that is known is forgotten while it is.
     pub fn measure_capacity(&mut self, measures: bool) {
         self.measures = measures;
+        if !measures {
+            self.member.leave_all();
+        }
         for path in &mut self.view.paths {
             path.capacity = measures.then(|| path.capacity.unwrap_or_default());
         }
@@ -19,7 +22,8 @@ impl Assignment {
     pub(crate) const fn member_mut(&mut self) -> &mut Member {
         &mut self.member
     }
-    /// A path joins those of other connections between the same two addresses.
+    /// A path joins those of other connections between the same two addresses. A scheduler that takes over later measures the paths that are
+    /// there for its connection alone.
     pub(crate) fn join(&mut self, id: PathId, route: Route) {
         if self.measures {
             self.member.join(id, route);
@@ -38,6 +42,7 @@ impl Assignment {
         for path in self.view.paths.iter().filter(|_| self.measures) {
             self.member.count(path.id, path.in_flight_bytes + path.queued_bytes);
         }
+        self.member.settle();
     }
     /// Path `id` delivers again after a silence: what all knew of it need not hold.
     pub(crate) fn renew_shared(&mut self, id: PathId) {
