@@ -22,6 +22,7 @@ pub struct Capacity {
     newest: Option<Instant>,
     last_sent: Option<Instant>,
     least_forward: Option<Duration>,
+    elsewhere: u64,
 }
 
 impl Capacity {
@@ -48,9 +49,15 @@ impl Capacity {
         self.last_sent = Some(now);
     }
 
-    /// The rate is known from elsewhere, until the next gap that counts.
+    /// The part that this connection can have of the rate is known by other means, until the next gap that counts.
     pub(crate) const fn assume(&mut self, rate: f64) {
-        self.rate = Some(rate);
+        (self.rate, self.elsewhere) = (Some(rate), 0);
+    }
+
+    /// The rate is the one that all connections of the endpoint measure together, of which the others have so many bytes out.
+    pub(crate) const fn share(&mut self, all: Self, elsewhere: u64) {
+        let Self { last_sent, least_forward, .. } = *self;
+        *self = Self { last_sent, least_forward, elsewhere, ..all };
     }
 
     /// Bytes per second; `None` until the bottleneck was busy between two acknowledgments.
@@ -63,6 +70,12 @@ impl Capacity {
     pub fn spread(&self) -> Option<f64> {
         let excess = self.squares * self.bytes / (self.seconds * self.seconds) - 1.0;
         self.rate.map(|_| excess.max(0.0).sqrt())
+    }
+
+    /// Bytes that other connections of the endpoint have in flight or queued between the same two addresses, as of each one's last
+    /// acknowledgment or round. Those whose schedulers read no capacities do not count.
+    pub const fn elsewhere(&self) -> u64 {
+        self.elsewhere
     }
 
     /// The least forward delay, by the clocks of both hosts: see [`ForwardDelay::relative`](crate::schedule::ForwardDelay::relative).

@@ -10,6 +10,7 @@ pub mod connection;
 mod cx;
 mod deadlines;
 pub mod endpoint;
+mod ensemble;
 mod four_tuple;
 mod mode;
 mod path;

@@ -228,6 +228,11 @@ impl PathView {
         self.capacity.and_then(|capacity| capacity.rate())
     }
 
+    /// Bytes that the endpoint's other connections have on the path, as far as it is known: [`Capacity::elsewhere`].
+    pub fn elsewhere(&self) -> u64 {
+        self.capacity.map_or(0, |capacity| capacity.elsewhere())
+    }
+
     /// The least forward delay, if it is measured and known: [`Capacity::least_forward`].
     pub fn least_forward(&self) -> Option<Duration> {
         self.capacity.and_then(|capacity| capacity.least_forward())

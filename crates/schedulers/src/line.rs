@@ -59,7 +59,7 @@ impl Line {
             self.next = Arrivals { first: f64::INFINITY, step: 0.0, free: now };
             return;
         };
-        let out = (path.in_flight_bytes + path.queued_bytes) as f64 / rate;
+        let out = (path.in_flight_bytes + path.queued_bytes + path.elsewhere()) as f64 / rate;
         let queue = (out - base).max((self.free - now).min(out)).max(0.0);
         // A full path can add no more than its window lets it.
         let step = f64::from(path.mss) / if has_room { rate } else { rate.min(window) };

@@ -19,7 +19,8 @@ times follow from this rule; it has no threshold and no parameter.
 ```text
 B = capacity by the acknowledgments; w·L/min R until one is known      L: segment, w: window, R: round-trip time
 d = least forward delay; min R / 2 unless all paths have measured it
-u = in flight and queued;  q = max(u/B − min R, min(free − now, u/B), 0)      what is still ahead in the bottleneck
+u = in flight and queued, with what the host's other connections have on the path
+q = max(u/B − min R, min(free − now, u/B), 0)      what is still ahead in the bottleneck
 with room:  the next segment arrives at q + d + L/B
 full:       the n-th arrives at q + d + n·L/r,  r = min(B, w·L/min R)
 T = the earliest arrival on a path with room
@@ -28,7 +29,7 @@ skip the segments that full paths have there by T; send the one after them; free
 
 B is the bytes over the time of those gaps between two acknowledgments in which the bottleneck was never idle: a gap counts if the
 newest packet's RTT exceeds the least by no less than the gap, because then the packet had come to the queue before the
-earlier one left it. Older gaps weigh less, by 1/32 per packet.
+earlier one left it. Older gaps weigh less, by 1/32 per packet. Connections of one host between the same two addresses measure it together.
 
 If nothing lies behind what is skipped, or the peer's window does not admit it, no more is sent: it arrives sooner without the
 other paths. Full paths count only if they can be waited for.
@@ -36,11 +37,11 @@ other paths. Full paths count only if they can be waited for.
 # When it helps
 
 Paths of unlike rate, delay or queue; frames and transfers that have to end on all paths at once; deep queues; rates that
-wander; small windows.
+wander; small windows; connections side by side.
 
 # When it hurts
 
-A path whose base delay grows: its least RTT stays, and every packet seems to have queued. Connections side by side that share
+A path whose base delay grows: its least RTT stays, and every packet seems to have queued. Other hosts that share
 a bottleneck: each measures its own share only after the others have taken theirs. A path that was never filled counts as
 no faster than its window.
 

@@ -95,7 +95,7 @@ impl Planned {
     }
 }
 
-/// What the rule sends on each path, when the last segment arrives, and how clear each choice was.
+/// The segments that the rule sends on each path, when the last segment arrives, and how clear each choice was.
 fn plan(view: &View, segments: u64) -> (Vec<Vec<u64>>, f64, f64) {
     let mut paths: Vec<Planned> = view.paths().iter().map(|p| Planned::of(view, p)).collect();
     let (mut sent, mut last, mut least) = (vec![Vec::new(); paths.len()], 0.0f64, f64::INFINITY);
@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// Whatever the state of the paths, also without an RTT, as backups, silent or in repair.
+    /// In any state of the paths, also without an RTT, as backups, silent or in repair.
     #[test]
     fn it_waits_only_for_a_path_that_calls_again(
         ways in some_ways(),

@@ -43,8 +43,8 @@ pub struct RangeSet {
     index: Index,
 }
 
-/// How many offsets of the set lie before a range, as far as [`RangeSet::seek`] ever asked: a place is found by halving then. A set of
-/// which nobody asks has an empty one.
+/// How many offsets of the set lie before a range, as far as [`RangeSet::seek`] ever came: a place is found by halving then. It is empty in a
+/// set in which nothing is sought.
 #[derive(Clone, Debug, Default)]
 struct Index {
     /// Of the ranges but the first, in their order: the offsets before it, and `gone`.
@@ -69,7 +69,7 @@ impl Index {
         }
     }
 
-    /// The offsets before range `at`, and `gone`; `None` if nobody asked yet.
+    /// The offsets before range `at`, and `gone`; `None` if no search came there yet.
     fn before(&self, at: usize) -> Option<u64> {
         if at == 0 { Some(self.gone) } else { self.before.get(at - 1).copied() }
     }
@@ -482,7 +482,7 @@ mod tests {
         assert_eq!(set.after_skipping(20, 4), None);
     }
 
-    /// What [`RangeSet::seek`] promises, however far a place is from the one before.
+    /// The promise of [`RangeSet::seek`], however far a place is from the one before.
     #[test]
     fn a_place_is_found_by_halving() {
         const RANGES: u64 = 1000;
@@ -501,7 +501,7 @@ mod tests {
             assert!(steps_of(&mut set, skip) <= most);
             assert_eq!(set.seek(skip, 1).map(|found| found.start), Some(skip / 7 * 10 + skip % 7));
         }
-        // Whatever is removed somewhere or in front of all, and added at the end, the rest stays known.
+        // The rest stays known when something is removed somewhere or in front of all, or added at the end.
         for n in 0..200 {
             set.remove(set.after_skipping(n * 311 % set.bytes(), 2).unwrap());
             let first = set.first().unwrap();

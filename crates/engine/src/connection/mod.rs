@@ -18,6 +18,7 @@ pub use events::ConnectionEvent;
 
 use crate::congestion::CongestionControl;
 use crate::cx::{Cx, Frame};
+use crate::ensemble::Member;
 use crate::four_tuple::FourTuple;
 use crate::paths::{Addresses, PathManager, Paths, Race};
 use crate::receiving::Receiving;
@@ -162,6 +163,11 @@ impl Connection {
     /// Counts the subflows that came and went: as long as it is the same, so is the set of [`Self::subflows`].
     pub(crate) fn epoch(&self) -> u64 {
         self.subflows.epoch()
+    }
+
+    /// Its part in the endpoint's ensemble.
+    pub(crate) const fn member_mut(&mut self) -> &mut Member {
+        self.sending.member_mut()
     }
 
     /// The scheduler's view.

@@ -5,6 +5,7 @@ mod syn_queue;
 
 use crate::connection::{Connection, ConnectionEvent, Setup};
 use crate::cx::Cx;
+use crate::ensemble::Ensemble;
 use crate::four_tuple::FourTuple;
 use crate::schedule::Device;
 use crate::settings::Settings;
@@ -259,6 +260,8 @@ pub struct Endpoint {
     accepted: VecDeque<Handle>,
     /// Connections in TIME-WAIT, the first to come first. Some may be gone.
     lingering: VecDeque<Handle>,
+    /// The knowledge that its connections share; lent to one for each of its calls.
+    ensemble: Option<Box<Ensemble>>,
     /// Most connections; more are refused.
     limit: usize,
 }
@@ -296,6 +299,7 @@ impl Endpoint {
             has_replies: false,
             accepted: VecDeque::new(),
             lingering: VecDeque::new(),
+            ensemble: Some(Box::default()),
             limit,
         }
     }
@@ -422,7 +426,9 @@ impl Endpoint {
     #[inline(always)]
     fn handle_segment(&mut self, cx: &mut Cx<'_>, handle: Handle, path: PathId, segment: &Segment) -> bool {
         let Some(slot) = self.slots.get_mut(handle) else { return false };
+        slot.connection.member_mut().borrow(&mut self.ensemble);
         slot.connection.handle_segment(cx, path, segment);
+        slot.connection.member_mut().give_back(&mut self.ensemble);
         if !core::mem::replace(&mut slot.awake, true) {
             self.awake.push(handle);
         }
@@ -526,7 +532,10 @@ impl Endpoint {
         }
         while let Some(handle) = self.awake.first {
             if let Some(slot) = self.slots.get_mut(handle) {
-                if let Some(path) = slot.connection.transmit_into(cx, packet) {
+                slot.connection.member_mut().borrow(&mut self.ensemble);
+                let sent = slot.connection.transmit_into(cx, packet);
+                slot.connection.member_mut().give_back(&mut self.ensemble);
+                if let Some(path) = sent {
                     return Some(Some(path));
                 }
                 // Nothing more to send for now: note the timer, forget what is gone.
@@ -589,7 +598,8 @@ impl Endpoint {
     }
 
     fn forget(&mut self, handle: Handle) {
-        let Some(slot) = self.slots.remove(handle) else { return };
+        let Some(mut slot) = self.slots.remove(handle) else { return };
+        self.ensemble.iter_mut().for_each(|ensemble| ensemble.without(slot.connection.member_mut()));
         self.unproven.remove(&handle);
         if slot.listed {
             self.news.retain(|listed| *listed != handle);

@@ -3,6 +3,7 @@
 use super::View;
 use super::view::{PathQueue, Queued};
 use crate::capacity::Capacity;
+use crate::ensemble::Member;
 use crate::path::PathView;
 use anabranch_trace::SendKind;
 use anabranch_units::{Instant, PathId, Range, RangeSet};
@@ -20,6 +21,8 @@ pub struct Assignment {
     bound_ahead: BTreeMap<u64, Instant>,
     /// The scheduler reads the paths' capacities.
     pub(super) measures: bool,
+    /// The connection's part in what its endpoint knows of them.
+    pub(super) member: Member,
 }
 
 impl Deref for Assignment {
@@ -126,7 +129,7 @@ impl Assignment {
         self.view.queues.reserve_exact(paths);
     }
     /// The peer's window: its size and its right edge. An edge never moves back, and an acknowledgment that another one
-    /// overtook says nothing of the size.
+    /// overtook does not show the size.
     #[inline]
     pub fn set_window(&mut self, size: u64, edge: u64) {
         let from = edge.saturating_sub(size);
@@ -214,6 +217,7 @@ impl Assignment {
         let Some(i) = self.index(id) else { return };
         self.strand(id);
         self.unbind(id);
+        self.member.leave(id);
         self.view.paths.remove(i);
         self.view.queues.remove(i);
         self.view.outstanding.forget(id);

@@ -3,6 +3,7 @@
 use super::Assignment;
 use crate::capacity::Capacity;
 use crate::congestion::Acked;
+use crate::ensemble::{Member, Route};
 use crate::path::PathView;
 use anabranch_units::PathId;
 
@@ -10,9 +11,42 @@ impl Assignment {
     /// Whether the capacity of every path is to be measured. Nothing that is known is forgotten while it is.
     pub fn measure_capacity(&mut self, measures: bool) {
         self.measures = measures;
+        if !measures {
+            self.member.leave_all();
+        }
         for path in &mut self.view.paths {
             path.capacity = measures.then(|| path.capacity.unwrap_or_default());
         }
+    }
+    /// The connection's part in its endpoint's ensemble.
+    pub(crate) const fn member_mut(&mut self) -> &mut Member {
+        &mut self.member
+    }
+    /// A path joins those of other connections between the same two addresses. A scheduler that takes over later measures the paths that are
+    /// there for its connection alone.
+    pub(crate) fn join(&mut self, id: PathId, route: Route) {
+        if self.measures {
+            self.member.join(id, route);
+        }
+    }
+    /// A round begins: what all connections know of the paths is what the scheduler sees.
+    pub(crate) fn gather(&mut self) {
+        for path in self.view.paths.iter_mut().filter(|_| self.measures) {
+            if let (Some(capacity), Some((all, elsewhere))) = (path.capacity.as_mut(), self.member.known(path.id)) {
+                capacity.share(all, elsewhere);
+            }
+        }
+    }
+    /// A round is over: the others see what this connection has on its paths.
+    pub(crate) fn contribute(&mut self) {
+        for path in self.view.paths.iter().filter(|_| self.measures) {
+            self.member.count(path.id, path.in_flight_bytes + path.queued_bytes);
+        }
+        self.member.settle();
+    }
+    /// Path `id` delivers again after a silence: what all knew of it need not hold.
+    pub(crate) fn renew_shared(&mut self, id: PathId) {
+        self.member.capacity_mut(id).into_iter().for_each(|capacity| *capacity = Capacity::default());
     }
     /// Path `id` is new, or delivers again after a silence: nothing that was known of its capacity need hold.
     pub(crate) fn renew_capacity(&mut self, id: PathId) {
@@ -28,14 +62,18 @@ impl Assignment {
     }
     #[inline(never)]
     fn measure(&mut self, id: PathId, acked: &Acked) {
-        let Some(PathView { capacity: Some(capacity), min_rtt, forward_delay, .. }) = self.path_mut(id) else { return };
+        let Some(i) = self.index(id) else { return };
+        let path = &mut self.view.paths[i];
+        let PathView { capacity: Some(capacity), min_rtt, forward_delay, .. } = path else { return };
         if let Some(forward) = forward_delay {
             capacity.on_forward(forward.relative);
         }
         // The last packet in flight may have waited for the receiver's timer for delayed acknowledgments.
         let rtt = acked.rtt.filter(|_| acked.prior_in_flight > acked.packets);
         let waited = rtt.map(|rtt| rtt.saturating_sub(min_rtt.unwrap_or(rtt)));
-        capacity.on_ack(acked.now, (acked.packets, acked.bytes), waited);
+        let shared = self.member.capacity_mut(id);
+        shared.unwrap_or(capacity).on_ack(acked.now, (acked.packets, acked.bytes), waited);
+        self.member.count(id, path.in_flight_bytes + path.queued_bytes);
     }
 }
 

@@ -20,7 +20,7 @@ impl Sending {
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
     #[inline(always)]
     pub fn on_window(&mut self, mode: Mode, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
-        // RFC 9293 §3.10.7.4: an acknowledgment that a newer one overtook says nothing of the window.
+        // RFC 9293 §3.10.7.4: an acknowledgment that a newer one overtook does not show the window.
         if ack < s.sender.una() {
             return;
         }
@@ -205,6 +205,7 @@ impl Sending {
         cx.record(Some(id), Event::Path(PathState::Established));
         self.refresh_usability(cx.settings(), subflows);
         self.relieve_failing(cx.now, subflows);
+        self.assignment.renew_shared(id);
         self.note_path_up(id);
     }
 

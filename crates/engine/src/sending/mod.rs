@@ -19,6 +19,7 @@ pub(crate) use timers::Overdue;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Scope;
+use crate::ensemble::Member;
 use crate::mode::{Mode, Offset};
 use crate::schedule::{Assignment, Cause, Scheduler, View};
 use crate::settings::{HostModel, Settings};
@@ -89,6 +90,11 @@ impl Sending {
             due: None,
             persist: Persist::default(),
         }
+    }
+
+    /// The connection's part in its endpoint's ensemble.
+    pub const fn member_mut(&mut self) -> &mut Member {
+        self.assignment.member_mut()
     }
 
     /// The scheduler's view.

@@ -43,6 +43,7 @@ impl Sending {
             self.congestion.set_threshold(s.id, threshold.packets(path.mss));
         }
         self.assignment.set_path(path);
+        self.assignment.join(s.id, (s.tuple.local.ip().to_canonical(), s.tuple.remote.ip().to_canonical()));
         self.refresh(cx.settings(), s);
     }
 

@@ -88,6 +88,7 @@ impl Sending {
             self.restart_idle(cx, subflows);
         }
         self.assignment.weigh();
+        self.assignment.gather();
         let penalised = self.command(cx, cause);
         if penalised != 0 {
             self.record_penalties(cx, subflows, penalised);
@@ -97,6 +98,7 @@ impl Sending {
         }
         self.notice_window(cx, mode, subflows);
         self.notice_stall(cx, subflows);
+        self.assignment.contribute();
         true
     }
 
