@@ -77,7 +77,7 @@ mod tests {
         let (mut outbox, mut got) = (Outbox::default(), [Vec::new(), Vec::new()]);
         for (to, datagram) in &sent {
             outbox.push(&mut sender, places[*to], datagram);
-            // What is not sent leaves nothing behind.
+            // A datagram that is not sealed leaves nothing behind.
             outbox.push_with(&mut sender, |_| None);
         }
         outbox.flush(&mut sender);

@@ -126,7 +126,7 @@ impl Assignment {
         self.view.queues.reserve_exact(paths);
     }
     /// The peer's window: its size and its right edge. An edge never moves back, and an acknowledgment that another one
-    /// overtook says nothing of the size.
+    /// overtook does not show the size.
     #[inline]
     pub fn set_window(&mut self, size: u64, edge: u64) {
         let from = edge - size;

@@ -20,7 +20,7 @@ impl Sending {
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
     #[inline(always)]
     pub fn on_window(&mut self, mode: Mode, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
-        // RFC 9293 §3.10.7.4: an acknowledgment that a newer one overtook says nothing of the window.
+        // RFC 9293 §3.10.7.4: an acknowledgment that a newer one overtook does not show the window.
         if ack < s.sender.una() {
             return;
         }
@@ -100,7 +100,7 @@ impl Sending {
     /// Where the delivery rate is measured: if the last round left nothing for a subflow to send, and room in its window,
     /// the application or the scheduler is what limits the rate. It is the buffers if the application waits for room in
     /// the send buffer or data for the peer's window: a sender that called that its application's limit would take a path for
-    /// not yet filled as long as the buffers are smaller than the window (BBR's Startup), and Linux asks for the limit only
+    /// not yet filled as long as the buffers are smaller than the window (BBR's Startup), and Linux sets the limit only
     /// when the application writes (`tcp_rate_check_app_limited`), for a subflow of Multipath TCP never.
     #[inline]
     pub fn note_starved(&self, s: &mut Subflow) {

@@ -595,7 +595,7 @@ fn a_data_fin_that_data_had_passed_is_refused() {
     h.send(h.seg(1001, 1).dss(h.data_fin(0, 500)));
     h.send(h.seg(1001, 1).dss(h.mapped(0, 0, 1001, 400)).data(&pattern(0, 400)));
     let read = h.read().len();
-    // The DATA_FIN is refused, because data beyond it had come: the stream goes on.
+    // The DATA_FIN is refused, because data beyond it had come: the stream continues.
     assert!(read == 1400 && h.log.violated(Violation::DataFinMoved), "{read} bytes");
     assert!(!h.connection().read_finished());
 }
