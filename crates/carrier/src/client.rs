@@ -1,6 +1,6 @@
 //! The end that connects: one session with one server, over several paths.
 
-use crate::format::{Content, Initiation, Message, OVERHEAD, Response, initiation};
+use crate::format::{Content, Initiation, Message, Response, initiation};
 use crate::inner::is_between;
 use crate::keypair::{Keypair, Keys, Opened};
 use crate::macs::{Cookie, Door, Tag};
@@ -153,12 +153,13 @@ impl Client {
         Counters { multiplications: self.work.load(Ordering::Relaxed), ..self.counters }
     }
 
-    /// Appends a datagram to `out` with an IPv4 packet from [`Addresses::client`] of the path to [`Addresses::server`]. Where the path
-    /// does not carry it whole, `out` remains as it is, and [`Self::poll_transmit`] gives two that carry it.
+    /// Seals an IPv4 packet from [`Addresses::client`] of the path to [`Addresses::server`] in `datagram`, whose old content is
+    /// lost. Where the path does not carry it whole, `datagram` remains empty, and [`Self::poll_transmit`] gives two that carry it.
     ///
     /// # Errors
-    /// The packet cannot be sent now; it is lost, and `out` remains as it is.
-    pub fn send(&mut self, now: Instant, id: PathId, packet: &[u8], out: &mut Vec<u8>) -> Result<(), Unsent> {
+    /// The packet cannot be sent now; it is lost.
+    pub fn send(&mut self, now: Instant, id: PathId, packet: &[u8], datagram: &mut Vec<u8>) -> Result<(), Unsent> {
+        datagram.clear();
         let path = self.paths.get_mut(&id).ok_or(Unsent::NoPath)?;
         if !is_between(packet, self.addresses.client(id), self.addresses.server()) {
             self.counters.foreign += 1;
@@ -173,8 +174,8 @@ impl Client {
             };
             self.counters.cut += 1;
             pieces.iter().for_each(|piece| self.push(now, id, piece));
-        } else if keys.seal(id, packet, out) {
-            path.mtu.iter_mut().for_each(|mtu| mtu.note_sent(packet.len() + OVERHEAD));
+        } else if keys.seal(id, packet, datagram) {
+            path.mtu.iter_mut().for_each(|mtu| mtu.note_sent(datagram.len()));
         } else {
             return Err(Unsent::NoSession);
         }

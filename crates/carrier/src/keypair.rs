@@ -60,20 +60,14 @@ impl Keypair {
         if self.sent.iter().any(|sent| *sent >= RENEW_AFTER) { self.born } else { self.born + RENEW_AGE }
     }
 
-    /// Appends a datagram of `plain` to `out`. False, and nothing is appended, if these keys may send no more on `path`.
-    pub fn seal(&mut self, path: PathId, plain: &[u8], out: &mut Vec<u8>) -> bool {
+    /// Makes a datagram of `plain` in `datagram`. False if these keys may send no more on `path`.
+    pub fn seal(&mut self, path: PathId, plain: &[u8], datagram: &mut Vec<u8>) -> bool {
         let Some(counter) = self.sent.get_mut(path.index()).filter(|counter| **counter < LAST) else { return false };
         let nonce = u64::from(path.0) << COUNTER_BITS | *counter;
-        let start = out.len();
-        out.resize(start + plain.len() + OVERHEAD, 0);
-        let (header, sealed) = out[start..].split_at_mut(HEADER);
-        header.copy_from_slice(&data_header(self.remote, nonce));
+        datagram.resize(plain.len() + OVERHEAD, 0);
+        datagram[..HEADER].copy_from_slice(&data_header(self.remote, nonce));
         *counter += 1;
-        let is_sealed = self.transport.write_message(nonce, plain, sealed).is_ok();
-        if !is_sealed {
-            out.truncate(start);
-        }
-        is_sealed
+        self.transport.write_message(nonce, plain, &mut datagram[HEADER..]).is_ok()
     }
 
     /// Opens a datagram's ciphertext into `plain`, whose old content is lost.

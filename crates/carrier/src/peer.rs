@@ -204,23 +204,23 @@ impl Peer {
         }
     }
 
-    /// Appends a datagram of `plain` for the address of a path.
-    fn seal(&mut self, now: Instant, id: PathId, plain: &[u8], out: &mut Vec<u8>) -> Result<SocketAddr, Unsent> {
+    /// Seals `plain` for the address of a path.
+    fn seal(&mut self, now: Instant, id: PathId, plain: &[u8], datagram: &mut Vec<u8>) -> Result<SocketAddr, Unsent> {
         let path = self.paths.get_mut(id.index()).and_then(Option::as_mut).ok_or(Unsent::NoPath)?;
         let keys = self.keys.in_use(now).ok_or(Unsent::NoSession)?;
         if !path.route.spend(plain.len() + OVERHEAD) {
             return Err(Unsent::HeldBack);
         }
-        if keys.seal(id, plain, out) { Ok(path.route.address()) } else { Err(Unsent::NoSession) }
+        if keys.seal(id, plain, datagram) { Ok(path.route.address()) } else { Err(Unsent::NoSession) }
     }
 
-    /// Appends a datagram with a packet to `out`; `None` if it is in `desk.out`, in two pieces.
+    /// Seals a packet; `None` if it is in `desk.out`, in two pieces.
     pub fn send(
         &mut self,
         desk: &mut Desk<'_>,
         id: PathId,
         packet: &[u8],
-        out: &mut Vec<u8>,
+        datagram: &mut Vec<u8>,
     ) -> Result<Option<SocketAddr>, Unsent> {
         if !is_between(packet, self.addresses.server(), self.addresses.client(id)) {
             return Err(Unsent::Foreign);
@@ -229,13 +229,12 @@ impl Peer {
         let most = path.max_packet();
         if packet.len() <= most {
             path.mtu.iter_mut().for_each(|(_, mtu)| mtu.note_sent(packet.len() + OVERHEAD));
-            return self.seal(desk.now, id, packet, out).map(Some);
+            return self.seal(desk.now, id, packet, datagram).map(Some);
         }
         let pieces = path.pieces.cut(packet, most).ok_or(Unsent::TooLarge)?;
         for piece in &pieces {
-            let mut datagram = Vec::new();
-            let to = self.seal(desk.now, id, piece, &mut datagram)?;
-            desk.out.push_back((to, datagram));
+            let to = self.seal(desk.now, id, piece, datagram)?;
+            desk.out.push_back((to, core::mem::take(datagram)));
         }
         desk.counters.cut += 1;
         Ok(None)

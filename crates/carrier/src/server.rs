@@ -139,24 +139,24 @@ impl Server {
         self.next
     }
 
-    /// Appends a datagram to `out` with an IPv4 packet from [`Addresses::server`] to [`Addresses::client`] of the path. Returns where it is
-    /// to be sent; `None` where the path does not carry it whole: then `out` remains as it is, and [`Self::poll_transmit`] gives two that
+    /// Seals an IPv4 packet from [`Addresses::server`] to [`Addresses::client`] of the path in `datagram`, whose old content is
+    /// lost. Returns where it is to be sent; `None` where the path does not carry it whole: then [`Self::poll_transmit`] gives two that
     /// carry it.
     ///
     /// # Errors
-    /// The packet cannot be sent now; it is lost, and `out` remains as it is.
+    /// The packet cannot be sent now; it is lost.
     pub fn send(
         &mut self,
         now: Instant,
         Arrival { peer, path }: Arrival,
         packet: &[u8],
-        out: &mut Vec<u8>,
+        datagram: &mut Vec<u8>,
     ) -> Result<Option<SocketAddr>, Unsent> {
         if peer.0 >= self.peers.len() {
             return Err(Unsent::NoSession);
         }
         let (peer, mut desk) = self.desk(now, peer);
-        let sent = peer.send(&mut desk, path, packet, out);
+        let sent = peer.send(&mut desk, path, packet, datagram);
         match sent {
             Ok(_) => self.counters.sent += 1,
             Err(Unsent::HeldBack) => self.counters.held_back += 1,

@@ -28,6 +28,7 @@ pub struct ClientLink {
     carrier: Client,
     server: SocketAddr,
     paths: BTreeMap<PathId, Path>,
+    datagram: Vec<u8>,
     packet: Vec<u8>,
     /// The engine is made.
     begun: bool,
@@ -54,7 +55,14 @@ impl ClientLink {
         let KeyFile { key, preshared } = key;
         let epoch = epoch(now, SystemTime::now());
         let carrier = Client::new(ClientSettings { key, preshared, server, epoch }, Box::new(secrets::random()));
-        Self { carrier, server: address, paths: BTreeMap::new(), packet: Vec::new(), begun: false }
+        Self {
+            carrier,
+            server: address,
+            paths: BTreeMap::new(),
+            datagram: Vec::new(),
+            packet: Vec::new(),
+            begun: false,
+        }
     }
 
     /// Adds the path `id` through an interface, or puts it in the place of an earlier one.
@@ -140,8 +148,10 @@ impl Link<()> for ClientLink {
     fn send(&mut self, now: Instant, (): (), packet: &Packet) {
         let Some((id, path)) = path_of(packet.src).and_then(|id| Some((id, self.paths.get_mut(&id)?))) else { return };
         inner::write(packet, &mut self.packet);
-        let (carrier, packet, server) = (&mut self.carrier, &self.packet, self.server);
-        path.outbox.push_with(&mut path.socket, |out| carrier.send(now, id, packet, out).ok().map(|()| server));
+        let sent = self.carrier.send(now, id, &self.packet, &mut self.datagram);
+        if sent.is_ok() && !self.datagram.is_empty() {
+            path.put(self.server, &self.datagram);
+        }
     }
 
     fn flush(&mut self, now: Instant) {

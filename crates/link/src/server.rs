@@ -16,6 +16,7 @@ pub struct ServerLink {
     carrier: Server,
     socket: Socket,
     outbox: Outbox,
+    datagram: Vec<u8>,
     packet: Vec<u8>,
 }
 
@@ -40,7 +41,7 @@ impl ServerLink {
     ) -> Result<Self, LinkError> {
         let socket = Socket::listen(local)?;
         let carrier = Server::new(ServerSettings { key, clients, limits, keep }, Box::new(secrets::random()));
-        Ok(Self { carrier, socket, outbox: Outbox::default(), packet: Vec::new() })
+        Ok(Self { carrier, socket, outbox: Outbox::default(), datagram: Vec::new(), packet: Vec::new() })
     }
 
     /// Where it listens.
@@ -109,9 +110,9 @@ impl Link<PeerId> for ServerLink {
     fn send(&mut self, now: Instant, peer: PeerId, packet: &Packet) {
         let Some(path) = path_of(packet.dst) else { return };
         inner::write(packet, &mut self.packet);
-        let (carrier, packet) = (&mut self.carrier, &self.packet);
-        let send = |out: &mut Vec<u8>| carrier.send(now, Arrival { peer, path }, packet, out).ok().flatten();
-        self.outbox.push_with(&mut self.socket, send);
+        if let Ok(Some(to)) = self.carrier.send(now, Arrival { peer, path }, &self.packet, &mut self.datagram) {
+            self.outbox.push(&mut self.socket, to, &self.datagram);
+        }
     }
 
     fn flush(&mut self, now: Instant) {
