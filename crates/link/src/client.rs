@@ -1,7 +1,7 @@
 //! The connecting end of a link: one socket per path.
 
 use crate::outbox::Outbox;
-use crate::{Incoming, Link, LinkError, Socket, secrets};
+use crate::{Incoming, Link, LinkError, Socket, inner, secrets};
 use anabranch_carrier::files::KeyFile;
 use anabranch_carrier::{Addresses, Client, ClientSettings, Counters, PathStatus, PublicKey};
 use anabranch_units::{Instant, PathId};
@@ -147,8 +147,7 @@ impl Link<()> for ClientLink {
 
     fn send(&mut self, now: Instant, (): (), packet: &Packet) {
         let Some((id, path)) = path_of(packet.src).and_then(|id| Some((id, self.paths.get_mut(&id)?))) else { return };
-        self.packet.clear();
-        packet.emit_into(&mut self.packet);
+        inner::write(packet, &mut self.packet);
         let sent = self.carrier.send(now, id, &self.packet, &mut self.datagram);
         if sent.is_ok() && !self.datagram.is_empty() {
             path.put(self.server, &self.datagram);

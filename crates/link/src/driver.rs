@@ -1,7 +1,7 @@
 //! The loop that runs engines over a link in real time.
 
 use crate::station::{Engine, Station};
-use crate::{LinkError, secrets};
+use crate::{LinkError, inner, secrets};
 use anabranch_carrier::Addresses;
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;
@@ -10,7 +10,6 @@ use anabranch_sim::Raw;
 use anabranch_trace::Recorder;
 use anabranch_units::{Instant, PathId};
 use anabranch_wire::Packet;
-use bytes::Bytes;
 use std::os::fd::BorrowedFd;
 
 /// A report of a link to one of its engines.
@@ -199,10 +198,7 @@ impl<E: Copy + PartialEq, S: Station> Stations<E, S> {
             Incoming::Resized(path, bytes) => {
                 self.find(id).into_iter().for_each(|station| station.set_max_packet(now, path, bytes));
             }
-            Incoming::Packet(bytes) => {
-                // The carrier has authenticated it: that is more than the checksum says.
-                self.give(now, recorder, id, Packet::parse_unverified(Bytes::copy_from_slice(bytes)).ok());
-            }
+            Incoming::Packet(bytes) => self.give(now, recorder, id, inner::read(bytes)),
             Incoming::Raw(raw) => self.give(now, recorder, id, raw.parse().ok()),
         }
     }

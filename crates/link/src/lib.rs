@@ -8,6 +8,7 @@ mod driver;
 mod error;
 mod far;
 mod frames;
+mod inner;
 pub mod measure;
 mod memory;
 pub mod native;

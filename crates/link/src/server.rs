@@ -2,7 +2,7 @@
 
 use crate::client::path_of;
 use crate::outbox::Outbox;
-use crate::{Incoming, Link, LinkError, Socket, secrets};
+use crate::{Incoming, Link, LinkError, Socket, inner, secrets};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Addresses, Arrival, Counters, Limits, PeerEvent, PeerId, Server, ServerSettings, StaticKey};
 use anabranch_units::{Duration, Instant, PathId};
@@ -109,8 +109,7 @@ impl Link<PeerId> for ServerLink {
 
     fn send(&mut self, now: Instant, peer: PeerId, packet: &Packet) {
         let Some(path) = path_of(packet.dst) else { return };
-        self.packet.clear();
-        packet.emit_into(&mut self.packet);
+        inner::write(packet, &mut self.packet);
         if let Ok(Some(to)) = self.carrier.send(now, Arrival { peer, path }, &self.packet, &mut self.datagram) {
             self.outbox.push(&mut self.socket, to, &self.datagram);
         }

@@ -36,7 +36,7 @@ fn bbr_leaves_startup_although_the_buffers_are_full() {
             Job { scenario: Arc::clone(&scenario), cell: Cell::default(), choice, congestion, seed, curves: None };
         VirtualTime::default().run(&job, &mut ()).unwrap().metrics["retransmitted_packets"]
     };
-    // 1,429 packets; with Startup's gain to the end, up to 290 are dropped and sent again.
+    // 1,429 packets; with Startup's gain to the end, up to 290 are dropped and retransmitted.
     for choice in [Choice::Multipath(scenario.scheduler.clone()), Choice::Single(0)] {
         let mean = (1..=5).map(|seed| repeated(choice.clone(), seed)).sum::<f64>() / 5.0;
         assert!(mean < 90.0, "{choice:?}: {mean}");

@@ -100,7 +100,7 @@ impl Sending {
     /// Where the delivery rate is measured: if the last round left nothing for a subflow to send, and room in its window,
     /// the application or the scheduler is what limits the rate. It is the buffers if the application waits for room in
     /// the send buffer or data for the peer's window: a sender that called that its application's limit would take a path for
-    /// not yet filled as long as the buffers are smaller than the window (BBR's Startup), and Linux asks for the limit only
+    /// not yet filled as long as the buffers are smaller than the window (BBR's Startup), and Linux sets the limit only
     /// when the application writes (`tcp_rate_check_app_limited`), for a subflow of Multipath TCP never.
     #[inline]
     pub fn note_starved(&self, s: &mut Subflow) {
