@@ -5,6 +5,8 @@ use crate::impairment::Impairments;
 use crate::{LossSpec, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant};
+use core::slice::from_ref;
+use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 
 /// A packet in propagation.
@@ -114,6 +116,15 @@ impl<T: Clone> Way<T> {
         self.last = self.last.max(at + self.delay);
         self.line.push_back(Travelling { due: self.last, seq, size, corrupted: false, item });
         self.line.len() == 1
+    }
+
+    /// The item so many `places` behind the next one in propagation. What lies twice as far behind is fetched, for the calls to come.
+    #[inline]
+    pub(crate) fn coming(&self, places: usize) -> Option<&T> {
+        if let Some(later) = self.line.get(2 * places) {
+            prefetch_index(from_ref(later), 0);
+        }
+        self.line.get(places).map(|packet| &packet.item)
     }
 
     /// The items in propagation.
