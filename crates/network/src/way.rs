@@ -9,6 +9,9 @@ use core::slice::from_ref;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
 
+/// So many packets with what belongs to them fill a good part of a processor's second cache; fewer are found there.
+const MANY: usize = 512;
+
 /// A packet in propagation.
 #[derive(Clone, Debug)]
 struct Travelling<T> {
@@ -118,9 +121,13 @@ impl<T: Clone> Way<T> {
         self.line.len() == 1
     }
 
-    /// The item so many `places` behind the next one in propagation. What lies twice as far behind is fetched, for the calls to come.
+    /// The item so many `places` behind the next one in propagation, if there are [`MANY`]. What lies twice as far behind is fetched, for
+    /// the calls to come.
     #[inline]
     pub(crate) fn coming(&self, places: usize) -> Option<&T> {
+        if self.line.len() < MANY {
+            return None;
+        }
         if let Some(later) = self.line.get(2 * places) {
             prefetch_index(from_ref(later), 0);
         }
