@@ -79,6 +79,14 @@ pub fn crowd(flows: u32, seconds: u64) -> Workload {
     workload(&format!("flows-{flows}"), &kind, seconds, &paths)
 }
 
+/// Ten thousand connections of 100 KB each, one after the other as they arrive: what those that ended leave behind.
+pub fn ended() -> Workload {
+    let mut ended = crowd(10_000, 10);
+    ended.name = "ended".into();
+    ended.text = ended.text.replace("rate = 40000.0", "rate = 2000.0") + "size = \"100KB\"\n";
+    ended
+}
+
 /// Runs of 14 KB, one after the other: each is over before the windows have grown.
 pub fn short() -> Workload {
     let kind = Kind { scheduler: "minrtt", congestion: "olia", buffer: 8 << 20, flows: 1 };
@@ -108,6 +116,7 @@ pub fn all() -> Vec<Workload> {
         wired("w3-wide", 1000, 50, 10_000, 160 << 20),
         wired("w3-fast", 10_000, 5, 10_000, 160 << 20),
         short(),
+        ended(),
     ]
 }
 

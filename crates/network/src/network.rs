@@ -257,6 +257,13 @@ impl<T: Clone> Network<T> {
         }
     }
 
+    /// The item that is to arrive so many `places` after the next one on a path, as far as is known: for a driver that prepares for it. `None`
+    /// also where few packets are under way, since no preparation pays there.
+    #[inline]
+    pub fn coming(&self, path: usize, direction: Direction, places: usize) -> Option<&T> {
+        self.ways[WayId::new(path, direction).index()].coming(places)
+    }
+
     /// The packet that is due next on a way, if it arrives.
     fn arrive(&mut self, way: usize, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
         let id = WayId::of(way);

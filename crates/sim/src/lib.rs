@@ -7,6 +7,7 @@ mod applications;
 mod flow;
 mod host;
 mod outside;
+mod parcel;
 mod stillness;
 mod stuck;
 mod world;

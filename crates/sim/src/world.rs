@@ -3,6 +3,7 @@
 use crate::flow::{End, FlowSetup, HostId, PORT};
 use crate::host::{Host, Opening, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
+use crate::parcel::Parcel;
 use crate::stillness::MOST_PACKETS;
 use crate::stuck::{Halt, Stuck};
 use anabranch_engine::Cx;
@@ -72,6 +73,9 @@ pub struct SourceSetup {
 /// A packet that takes no longer to leave may as well be several: drivers in real time are no more exact.
 const UNSEEN: Duration = Duration::from_micros(50);
 
+/// A parcel is fetched when so many others are to arrive before it on its way: what they take is longer than what memory takes.
+const AHEAD: usize = 4;
+
 /// Events between two checks for a stop; a power of two.
 const LOOK: u32 = 256;
 
@@ -80,17 +84,6 @@ const LOOK: u32 = 256;
 struct DeviceId {
     path: usize,
     side: Side,
-}
-
-/// The content of a packet in the network.
-#[derive(Clone, Debug, Default)]
-struct Parcel {
-    /// Where it goes.
-    host: HostId,
-    sent: Instant,
-    packet: Packet,
-    /// The packet as a host outside sent it; `packet` is unused then.
-    raw: Option<Box<Raw>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -375,7 +368,11 @@ impl World {
 
     /// Delivers the packets that are due now.
     fn deliver(&mut self, recorder: &mut dyn Recorder) {
-        while let Some(Delivery { path, mut item, corrupted, .. }) = self.network.poll_deliver(self.now, recorder) {
+        while let Some(delivery) = self.network.poll_deliver(self.now, recorder) {
+            let Delivery { path, direction, mut item, corrupted } = delivery;
+            if let Some(coming) = self.network.coming(path, direction, AHEAD) {
+                coming.fetch();
+            }
             self.events += 1;
             let host = item.host;
             match &self.hosts[host.index()] {

@@ -1,0 +1,33 @@
+//! What travels in the network.
+
+use crate::flow::HostId;
+use crate::outside::Raw;
+use anabranch_units::Instant;
+use anabranch_wire::Packet;
+use core::slice::from_ref;
+use prefetch_index::prefetch_index;
+
+/// Bytes that a processor fetches from memory at once.
+const LINE: usize = 64;
+
+/// The content of a packet in the network. Its fields lie in this order, for [`Self::fetch`] counts from the first one.
+#[derive(Clone, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Parcel {
+    /// Where it goes.
+    pub host: HostId,
+    pub sent: Instant,
+    /// The packet as a host outside sent it; `packet` is unused then.
+    pub raw: Option<Box<Raw>>,
+    pub packet: Packet,
+}
+
+impl Parcel {
+    /// Has the processor fetch it while it does other work. Where thousands are under way, each has left the caches before it arrives.
+    #[inline(always)]
+    pub fn fetch(&self) {
+        for line in 0..size_of::<Self>().div_ceil(LINE) {
+            prefetch_index(from_ref(&self.host), line * (LINE / size_of::<HostId>()));
+        }
+    }
+}
