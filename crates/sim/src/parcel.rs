@@ -1,4 +1,4 @@
-//! What travels in the network.
+//! Packets in the network, with their destination.
 
 use crate::flow::HostId;
 use crate::outside::Raw;

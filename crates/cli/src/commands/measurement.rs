@@ -1,4 +1,4 @@
-//! What the arguments of `anabranch measure` ask for: options and scenario of its runs.
+//! The options and the scenario of a measurement, by the arguments of `anabranch measure`.
 
 use crate::args::{MeasureArguments, TrafficName};
 use crate::failure::Failure;
