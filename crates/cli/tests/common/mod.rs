@@ -36,8 +36,9 @@ impl Driver for Fake {
         if job.scenario.name == "slow" && finished {
             metrics.push(("completion_s", 1.0 + 0.1 * job.seed as f64));
         }
-        if matches!(job.choice, Choice::Multipath(_)) {
-            metrics.extend([("opportunistic_packets", 1234.5), ("oracle_ratio", 0.9)]);
+        match job.choice {
+            Choice::Multipath(_) => metrics.extend([("opportunistic_packets", 1234.5), ("oracle_ratio", 0.9)]),
+            Choice::Single(_) => metrics.push(("oracle_ratio_of_all", 0.9 * (base + luck) / 31.0)),
         }
         Ok(RunOutcome {
             metrics: metrics.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
