@@ -159,9 +159,8 @@ impl Connection {
         Some(id)
     }
 
-    /// Takes a segment that acknowledges the SYN/ACK of a join. RFC 8684 §3.1 wants a DSS first; as Linux does, the proof
-    /// alone is taken for enough: where the server speaks first, the DSS may come later, on a slower path.
-    /// An error is the reason to reset it.
+    /// Takes a segment that acknowledges the SYN/ACK of a join, or says why to reset it. RFC 8684 §3.1 wants a DSS first; as in Linux the
+    /// proof alone is enough: where the server speaks first, the DSS may come later, on a slower path.
     pub(crate) fn complete_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, segment: &Segment) -> Result<(), Reason> {
         let tuple = half.tuple();
         self.may_be_joined(tuple)?;

@@ -98,8 +98,7 @@ impl Connection {
         self.sending.write(&mut cx.scope(&self.frame), &mut self.subflows, bytes)
     }
 
-    /// The next `len` bytes that are written belong together: schedulers that know of messages plan by them. Refused
-    /// if `len` is zero, or while the message before is not wholly written.
+    /// The next `len` bytes that are written are a message, for schedulers. Refused if `len` is 0, or while one is not wholly written.
     pub fn begin_message(&mut self, len: u64) -> bool {
         self.sending.begin_message(len)
     }
@@ -239,8 +238,7 @@ impl Connection {
         self.subflows.iter().find(|s| s.tuple.local == local).map(|s| s.handshake.address_ids.ours)
     }
 
-    /// Takes back the address with this ID: tells the peer with REMOVE_ADDR, and closes the subflows over it
-    /// (RFC 8684 §3.4.2). ID 0 is the first subflow's address.
+    /// Tells the peer with REMOVE_ADDR that an address is gone, and closes the subflows over it (RFC 8684 §3.4.2). ID 0: the first one's.
     pub fn withdraw(&mut self, cx: &mut Cx<'_>, id: u8) {
         self.paths.withdraw(cx.now, &mut self.subflows, id);
         self.manage_paths(cx);

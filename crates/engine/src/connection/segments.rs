@@ -161,8 +161,7 @@ impl Connection {
         self.lose(cx, i, CloseReason::ResetByPeer);
     }
 
-    /// An acknowledgment (fifth step). `bare`: the segment says nothing else, so that it may be a duplicate acknowledgment
-    /// (RFC 5681 §2).
+    /// An acknowledgment (fifth step). `bare`: the segment says nothing else, so it may be a duplicate acknowledgment (RFC 5681 §2).
     #[inline(never)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, bare: bool) {
         let s = &mut self.subflows[i];
@@ -308,8 +307,7 @@ impl Connection {
 
     // ---- the fall back to plain TCP (RFC 8684 §3.7) ----
 
-    /// The connection falls back if the one subflow that there is and ever was in use carries both streams in order. Otherwise
-    /// that subflow does not continue: others do, or a new one will.
+    /// Falls back if the one subflow that is and ever was in use carries both streams in order. If not, others go on, or a new one will.
     #[cold]
     fn on_doubt(&mut self, cx: &mut Cx<'_>, i: usize, doubt: Doubt) {
         let (peer, s) = (self.session.peer_stream(), &self.subflows[i]);
