@@ -307,7 +307,7 @@ impl Connection {
 
     // ---- the fall back to plain TCP (RFC 8684 §3.7) ----
 
-    /// Falls back if the one subflow that is and ever was in use carries both streams in order. If not, others go on, or a new one will.
+    /// Falls back if the one subflow that is and ever was in use carries both streams in order. If not, others continue, or a new one will.
     #[cold]
     fn on_doubt(&mut self, cx: &mut Cx<'_>, i: usize, doubt: Doubt) {
         let (peer, s) = (self.session.peer_stream(), &self.subflows[i]);
