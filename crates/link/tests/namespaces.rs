@@ -67,6 +67,20 @@ fn stream(from: u64, len: usize) -> Vec<u8> {
     (from..).take(len).map(|n| (n.wrapping_mul(0x9e37_79b9) >> 11) as u8).collect()
 }
 
+/// Reads a stream to its end, with a look at each step. Returns its length.
+fn verify(program: &mut impl Read, mut at: impl FnMut(u64)) -> u64 {
+    let (mut got, mut piece) = (0, vec![0; 1 << 16]);
+    loop {
+        let len = program.read(&mut piece).unwrap();
+        if len == 0 {
+            return got;
+        }
+        assert!(piece[..len] == stream(got, len), "at {got}");
+        got += len as u64;
+        at(got);
+    }
+}
+
 /// The server sends so many bytes of it to the first program that comes.
 fn serve(ground: &Ground, size: u64) {
     ground.on_server(move || {
@@ -91,19 +105,13 @@ fn a_proxied_download_outlives_interfaces_and_uses_new_ones() {
     ];
     ground.proxied(|proxy, host| {
         let mut program = connect(proxy.socks, &host.to_string(), 8080, None).unwrap();
-        let (mut got, mut step, mut piece) = (0, 0, vec![0; 1 << 16]);
-        loop {
-            let len = program.read(&mut piece).unwrap();
-            if len == 0 {
-                break;
-            }
-            assert!(piece[..len] == stream(got, len), "at {got}");
-            got += len as u64;
+        let mut step = 0;
+        let got = verify(&mut program, |got| {
             if let Some((_, act)) = steps.get(step).filter(|(at, _)| got >= *at) {
                 act();
                 step += 1;
             }
-        }
+        });
         assert_eq!((got, step), (SIZE, steps.len()));
     });
 }
@@ -123,19 +131,13 @@ fn a_proxied_download_outlives_a_path_that_becomes_narrow() {
         }
         ground.proxied(|proxy, host| {
             let mut program = connect(proxy.socks, &host.to_string(), 8080, None).unwrap();
-            let (mut got, mut piece, mut narrow) = (0, vec![0; 1 << 16], None);
-            loop {
-                let len = program.read(&mut piece).unwrap();
-                if len == 0 {
-                    break;
-                }
-                assert!(piece[..len] == stream(got, len), "at {got}");
-                got += len as u64;
+            let mut narrow = None;
+            let got = verify(&mut program, |got| {
                 if got >= 4 << 20 && narrow.is_none() {
                     ground.resize(0, 1_280);
                     narrow = Some(proxy.paths()[0].received_bytes);
                 }
-            }
+            });
             assert_eq!(got, size);
             let after = proxy.paths()[0].received_bytes - narrow.unwrap();
             assert!(after > 1 << 20, "the path is used on: {after} bytes");

@@ -29,7 +29,7 @@ impl Assignment {
             self.member.join(id, route);
         }
     }
-    /// A round begins: what all connections know of the paths is what the scheduler sees.
+    /// A round begins: the scheduler sees the paths as all connections together know them.
     pub(crate) fn gather(&mut self) {
         for path in self.view.paths.iter_mut().filter(|_| self.measures) {
             if let (Some(capacity), Some((all, elsewhere))) = (path.capacity.as_mut(), self.member.known(path.id)) {
@@ -37,14 +37,14 @@ impl Assignment {
             }
         }
     }
-    /// A round is over: the others see what this connection has on its paths.
+    /// A round is over: the others see the bytes that this connection has on its paths.
     pub(crate) fn contribute(&mut self) {
         for path in self.view.paths.iter().filter(|_| self.measures) {
             self.member.count(path.id, path.in_flight_bytes + path.queued_bytes);
         }
         self.member.settle();
     }
-    /// Path `id` delivers again after a silence: what all knew of it need not hold.
+    /// Path `id` delivers again after a silence: its shared capacity need not hold.
     pub(crate) fn renew_shared(&mut self, id: PathId) {
         self.member.capacity_mut(id).into_iter().for_each(|capacity| *capacity = Capacity::default());
     }
