@@ -97,18 +97,19 @@ impl Sending {
         size.max(self.assignment.max_window() / subflows) * subflows
     }
 
-    /// Where the delivery rate is measured: if the last round left nothing for a subflow to send, and room in its window,
-    /// the application or the scheduler is what limits the rate. It is the buffers if the application waits for room in
-    /// the send buffer or data for the peer's window: a sender that called that its application's limit would take a path for
-    /// not yet filled as long as the buffers are smaller than the window (BBR's Startup), and Linux sets the limit only
-    /// when the application writes (`tcp_rate_check_app_limited`), for a subflow of Multipath TCP never.
+    /// Where the delivery rate is measured: if a subflow has nothing to send, and room in its window, the application limits the
+    /// rate (draft-cheng-iccrg-delivery-rate-estimation-02 §3.4), or the scheduler, whose last round left it nothing. It is the
+    /// buffers if the application waits for room in the send buffer or data for the peer's window: a sender that called
+    /// that its application's limit would take a path for not yet filled as long as the buffers are smaller than the window
+    /// (BBR's Startup), and Linux sets the limit only when the application writes (`tcp_rate_check_app_limited`), for a
+    /// subflow of Multipath TCP never.
     #[inline]
     pub fn note_starved(&self, s: &mut Subflow) {
         if s.sender.measures_rate()
-            && self.due.is_none()
             && !self.wants_to_write
             && !self.assignment.window_blocked()
             && let Some(p) = self.assignment.path(s.id).filter(|p| p.queued == 0)
+            && (self.due.is_none() || self.assignment.backlog().bytes() < p.mss.into())
         {
             s.sender.note_starved(p.cwnd);
         }

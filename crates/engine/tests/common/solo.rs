@@ -206,6 +206,15 @@ impl Solo {
         self
     }
 
+    /// The application answers `segment` with `bytes` before anything else happens.
+    pub fn answered(&mut self, segment: Segment, bytes: &[u8]) -> &mut Self {
+        let tuple = self.tuple(0);
+        let packet = Packet { src: tuple.local.ip(), dst: tuple.remote.ip(), segment };
+        let mut cx = Cx { now: self.now, recorder: &mut self.log, rng: &mut self.rng };
+        self.endpoint.handle_packet(&mut cx, &packet);
+        self.write(bytes)
+    }
+
     // ---- segments of the engine ----
 
     /// The next segment that the engine sent.

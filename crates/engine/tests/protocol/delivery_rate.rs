@@ -9,7 +9,7 @@ use anabranch_engine::congestion::{Acked, CongestionControl, Loss, RateSample, W
 use anabranch_engine::connection::Setup;
 use anabranch_engine::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId, Rate};
-use anabranch_wire::SackBlock;
+use anabranch_wire::{SackBlock, Segment};
 use std::sync::{Arc, Mutex};
 
 /// The acknowledgments that a control got.
@@ -109,6 +109,23 @@ fn limits(send_buffer: u64, peer_window: u16, first: usize, more: usize) -> [boo
     // The first four were sent when the connection began.
     (1..=6).for_each(|n| _ = answer(n));
     [7, 8].map(answer)
+}
+
+/// A server that answers at once: the request acknowledges the last answer, and the round for this is not held yet.
+#[test]
+fn an_answer_to_the_segment_that_acknowledges_the_last_one_is_the_application_s_limit() {
+    let (mut h, told) = connected(10, true);
+    h.write(&[1; 4000]);
+    for (n, answered) in [(1, 4001), (2, 8001), (3, 12_001)] {
+        h.at(40 + 40 * n);
+        let request = Segment { payload: vec![2; 400].into(), ..h.seg(400 * (n - 1) + 1, answered) };
+        h.answered(request, &[1; 4000]);
+    }
+    h.at(200);
+    h.send(h.seg(1201, 16_001));
+    let samples: Vec<_> = told.lock().expect("one thread").iter().filter_map(|acked| acked.rate).collect();
+    assert_eq!(samples.len(), 4);
+    assert!(samples.iter().all(|sample| sample.app_limited), "{samples:?}");
 }
 
 #[test]

@@ -22,9 +22,10 @@ pub(super) struct Arrival {
 
 impl Arrival {
     /// RFC 8985 §6.2 step 2: an acknowledgment of a retransmitted segment may be meant for an earlier transmission.
-    fn is_ambiguous(&self, sent: &Sent) -> bool {
+    /// What is SACKed came out of order, so that the echo is of an earlier segment and tells nothing (RFC 7323 §4.3).
+    fn is_ambiguous(&self, sent: &Sent, by_sack: bool) -> bool {
         sent.repeated
-            && (echo_before(self.echo, sent.sent_at)
+            && (!by_sack && echo_before(self.echo, sent.sent_at)
                 || self.min_rtt.is_some_and(|min| self.now.since(sent.sent_at) < min))
     }
 }
@@ -59,7 +60,7 @@ impl Delivered {
         self.packets += 1;
         self.bytes += sent.bytes();
         self.data_end = self.data_end.max(sent.data().end);
-        if !arrival.is_ambiguous(sent) {
+        if !arrival.is_ambiguous(sent, by_sack) {
             self.newest = self.newest.max(Some(sent.key()));
         }
         if sent.repeated {

@@ -157,6 +157,18 @@ fn the_tail_is_probed_after_two_rtts() {
     assert_eq!(b.resend_all(), [2]);
 }
 
+/// RFC 7323 §4.3: the probe comes out of order, so that the receiver echoes the last segment that did not.
+#[test]
+fn a_probe_finds_the_lost_tail_although_its_timestamp_is_not_echoed() {
+    let mut b = Bench::rack();
+    b.send(8);
+    b.at(40).ack(1, &[]);
+    assert_eq!(b.fire(120), Fired::Probe);
+    b.sender.on_retransmitted(b.now, p(8, 8).start);
+    let outcome = b.at(160).echo(1, &[p(8, 8)], 0);
+    assert_eq!((outcome.newly_lost, outcome.change), (6, Some(RecoveryChange::EnterRecovery)));
+}
+
 #[test]
 fn a_lone_packet_is_probed_later_but_not_after_its_timeout() {
     let mut b = Bench::rack();
