@@ -193,6 +193,11 @@ class Path:
     def last_sent_ns(self) -> int | None:
         """When the newest segment left; ``None`` before the first, and unless the scheduler has ``measures_capacity``."""
     @property
+    def elsewhere_bytes(self) -> int:
+        """Bytes that the host's other connections have in flight or queued between the same two addresses.
+
+        Those whose schedulers have ``measures_capacity`` count; zero unless this one has."""
+    @property
     def used_bytes(self) -> int:
         """Payload bytes that the connection has sent on it, repetitions included."""
     @property

@@ -33,7 +33,7 @@ class Scheduler(_Named):
     the path is silent while others deliver."""
 
     measures_capacity: bool = False
-    """True: a path's ``capacity``, ``capacity_spread``, ``least_forward_ns`` and ``last_sent_ns`` are measured."""
+    """True: a path's ``capacity``, ``capacity_spread``, ``least_forward_ns``, ``last_sent_ns`` and ``elsewhere_bytes`` are measured."""
 
     def schedule(self, round: Round) -> None:
         """Gives this round's commands; none means: wait.

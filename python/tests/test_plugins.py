@@ -79,6 +79,23 @@ def test_capacities_are_measured_for_a_scheduler_that_reads_them():
     assert Blind.seen and all(set(values) == {None} for _, *values in Blind.seen)
 
 
+class Beside(MinRtt):
+    measures_capacity = True
+    most = 0
+
+    def schedule(self, round):
+        super().schedule(round)
+        Beside.most = max([Beside.most, *(p.elsewhere_bytes for p in round.paths)])
+
+
+def test_a_scheduler_sees_what_the_connections_beside_it_have_out():
+    alone = ab.Scenario(TWO)
+    ab.run(alone, Beside(), baselines=False, repeat=1)
+    assert Beside.most == 0
+    ab.run(alone.set("traffic.flows", "3"), Beside(), baselines=False, repeat=1)
+    assert Beside.most > 10_000
+
+
 def test_the_object_that_is_given_does_not_change():
     mine = Blest()
     before = copy.copy(mine.__dict__)

@@ -5,7 +5,7 @@ import { Client } from "./client.js";
 
 export const EXAMPLE = `// view: { now, backlog, outstanding, window, known, paths: [...] }; times in seconds, data in bytes.
 // A path: { id, usable, eligible, srtt, rttvar, minRtt, cwnd, inFlight, queued, mss, loss, rate, mayWait, copy,
-// capacity, spread, leastForward, lastSent }.
+// capacity, spread, leastForward, lastSent, elsewhere }.
 // srtt is NaN before the first sample; eligible = it may take a segment now; copy = offset of the lowest outstanding data that
 // the path has not carried, NaN if there is none.
 // The answer: a path's id for the next segment; -1 to wait; { path, skip: bytes } for a segment further on;

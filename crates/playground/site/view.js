@@ -2,7 +2,7 @@
 
 const HEAD = 6;
 const FIELDS = ["id", "usable", "eligible", "srtt", "rttvar", "minRtt", "cwnd", "inFlight", "queued", "mss", "loss", "rate", "mayWait", "copy",
-  "capacity", "spread", "leastForward", "lastSent"];
+  "capacity", "spread", "leastForward", "lastSent", "elsewhere"];
 const FLAGS = new Set(["usable", "eligible", "mayWait"]);
 
 export function viewOf(numbers) {

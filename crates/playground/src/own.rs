@@ -19,7 +19,7 @@ pub const HEAD: usize = 6;
 /// window admits, whether it is safe to wait for it, the offset of the lowest outstanding data that it has not carried (NaN for none), bytes
 /// per second of its bottleneck by its acknowledgments, how much that varies, the least forward delay in seconds by the clocks of both hosts, and
 /// when its newest segment left in seconds (NaN until they are known).
-pub const FIELDS: usize = 18;
+pub const FIELDS: usize = 19;
 
 /// Asks the page: a path, below zero to wait; and in the second argument what to send on it: its kind, 0 the next new segment, 1 the
 /// one that lies so many unassigned bytes further on, 2 outstanding data once more from an offset on; and these bytes.
@@ -82,6 +82,7 @@ fn of_path(view: &View, path: &PathView) -> [f64; FIELDS] {
         known(path.capacity.and_then(|capacity| capacity.spread())),
         seconds(path.least_forward()),
         known(path.capacity.and_then(|capacity| capacity.last_sent()).map(Instant::as_secs_f64)),
+        path.elsewhere() as f64,
     ]
 }
 

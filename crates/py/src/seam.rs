@@ -303,6 +303,12 @@ impl Path {
     fn last_sent_ns(&self) -> PyResult<Option<u64>> {
         self.get(|p| p.capacity.and_then(|capacity| capacity.last_sent()).map(|at| at.as_nanos()))
     }
+    /// Bytes that the host's other connections have in flight or queued between the same two addresses; those whose schedulers have
+    /// `measures_capacity`, and zero unless this one has.
+    #[getter]
+    fn elsewhere_bytes(&self) -> PyResult<u64> {
+        self.get(PathView::elsewhere)
+    }
     /// Payload bytes that the connection has sent on it, repetitions included.
     #[getter]
     fn used_bytes(&self) -> PyResult<u64> {
