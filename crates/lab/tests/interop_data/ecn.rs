@@ -1,7 +1,7 @@
 //! Explicit congestion notification (RFC 3168) between the engine and the kernel, across queues of ours that mark.
 
 use crate::common::notes::Seen;
-use crate::common::{Plan, alone, path};
+use crate::common::{Plan, alone, ms, path};
 use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, each, families, plain, plan, sysctl, transfer};
 use anabranch_network::{Bottleneck, CodelSpec, DropTail, QueueSpec};
 use anabranch_trace::Event;
@@ -12,12 +12,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Each end sends, so that each meets marks as sender and as receiver.
 const TWO_WAYS: &[(u64, u64)] = &[(6 * MIB, 6 * MIB)];
 
-/// CoDel marks on every path, in both directions.
+/// CoDel marks on every path, in both directions, soon after a queue has built up.
 fn marking(mut plan: Plan) -> Plan {
-    plan.paths = (0..plan.paths.len()).map(|n| path(&format!("path{n}"), 20, 10)).collect();
+    plan.paths = (0..plan.paths.len()).map(|n| path(&format!("path{n}"), 10, 10)).collect();
     for way in plan.paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]) {
         if let Bottleneck::Own(own) = &mut way.bottleneck {
-            own.queue = QueueSpec::Codel(CodelSpec { ecn: true, ..CodelSpec::default() }, DropTail::Packets(1000));
+            let codel = CodelSpec { target: ms(2), interval: ms(20), ecn: true };
+            own.queue = QueueSpec::Codel(codel, DropTail::Packets(1000));
         }
     }
     plan.settings.tcp.ecn = true;

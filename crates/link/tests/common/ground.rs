@@ -140,7 +140,7 @@ impl Ground {
     pub fn mark(&self, n: u32, per_second: u32) -> Result<String, LabError> {
         let rules = format!(
             "table inet marks {{ chain incoming {{ type filter hook prerouting priority mangle; \
-             iifname \"va{n}\" ip ecn ect0 limit rate over {per_second}/second ip ecn set ce; }} }}"
+             iifname \"va{n}\" ip ecn ect0 limit rate over {per_second}/second ip ecn set ce; }}; }}"
         );
         self.client.command("nft", &["-f", "-"], &rules)
     }
