@@ -76,6 +76,9 @@ pub struct ServeArguments {
     /// How long a proxied connection survives without any path
     #[arg(long, value_name = "T", default_value = "60s", requires = "proxy")]
     pub orphan_timeout: String,
+    /// Proxied connections do not use ECN: for networks that drop packets which can be marked
+    #[arg(long, requires = "proxy")]
+    pub no_ecn: bool,
 }
 
 pub(super) const PROXY_EXAMPLES: &str = "\
@@ -143,6 +146,9 @@ pub struct ProxyArguments {
     /// How long a connection survives without any path; the server has its own
     #[arg(long, value_name = "T", default_value = "60s")]
     pub orphan_timeout: String,
+    /// Connections to the server do not use ECN: for networks that drop packets which can be marked
+    #[arg(long, conflicts_with = "native")]
+    pub no_ecn: bool,
     /// Where `anabranch status` finds the proxy: as with `serve`
     #[arg(long, value_name = "FILE")]
     pub socket: Option<PathBuf>,

@@ -62,14 +62,14 @@ fn address(server: &str) -> Result<SocketAddr, Failure> {
 }
 
 /// The settings that proxied connections have in common, as both ends' options say.
-pub fn common(congestion: &str, orphan_timeout: &str) -> Result<Common, Failure> {
+pub fn common(congestion: &str, orphan_timeout: &str, ecn: bool) -> Result<Common, Failure> {
     let congestion = anabranch_scenario::congestion("--congestion", congestion).map_err(unusable)?;
     let timeout = anabranch_scenario::parse_duration(orphan_timeout).filter(|time| !time.is_zero());
     let orphan_timeout = timeout.ok_or_else(|| {
         let message = format!("--orphan-timeout: `{orphan_timeout}` is no time above zero");
         Failure::unusable(CODE, message, Some("write a number with its unit, such as 600s".to_owned()))
     })?;
-    Ok(Common { congestion, orphan_timeout })
+    Ok(Common { congestion, orphan_timeout, ecn })
 }
 
 /// A scheduler that an option names.

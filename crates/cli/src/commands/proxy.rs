@@ -35,7 +35,7 @@ pub fn proxy(arguments: &ProxyArguments) -> Result<Outcome, Failure> {
 }
 
 fn parts(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Parts, Failure> {
-    let common = common(&arguments.congestion, &arguments.orphan_timeout)?;
+    let common = common(&arguments.congestion, &arguments.orphan_timeout, !arguments.no_ecn)?;
     let rules = read_rules(arguments, scheduler).map_err(failed)?;
     let listeners = listeners(arguments)?;
     raise_file_limit();

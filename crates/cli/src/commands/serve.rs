@@ -48,7 +48,7 @@ fn proxy(arguments: &ServeArguments) -> Result<Option<ExitSettings>, Failure> {
         parse_block(text).ok_or_else(|| Failure::unusable(CODE, message(), Some(help.to_owned())))
     };
     let allowed = arguments.allow.iter().map(block).collect::<Result<Vec<_>, _>>()?;
-    let common = common(&arguments.congestion, &arguments.orphan_timeout)?;
+    let common = common(&arguments.congestion, &arguments.orphan_timeout, !arguments.no_ecn)?;
     let started = Resolver::start(system());
     let resolver =
         started.map_err(|source| failed(LinkError::System { what: "starting a thread".to_owned(), source }))?;

@@ -385,7 +385,7 @@ mod tests {
     fn a_peer_has_forgotten_a_connection_if_its_subflow_accepts_the_reset() {
         let mut board: Board<()> = Board::new(Endpoint::new(4)).unwrap();
         let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
-        let common = Common { congestion, orphan_timeout: Duration::from_secs(60) };
+        let common = Common { congestion, orphan_timeout: Duration::from_secs(60), ecn: true };
         let ends = FourTuple { local: ([10, 1, 2, 1], 1_024).into(), remote: ([10, 1, 2, 129], 2).into() };
         let setup = common.setup(1 << 16, vec![PathSetup::new(PathId(0), ends)]).unwrap();
         let (now, mut syn) = (Instant::from_millis(1), Packet::default());

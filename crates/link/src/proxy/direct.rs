@@ -401,7 +401,7 @@ mod tests {
 
     fn common() -> Common {
         let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
-        Common { congestion, orphan_timeout: Duration::from_secs(60) }
+        Common { congestion, orphan_timeout: Duration::from_secs(60), ecn: true }
     }
 
     /// A program that requests a target by SOCKS, once the station has read that.
