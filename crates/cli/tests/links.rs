@@ -2,6 +2,11 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "../../report/tests/common/browser.rs"]
+#[allow(dead_code, reason = "one page is read")]
+mod browser;
+#[path = "links/chromium.rs"]
+mod chromium;
 #[path = "links/native.rs"]
 mod native;
 
