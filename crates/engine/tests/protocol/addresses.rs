@@ -3,7 +3,7 @@
 use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo};
 use crate::common::{at, client_paths, client_tuple, host, mirror, pattern, plain_stamps, setup};
-use anabranch_engine::connection::{PathSetup, Setup};
+use anabranch_engine::connection::{OwnEnd, PathSetup, Setup};
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{Cx, FourTuple, Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
@@ -143,6 +143,61 @@ fn an_address_announced_while_running_is_joined_and_left_again() {
     pair.run(at(300_000));
     assert_eq!(pair.client.got.len(), 40_000_000);
     assert_eq!(pair.client.closed(), Some(CloseReason::Finished));
+}
+
+/// The address of the first subflow has ID 0 as long as that is said of it, and joins come to it under the ID that is announced later.
+#[test]
+fn the_first_address_is_taken_back_and_announced_anew() {
+    let mut pair = Pair::with(5, Setup { accept_announced: true, ..setup(plain_stamps(), client_paths(1)) }, || {
+        Setup { announce: vec![(3, host(5, 2), None)], ..setup(plain_stamps(), Vec::new()) }
+    });
+    pair.write(Side::Server, pattern(0, 40_000_000), true).run(at(500));
+    let remotes = |pair: &Pair| {
+        let subflows = pair.client.connection().expect("open").subflows();
+        subflows.map(|(_, tuple, _)| tuple.remote.ip()).collect::<Vec<_>>()
+    };
+    assert_eq!(remotes(&pair), [host(0, 2), host(5, 2)]);
+    let first = SocketAddr::new(host(0, 2), 80);
+    pair.act(Side::Server, |c, cx| c.withdraw(cx, 0));
+    pair.run(at(800));
+    assert_eq!(remotes(&pair), [host(5, 2)]);
+    assert_eq!(pair.act(Side::Server, |c, _| c.address_id(first)), None);
+    // While the removal is still being said: not under the ID of another address, nor under 0.
+    assert!([0, 3].iter().all(|id| !pair.act(Side::Server, |c, cx| c.announce(cx, *id, host(0, 2), None))));
+    assert!(pair.act(Side::Server, |c, cx| c.announce(cx, 4, host(0, 2), None)));
+    assert_eq!(pair.act(Side::Server, |c, _| c.address_id(first)), Some(4), "announced");
+    pair.run(at(1_500));
+    assert_eq!(remotes(&pair), [host(5, 2), host(0, 2)]);
+    assert_eq!(pair.act(Side::Server, |c, _| c.address_id(first)), Some(4), "joined");
+    pair.run(at(300_000));
+    assert_eq!((pair.client.got.len(), pair.client.closed()), (40_000_000, Some(CloseReason::Finished)));
+}
+
+/// RFC 3022 §2.1: the peer's packets have another address of ours than those that arrive here.
+#[test]
+fn a_translated_address_is_announced_as_the_peer_has_it() {
+    let mut h = Solo::server_with(|| setup(plain_stamps(), Vec::new())).opened();
+    let (here, there, moved) = (host(5, 2), host(6, 2), host(7, 2));
+    assert!(h.app(|c, cx| c.announce(cx, 3, OwnEnd { here, there }, None)));
+    h.at(1);
+    let hmac = Some(crypto::add_addr_hmac(h.key, PEER_KEY, 3, there, None));
+    let announced = AddAddr { address_id: 3, address: there, port: None, hmac };
+    let said = |h: &mut Solo| h.recv().options.mptcp().to_vec();
+    assert_eq!(said(&mut h), [MptcpOption::AddAddr(announced)]);
+    // An echo of what is announced: a join arrives where it is translated to.
+    h.send(h.seg(1, 1).with(MptcpOption::AddAddr(AddAddr { hmac: None, ..announced })));
+    h.clear().at(60_000);
+    h.quiet();
+    h.send_packet(&join_between(&h, (host(0, 1), 5_000), (here, 80)));
+    let answer = h.sent.back().expect("an answer").1.clone();
+    assert!(matches!(join_of(&answer.segment), Some(MpJoin::SynAck { address_id: 3, .. })), "{answer:?}");
+    assert_eq!(answer.src, here);
+    // It is another one now: the ID is still that of the first.
+    assert!(!h.app(|c, cx| c.announce(cx, 3, OwnEnd { here, there: moved }, None)));
+    assert!(!h.app(|c, cx| c.announce(cx, 4, OwnEnd { here, there: moved }, None)));
+    h.app(|c, cx| c.withdraw(cx, 3));
+    assert!(!h.app(|c, cx| c.announce(cx, 3, OwnEnd { here, there: moved }, None)));
+    assert!(h.app(|c, cx| c.announce(cx, 4, OwnEnd { here, there: moved }, None)));
 }
 
 /// A client that joined an announced address, while the other end sends, and on which nothing of `lost` arrives from then on
