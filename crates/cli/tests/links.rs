@@ -9,6 +9,8 @@ mod browser;
 mod chromium;
 #[path = "links/native.rs"]
 mod native;
+#[path = "links/native_server.rs"]
+mod native_server;
 
 use assert_cmd::Command;
 use std::fs::{self, Permissions};
