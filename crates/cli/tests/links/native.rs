@@ -372,7 +372,7 @@ pub(super) fn received(folder: &Path) -> Vec<u64> {
     carried(folder, "received_bytes")
 }
 
-/// What the state says of each path.
+/// A value of each path in the state.
 pub(super) fn carried(folder: &Path, what: &str) -> Vec<u64> {
     let state = status(folder);
     let paths = state["clients"][0]["paths"].as_array().unwrap();

@@ -134,12 +134,12 @@ pub(super) fn removal(address: Ipv4Addr) -> String {
     )
 }
 
-/// What may pass to a device, for `nft`. Without a listener answers alone: what connection tracking does not know, or finds invalid, has no such state. With
+/// The rules of what may pass to a device, for `nft`. Without a listener answers alone: what connection tracking does not know, or finds invalid, has no such state. With
 /// one also what our translation has sent there, which it does with the first packet of a connection.
 fn admission(device: &str, listens: bool) -> String {
     match listens {
         false => format!("oifname \"{device}\" ct state != {{ established, related }} drop\n"),
-        // What is not tracked has no status, which no comparison would match.
+        // A packet that is not tracked has no status, which no comparison would match.
         true => format!(
             "oifname \"{device}\" ct state {{ invalid, untracked }} drop\n\
              oifname \"{device}\" ct state new ct status & dnat == 0 drop\n"

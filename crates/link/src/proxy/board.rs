@@ -371,7 +371,7 @@ struct Load {
     sent: BTreeMap<PathId, PathTally>,
     /// Payload that came, where [`PathTally`] has what was sent.
     received: BTreeMap<PathId, PathTally>,
-    /// The payload of the packet that is about to leave, and whether it is sent again.
+    /// The payload of the packet that is about to leave, and whether it is retransmitted.
     leaving: Option<(u64, bool)>,
     /// Segments that break a rule, by the name of the rule.
     violations: BTreeMap<String, u64>,

@@ -1,4 +1,4 @@
-//! The server's end of clients' connections: it dials their targets. A client of ours asks for its targets inside a carrier; others come to ports that have
+//! The server's end of clients' connections: it dials their targets. A client of ours requests its targets inside a carrier; others come to ports that have
 //! one each (`gate.rs`).
 
 use super::board::{Board, Line, News, Served};
@@ -65,7 +65,7 @@ pub(super) enum Stage {
 /// How targets are known.
 #[derive(Debug)]
 enum Manner {
-    /// A client of ours asks for them, by the messages of `message.rs`, from these addresses. The guard says which ones may be dialled.
+    /// A client of ours requests them, by the messages of `message.rs`, from these addresses. The guard says which ones may be dialled.
     Asked(Addresses, Guard),
     /// The owner has given each port its own.
     Given(Gate),

@@ -201,7 +201,8 @@ mod tests {
         fn set(&mut self, there: [Option<Ipv4Addr>; 2], moved: &[PathId]) {
             self.there = there;
             self.server.set_addresses(self.now, &there, moved);
-            self.run(300);
+            // Two signals in a row, then a pause: RFC 8684 §4.
+            self.run(3_000);
         }
 
         /// The server's addresses that the client has subflows to.
