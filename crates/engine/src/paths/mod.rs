@@ -169,7 +169,8 @@ impl Paths {
 
     /// The ID under which the peer knows a local end: a subflow's, or an announced one.
     pub fn address_id(&self, subflows: &[Subflow], local: SocketAddr) -> Option<u8> {
-        let joined = subflows.iter().find(|s| s.tuple.local == local).map(|s| s.handshake.address_ids.ours);
+        let is_there = |s: &&Subflow| s.tuple.local == local && s.reset.is_none();
+        let joined = subflows.iter().find(is_there).map(|s| s.handshake.address_ids.ours);
         joined.or_else(|| self.own.announced(local))
     }
 
