@@ -43,7 +43,8 @@ fn native(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     let ServeArguments { via, congestion, orphan_timeout, .. } = arguments;
     let scheduler = scheduler("--scheduler", &arguments.scheduler)?;
     interfaces(via)?;
-    let (services, common) = (services(&arguments.forward)?, common(congestion, orphan_timeout)?);
+    let services = services(&arguments.forward)?;
+    let common = common(congestion, orphan_timeout, !arguments.no_ecn)?;
     let ports: Vec<String> = services.iter().map(|service| service.port.to_string()).collect();
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
     raise_file_limit();
