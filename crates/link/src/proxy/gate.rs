@@ -149,7 +149,7 @@ mod tests {
 
     impl Net {
         fn new() -> Self {
-            let common = Common { congestion: plug_in("cubic"), orphan_timeout: Duration::from_secs(60) };
+            let common = Common { congestion: plug_in("cubic"), orphan_timeout: Duration::from_secs(60), ecn: false };
             let target = TcpListener::bind("127.0.0.1:0").unwrap();
             let service = format!("{PORT}:{}", target.local_addr().unwrap());
             let names = ["eth0", "eth1"].map(str::to_owned).to_vec();
