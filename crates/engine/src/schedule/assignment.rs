@@ -244,6 +244,11 @@ impl Assignment {
             self.give_back(other, true);
         }
     }
+    /// Nothing more is bound: gives back the memory of what is gone.
+    pub(crate) fn give_memory_back(&mut self) {
+        self.view.queues.iter_mut().for_each(|queue| queue.items.shrink_to_fit());
+        self.view.outstanding.give_back();
+    }
     /// Queued data goes back to where it came from; `copies_stay`: only new data does.
     fn give_back(&mut self, i: usize, copies_stay: bool) {
         for q in core::mem::take(&mut self.view.queues[i].items) {
