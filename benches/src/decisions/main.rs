@@ -2,10 +2,12 @@
 //!
 //! `decisions [--instructions] [NAME…]`: transfers like `w1` of `speed` over 2, 4 and 8 paths. CPU time by default;
 //! with `--instructions` callgrind's counts, which other programs on the machine do not disturb.
+//! `decisions --kernel PATHS ROUNDS SEGMENTS`: for callgrind, the least that the rule of `playahead` takes.
 
 #![allow(clippy::disallowed_methods, reason = "a program with arguments that starts another")]
 
 mod callgrind;
+mod kernel;
 #[allow(dead_code, reason = "speed uses the rest")]
 #[path = "../workloads.rs"]
 mod workloads;
@@ -170,6 +172,13 @@ fn main() -> ExitCode {
         && flag == "--one"
     {
         one(name, paths, seconds);
+        return ExitCode::SUCCESS;
+    }
+    if let [flag, numbers @ ..] = &arguments[..]
+        && flag == "--kernel"
+        && let [Ok(paths), Ok(rounds), Ok(segments)] = numbers.iter().map(|n| n.parse()).collect::<Vec<_>>()[..]
+    {
+        println!("{}", kernel::run(paths, rounds, segments));
         return ExitCode::SUCCESS;
     }
     let (flags, asked): (Vec<&str>, Vec<&str>) =

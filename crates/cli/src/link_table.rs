@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 
 /// A column: its header, and what it shows.
 type Column = (&'static str, fn(&WaySummary) -> Option<String>);
-/// A cause of drops: its header, and how many packets.
+/// A fate of packets: its header, and their number.
 type Cause = (&'static str, fn(&WaySummary) -> u64);
 
 const COLUMNS: [Column; 7] = [
@@ -19,15 +19,16 @@ const COLUMNS: [Column; 7] = [
     ("delay ms\np99", |way| Some(format!("{:.1}", way.delay_p99_s? * 1e3))),
 ];
 
-const CAUSES: [Cause; 5] = [
+const CAUSES: [Cause; 6] = [
     ("dropped:\nqueue", |way| way.queue_drops),
     ("dropped:\nAQM", |way| way.aqm_drops),
+    ("marked\n(ECN)", |way| way.marked),
     ("dropped:\nloss", |way| way.loss_drops),
     ("dropped:\noutage", |way| way.outage_drops),
     ("corrupt", |way| way.corruption_drops),
 ];
 
-/// One row for each direction of each path; causes that dropped nothing are left out.
+/// One row for each direction of each path; columns of those in which there are only zeros are left out.
 pub fn link_table(paths: &IndexMap<String, PathSummary>) -> String {
     let ways: Vec<(String, &WaySummary)> = paths
         .iter()
@@ -54,6 +55,7 @@ mod tests {
             bytes: packets * 1000,
             queue_drops,
             aqm_drops: 0,
+            marked: 0,
             loss_drops: 0,
             outage_drops: 0,
             corruption_drops: 0,

@@ -2,8 +2,15 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "../../report/tests/common/browser.rs"]
+#[allow(dead_code, reason = "one page is read")]
+mod browser;
+#[path = "links/chromium.rs"]
+mod chromium;
 #[path = "links/native.rs"]
 mod native;
+#[path = "links/native_server.rs"]
+mod native_server;
 
 use assert_cmd::Command;
 use std::fs::{self, Permissions};

@@ -54,6 +54,7 @@ fn engine_settings(asked: &Asked) -> Settings {
             nagle: asked.nagle,
             timestamps: asked.timestamps,
             sack: asked.sack,
+            ecn: asked.ecn,
             syn_retries: asked.syn_retries,
             retries: asked.retries,
             keep_alive: asked.keep_alive.map(duration),

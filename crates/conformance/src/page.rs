@@ -5,11 +5,12 @@ use crate::script::{Clause, EngineWord, KernelWord, Script};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const TITLES: [(&str, &str); 19] = [
+const TITLES: [(&str, &str); 20] = [
     ("rfc2018", "TCP Selective Acknowledgment Options"),
     ("rfc2861", "TCP Congestion Window Validation"),
     ("rfc2883", "An Extension to the SACK Option"),
     ("rfc3042", "Enhancing TCP's Loss Recovery Using Limited Transmit"),
+    ("rfc3168", "The Addition of Explicit Congestion Notification (ECN) to IP"),
     ("rfc3465", "TCP Congestion Control with Appropriate Byte Counting"),
     ("rfc4015", "The Eifel Response Algorithm for TCP"),
     ("rfc5681", "TCP Congestion Control"),

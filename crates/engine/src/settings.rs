@@ -136,6 +136,8 @@ pub struct TcpSettings {
     pub timestamps: bool,
     /// Offer SACK (RFC 2018).
     pub sack: bool,
+    /// Offer explicit congestion notification (RFC 3168): where the peer agrees, queues may mark packets in place of dropping them.
+    pub ecn: bool,
     /// Retransmissions of a SYN before giving up.
     pub syn_retries: u32,
     /// Consecutive retransmission timeouts of one segment before the subflow is given up.
@@ -170,6 +172,7 @@ impl Default for TcpSettings {
             nagle: true,
             timestamps: true,
             sack: true,
+            ecn: false,
             syn_retries: 6,
             retries: 15,
             keep_alive: None,

@@ -4,9 +4,10 @@
 mod common;
 
 use anabranch_engine::{Settings, TcpSettings};
+use anabranch_trace::Event;
 use anabranch_units::{SeqNumber, Side};
 use anabranch_wire::{
-    AddAddr, DataAck, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, SackBlock, Segment,
+    AddAddr, DataAck, Ecn, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, SackBlock, Segment,
     Timestamps,
 };
 use common::pair::{Fate, Pair};
@@ -19,6 +20,7 @@ enum Change {
     Seq(i32),
     Ack(i32),
     Flags(u8),
+    Ecn(u8),
     Window(u16),
     Cut(usize),
     NoOptions,
@@ -67,6 +69,7 @@ fn change() -> impl Strategy<Value = Change> {
         3 => near().prop_map(Change::Seq),
         3 => near().prop_map(Change::Ack),
         2 => any::<u8>().prop_map(Change::Flags),
+        1 => any::<u8>().prop_map(Change::Ecn),
         1 => any::<u16>().prop_map(Change::Window),
         1 => (0usize..1000).prop_map(Change::Cut),
         1 => Just(Change::NoOptions),
@@ -90,6 +93,7 @@ fn apply(s: &mut Segment, change: &Change) {
         Change::Seq(by) => s.seq = add(s.seq, *by),
         Change::Ack(by) => s.ack = add(s.ack, *by),
         Change::Flags(flags) => s.flags = Flags(*flags),
+        Change::Ecn(bits) => s.ecn = Ecn::from_bits(*bits),
         Change::Window(window) => s.window = *window,
         Change::Cut(len) => s.payload.truncate(*len),
         Change::NoOptions => s.options = Options::new(),
@@ -136,7 +140,8 @@ fn is_plausible(original: &Segment, forged: &Segment) -> bool {
 }
 
 fn run(changes: Vec<(u32, Vec<Change>)>, seed: u64, harmless_only: bool) -> Pair {
-    let tcp = TcpSettings { timestamps: seed.is_multiple_of(2), ..plain_stamps().tcp };
+    let (timestamps, ecn) = (seed.is_multiple_of(2), seed.is_multiple_of(3));
+    let tcp = TcpSettings { timestamps, ecn, ..plain_stamps().tcp };
     let settings = Settings { tcp, ..plain_stamps() };
     let client = setup(settings.clone(), common::client_paths(2));
     let mut pair = Pair::with(seed, client, move || setup(settings.clone(), Vec::new()));
@@ -184,6 +189,36 @@ proptest! {
         prop_assert!(pair.client.got == pattern(0, 400_000), "{} bytes to the client", pair.client.got.len());
         prop_assert!(pair.server.got == pattern(9, 400_000), "{} bytes to the server", pair.server.got.len());
         prop_assert!(pair.client.endpoint.is_empty() && pair.server.endpoint.is_empty());
+    }
+}
+
+/// A peer that echoes marks in every segment slows its own download down, and gets every byte; so it does where all that it gets is marked.
+/// Without an agreement neither has an effect.
+#[test]
+fn echoes_and_marks_without_end_or_agreement_lose_no_byte() {
+    for (ecn, echoes) in [(true, true), (true, false), (false, true), (false, false)] {
+        let settings = Settings { tcp: TcpSettings { ecn, ..plain_stamps().tcp }, ..plain_stamps() };
+        let client = setup(settings.clone(), common::client_paths(2));
+        let mut pair = Pair::with(7, client, move || setup(settings.clone(), Vec::new()));
+        pair.hook = Box::new(move |_, side, _, p| {
+            let mut p = p.clone();
+            let s = &mut p.segment;
+            assert!(ecn || !s.flags.has(Flags::ECE) && s.ecn == Ecn::NotEct, "{p}");
+            if s.flags.has(Flags::SYN) {
+                return Fate::Pass;
+            }
+            match side {
+                Side::Client if echoes => s.flags = s.flags | Flags::ECE,
+                Side::Server if !echoes => s.ecn = Ecn::Ce,
+                _ => {}
+            }
+            Fate::Become(vec![p])
+        });
+        pair.write(Side::Server, pattern(0, 400_000), true);
+        pair.run(at(400_000));
+        assert!(pair.client.got == pattern(0, 400_000), "{} bytes", pair.client.got.len());
+        assert_eq!(pair.server.log.saw(Event::Marked), ecn, "{echoes}");
+        assert!(pair.client.endpoint.is_empty() && pair.server.endpoint.is_empty());
     }
 }
 

@@ -1,11 +1,12 @@
 //! The connecting end of a link: one socket per path.
 
+use crate::inner::{self, Marks};
 use crate::outbox::Outbox;
-use crate::{Incoming, Link, LinkError, Socket, inner, secrets};
+use crate::{Incoming, Link, LinkError, Socket, secrets};
 use anabranch_carrier::files::KeyFile;
 use anabranch_carrier::{Addresses, Client, ClientSettings, Counters, PathStatus, PublicKey};
 use anabranch_units::{Instant, PathId};
-use anabranch_wire::Packet;
+use anabranch_wire::{Ecn, Packet};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -18,8 +19,8 @@ struct Path {
 }
 
 impl Path {
-    fn put(&mut self, server: SocketAddr, datagram: &[u8]) {
-        self.outbox.push(&mut self.socket, server, datagram);
+    fn put(&mut self, server: SocketAddr, ecn: Ecn, datagram: &[u8]) {
+        self.outbox.push(&mut self.socket, server, ecn, datagram);
     }
 }
 
@@ -30,6 +31,7 @@ pub struct ClientLink {
     paths: BTreeMap<PathId, Path>,
     datagram: Vec<u8>,
     packet: Vec<u8>,
+    marks: Marks,
     /// The engine is made.
     begun: bool,
 }
@@ -61,6 +63,7 @@ impl ClientLink {
             paths: BTreeMap::new(),
             datagram: Vec::new(),
             packet: Vec::new(),
+            marks: Marks::default(),
             begun: false,
         }
     }
@@ -110,6 +113,11 @@ impl ClientLink {
         self.carrier.counters()
     }
 
+    /// Marks (ECN) that datagrams brought, on all paths.
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
     /// Datagrams that the system did not take, on all paths.
     pub fn unsent(&self) -> u64 {
         self.paths.values().map(|path| path.socket.unsent).sum()
@@ -126,15 +134,16 @@ pub(crate) fn path_of(client: IpAddr) -> Option<PathId> {
 
 impl Link<()> for ClientLink {
     fn receive(&mut self, now: Instant, take: &mut dyn FnMut((), Incoming<'_>)) -> Result<bool, LinkError> {
-        let Self { carrier, paths, packet, server, .. } = self;
+        let Self { carrier, paths, packet, server, marks, .. } = self;
         let mut any = false;
         if !core::mem::replace(&mut self.begun, true) {
             take((), Incoming::Began(carrier.addresses()));
         }
         for path in paths.values_mut() {
-            any |= path.socket.receive(|from, datagram| {
+            any |= path.socket.receive(|from, ecn, datagram| {
                 // Any other sender is a stranger; the carrier would refuse it at a higher price.
-                if from == *server && carrier.handle_datagram(now, datagram, packet).is_some() {
+                let came = from == *server && carrier.handle_datagram(now, datagram, packet).is_some();
+                if came && marks.take(ecn, packet) {
                     take((), Incoming::Packet(packet));
                 }
             })?;
@@ -150,7 +159,8 @@ impl Link<()> for ClientLink {
         inner::write(packet, &mut self.packet);
         let sent = self.carrier.send(now, id, &self.packet, &mut self.datagram);
         if sent.is_ok() && !self.datagram.is_empty() {
-            path.put(self.server, &self.datagram);
+            // RFC 6040 §4.1: the field is copied
+            path.put(self.server, packet.segment.ecn, &self.datagram);
         }
     }
 
@@ -160,7 +170,7 @@ impl Link<()> for ClientLink {
         }
         while let Some((id, datagram)) = self.carrier.poll_transmit() {
             if let Some(path) = self.paths.get_mut(&id) {
-                path.put(self.server, &datagram);
+                path.put(self.server, Ecn::NotEct, &datagram);
             }
         }
         self.paths.values_mut().for_each(|path| path.outbox.flush(&mut path.socket));

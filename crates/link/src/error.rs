@@ -128,6 +128,9 @@ impl LinkError {
                     io::ErrorKind::AddrInUse if what.starts_with("listening") => {
                         "another program has this port: stop it, or give --listen another one"
                     }
+                    io::ErrorKind::AddrInUse if what.starts_with("taking") => {
+                        "another program has this port: stop it, or give --forward another one"
+                    }
                     io::ErrorKind::AddrNotAvailable => "`ip addr` lists the addresses of this host",
                     _ => return None,
                 };

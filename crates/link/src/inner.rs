@@ -1,6 +1,6 @@
 //! The engine's packets as the carrier takes them.
 
-use anabranch_wire::Packet;
+use anabranch_wire::{Ecn, Packet};
 use bytes::Bytes;
 
 /// Writes a packet into `bytes`, whose old content is lost. The tag of its datagram covers it, so its payload is not summed up: the field
@@ -17,9 +17,68 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Packet> {
     Packet::parse_unverified(Bytes::copy_from_slice(bytes)).ok()
 }
 
+/// Marks that datagrams brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// Packets that are marked now as their datagrams were.
+    pub taken: u64,
+    /// Packets that were dropped, because they are not ECN-capable.
+    pub refused: u64,
+}
+
+impl Marks {
+    /// Gives a packet what the network made of its datagram's ECN field, `outer` (RFC 6040 §4.2). False if it is to be dropped.
+    pub(crate) fn take(&mut self, outer: Ecn, packet: &mut [u8]) -> bool {
+        let inner = match outer {
+            // By far the most frequent.
+            Ecn::NotEct | Ecn::Ect0 => return true,
+            Ecn::Ect1 | Ecn::Ce => Ecn::of(packet).unwrap_or_default(),
+        };
+        match (inner, outer) {
+            // A drop is the only sign of congestion that its sender understands.
+            (Ecn::NotEct, Ecn::Ce) => {
+                self.refused += 1;
+                return false;
+            }
+            (_, Ecn::Ce) => {
+                self.taken += 1;
+                Ecn::Ce.set(packet);
+            }
+            (Ecn::Ect0, Ecn::Ect1) => Ecn::Ect1.set(packet),
+            _ => {}
+        }
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// RFC 6040 §4.2, figure 4. Rows: the packet's field; columns: the datagram's. Nothing: the packet is dropped.
+    #[test]
+    fn a_mark_of_a_datagram_is_one_of_its_packet() {
+        use Ecn::{Ce, Ect0, Ect1, NotEct};
+        let all = [NotEct, Ect0, Ect1, Ce];
+        let figure = [
+            (NotEct, [Some(NotEct), Some(NotEct), Some(NotEct), None]),
+            (Ect0, [Some(Ect0), Some(Ect0), Some(Ect1), Some(Ce)]),
+            (Ect1, [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)]),
+            (Ce, [Some(Ce); 4]),
+        ];
+        let mut marks = Marks::default();
+        for (inner, row) in figure {
+            for (outer, expected) in all.into_iter().zip(row) {
+                let packet = Packet { segment: Segment { ecn: inner, ..Segment::default() }, ..Packet::default() };
+                let mut bytes = Vec::new();
+                write(&packet, &mut bytes);
+                let kept = marks.take(outer, &mut bytes);
+                assert_eq!(kept.then(|| read(&bytes).unwrap().segment.ecn), expected, "{inner} in {outer}");
+            }
+        }
+        assert_eq!(marks, Marks { taken: 3, refused: 1 });
+    }
+
     use anabranch_wire::Segment;
 
     #[test]

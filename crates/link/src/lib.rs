@@ -25,6 +25,7 @@ pub use anabranch_carrier::PublicKey;
 pub use client::ClientLink;
 pub use driver::{Driver, Incoming, Link, Make};
 pub use error::{LinkError, Unmet};
+pub use inner::Marks;
 pub use ipnet::IpNet;
 pub use serve::{Host, Services};
 pub use server::ServerLink;

@@ -1,12 +1,13 @@
 //! The listening end of a link: one socket, and an engine per client.
 
 use crate::client::path_of;
+use crate::inner::{self, Marks};
 use crate::outbox::Outbox;
-use crate::{Incoming, Link, LinkError, Socket, inner, secrets};
+use crate::{Incoming, Link, LinkError, Socket, secrets};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Addresses, Arrival, Counters, Limits, PeerEvent, PeerId, Server, ServerSettings, StaticKey};
 use anabranch_units::{Duration, Instant, PathId};
-use anabranch_wire::Packet;
+use anabranch_wire::{Ecn, Packet};
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,6 +19,7 @@ pub struct ServerLink {
     outbox: Outbox,
     datagram: Vec<u8>,
     packet: Vec<u8>,
+    marks: Marks,
 }
 
 /// Without the buffers: one has a packet in plain text.
@@ -41,7 +43,8 @@ impl ServerLink {
     ) -> Result<Self, LinkError> {
         let socket = Socket::listen(local)?;
         let carrier = Server::new(ServerSettings { key, clients, limits, keep }, Box::new(secrets::random()));
-        Ok(Self { carrier, socket, outbox: Outbox::default(), datagram: Vec::new(), packet: Vec::new() })
+        let (outbox, marks) = (Outbox::default(), Marks::default());
+        Ok(Self { carrier, socket, outbox, datagram: Vec::new(), packet: Vec::new(), marks })
     }
 
     /// Where it listens.
@@ -72,6 +75,11 @@ impl ServerLink {
         self.carrier.counters()
     }
 
+    /// Marks (ECN) that datagrams brought.
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
     /// Datagrams that the system did not take.
     pub fn unsent(&self) -> u64 {
         self.socket.unsent
@@ -95,13 +103,13 @@ fn report(carrier: &mut Server, take: &mut dyn FnMut(PeerId, Incoming<'_>)) {
 
 impl Link<PeerId> for ServerLink {
     fn receive(&mut self, now: Instant, take: &mut dyn FnMut(PeerId, Incoming<'_>)) -> Result<bool, LinkError> {
-        let Self { carrier, socket, packet, .. } = self;
+        let Self { carrier, socket, packet, marks, .. } = self;
         // Those that the time brought.
         report(carrier, take);
-        socket.receive(|from, datagram| {
+        socket.receive(|from, ecn, datagram| {
             let arrival = carrier.handle_datagram(now, from, datagram, packet);
             report(carrier, take);
-            if let Some(Arrival { peer, .. }) = arrival {
+            if let Some(Arrival { peer, .. }) = arrival.filter(|_| marks.take(ecn, packet)) {
                 take(peer, Incoming::Packet(packet));
             }
         })
@@ -111,14 +119,15 @@ impl Link<PeerId> for ServerLink {
         let Some(path) = path_of(packet.dst) else { return };
         inner::write(packet, &mut self.packet);
         if let Ok(Some(to)) = self.carrier.send(now, Arrival { peer, path }, &self.packet, &mut self.datagram) {
-            self.outbox.push(&mut self.socket, to, &self.datagram);
+            // RFC 6040 §4.1: the field is copied
+            self.outbox.push(&mut self.socket, to, packet.segment.ecn, &self.datagram);
         }
     }
 
     fn flush(&mut self, now: Instant) {
         self.carrier.handle_timeout(now);
         while let Some((to, datagram)) = self.carrier.poll_transmit() {
-            self.outbox.push(&mut self.socket, to, &datagram);
+            self.outbox.push(&mut self.socket, to, Ecn::NotEct, &datagram);
         }
         self.outbox.flush(&mut self.socket);
     }

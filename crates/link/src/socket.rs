@@ -1,7 +1,10 @@
 //! UDP sockets, each bound to one network interface.
 
 use crate::LinkError;
-use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use anabranch_wire::Ecn;
+use nix::sys::socket::setsockopt;
+use nix::sys::socket::sockopt::ReceiveTimestampns;
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use socket2::{Domain, Protocol, SockAddr, Socket as RawSocket, Type};
 use std::io::{ErrorKind, IoSliceMut};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -80,6 +83,8 @@ impl Socket {
         let made = opened.and_then(|raw| {
             let socket = UdpSocket::from(raw);
             let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+            // Of control messages `quinn-udp` takes 96 bytes: with a time of arrival, which it requests, the ECN field has no room.
+            setsockopt(&socket, ReceiveTimestampns, &false)?;
             // The kernel may allow less.
             let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), BUFFER);
             let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), BUFFER);
@@ -103,21 +108,23 @@ impl Socket {
         self.state.max_gso_segments()
     }
 
-    /// Sends datagrams that stand one behind the other, all of `size` bytes but the last, which may be shorter. What cannot be
-    /// sent is lost, as on any link, and counted.
-    pub fn send(&mut self, destination: SocketAddr, size: usize, contents: &[u8]) {
+    /// Sends datagrams that stand one behind the other, all of `size` bytes but the last, which may be shorter, in IP packets with `ecn`.
+    /// What cannot be sent is lost, as on any link, and counted.
+    pub fn send(&mut self, destination: SocketAddr, ecn: Ecn, size: usize, contents: &[u8]) {
         let segment_size = (contents.len() > size).then_some(size);
-        let transmit = Transmit { destination, ecn: None, contents, segment_size, src_ip: None };
+        let ecn = EcnCodepoint::from_bits(ecn.bits());
+        let transmit = Transmit { destination, ecn, contents, segment_size, src_ip: None };
         if self.state.try_send(UdpSockRef::from(&self.socket), &transmit).is_err() {
             self.unsent += contents.len().div_ceil(size.max(1)) as u64;
         }
     }
 
-    /// Calls `take` with each datagram that is there, at most a batch of them, and its sender. False if there was none.
+    /// Calls `take` with each datagram that is there, at most a batch of them, its sender and the ECN field of its IP packet. False if
+    /// there was none.
     ///
     /// # Errors
     /// The socket fails; that the network reports an unreachable host is no failure.
-    pub fn receive(&mut self, mut take: impl FnMut(SocketAddr, &[u8])) -> Result<bool, LinkError> {
+    pub fn receive(&mut self, mut take: impl FnMut(SocketAddr, Ecn, &[u8])) -> Result<bool, LinkError> {
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let mut slices: Vec<IoSliceMut<'_>> = self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
         let received = match self.state.recv(UdpSockRef::from(&self.socket), &mut slices, &mut metas) {
@@ -126,7 +133,9 @@ impl Socket {
             Err(source) => return Err(LinkError::System { what: "receiving datagrams".into(), source }),
         };
         for (meta, buffer) in metas.iter().zip(&self.buffers).take(received) {
-            buffer[..meta.len].chunks(meta.stride.max(1)).for_each(|datagram| take(meta.addr, datagram));
+            // The kernel joins only datagrams whose packets have the same field.
+            let ecn = meta.ecn.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8));
+            buffer[..meta.len].chunks(meta.stride.max(1)).for_each(|datagram| take(meta.addr, ecn, datagram));
         }
         Ok(received > 0)
     }
@@ -155,10 +164,10 @@ mod tests {
         Socket::listen((Ipv4Addr::LOCALHOST, 0).into()).unwrap()
     }
 
-    fn received(socket: &mut Socket, expected: usize) -> Vec<Vec<u8>> {
+    fn received(socket: &mut Socket, expected: usize) -> Vec<(Ecn, Vec<u8>)> {
         let mut all = Vec::new();
         while all.len() < expected {
-            let more = socket.receive(|_, datagram| all.push(datagram.to_vec())).unwrap();
+            let more = socket.receive(|_, ecn, datagram| all.push((ecn, datagram.to_vec()))).unwrap();
             assert!(more || !all.is_empty() || expected > 0);
         }
         all
@@ -169,9 +178,11 @@ mod tests {
         let (mut sender, mut receiver) = (loopback(), loopback());
         let to = receiver.local().unwrap();
         let burst: Vec<u8> = (0..250u8).collect();
-        sender.send(to, 100, &burst);
-        sender.send(to, 7, &[9; 7]);
-        let expected = [&burst[..100], &burst[100..200], &burst[200..], &[9; 7]].map(<[u8]>::to_vec);
+        sender.send(to, Ecn::Ect0, 100, &burst);
+        sender.send(to, Ecn::NotEct, 7, &[9; 7]);
+        let expected = [(Ecn::Ect0, &burst[..100]), (Ecn::Ect0, &burst[100..200]), (Ecn::Ect0, &burst[200..])];
+        let expected = expected.into_iter().chain([(Ecn::NotEct, &[9; 7][..])]);
+        let expected: Vec<_> = expected.map(|(ecn, datagram)| (ecn, datagram.to_vec())).collect();
         assert_eq!(received(&mut receiver, 4), expected);
         assert_eq!(sender.unsent, 0);
         assert!(sender.burst() >= 1);
@@ -188,7 +199,7 @@ mod tests {
     #[test]
     fn what_cannot_be_sent_is_counted() {
         let mut socket = loopback();
-        socket.send("127.0.0.1:9".parse().unwrap(), 70_000, &vec![0; 70_000]);
+        socket.send("127.0.0.1:9".parse().unwrap(), Ecn::NotEct, 70_000, &vec![0; 70_000]);
         assert_eq!(socket.unsent, 1);
     }
 }

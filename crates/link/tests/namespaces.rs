@@ -3,6 +3,7 @@
 mod common;
 
 use anabranch_units::Duration;
+use common::MSS;
 use common::ground::Ground;
 use common::proxied::connect;
 use std::io::{Read, Write};
@@ -143,4 +144,19 @@ fn a_proxied_download_outlives_a_path_that_becomes_narrow() {
             assert!(after > 1 << 20, "the path is used on: {after} bytes");
         });
     }
+}
+
+/// A host on the way marks what exceeds a rate: the datagrams' marks become their packets', the sender slows down, and nothing is lost.
+#[test]
+fn marks_on_the_way_slow_the_sender_down_without_a_loss() {
+    let Some(ground) = Ground::new(Some(RATE)) else { return };
+    if let Err(error) = ground.mark(0, 1_000) {
+        println!("SKIPPED: nftables cannot set the ECN field here: {error}");
+        return;
+    }
+    let carried = ground.carry(&["va0"], MSS, 8 << 20, |_| {});
+    assert!(carried.got.finished, "{:?}", carried.got);
+    let (marks, congestion) = (carried.marks, carried.congestion);
+    assert!(marks.taken > 100 && marks.refused == 0, "{marks:?}");
+    assert!(congestion.marked > 10 && congestion.retransmitted == 0, "{congestion:?}");
 }

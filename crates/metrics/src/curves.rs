@@ -159,7 +159,7 @@ impl PathCurves {
                 queue.max = queue.max.max(queue_packets);
             }
             LinkEvent::Departed => queue.value = queue.value.saturating_sub(1),
-            LinkEvent::Dropped(_) => {}
+            LinkEvent::Dropped(_) | LinkEvent::Marked => {}
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct LinkTotals {
     pub bytes: u64,
     /// Dropped before the bottleneck (`queue`, `aqm`) or behind it.
     pub drops: Drops,
+    /// Packets that the queue marked (ECN) where it would have dropped others.
+    pub marked: u64,
     /// Packets waiting, on average over the packets that came to the queue; `None` if none came. Others across a shared
     /// link are among them.
     pub queue_mean_packets: Option<f64>,
@@ -95,6 +97,7 @@ impl WayMeter {
                 totals.packets += 1;
                 totals.bytes += u64::from(size);
             }
+            LinkEvent::Marked => totals.marked += 1,
             LinkEvent::Dropped(DropCause::Queue) => totals.drops.queue += 1,
             LinkEvent::Dropped(DropCause::Aqm) => totals.drops.aqm += 1,
             LinkEvent::Dropped(DropCause::Loss) => totals.drops.loss += 1,
@@ -127,7 +130,7 @@ impl Recorder for LinkMeter {
 mod tests {
     use super::*;
     use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, QueueSpec, WaySpec};
-    use anabranch_trace::LinkEvent::{Departed, Dropped, Enqueued};
+    use anabranch_trace::LinkEvent::{Departed, Dropped, Enqueued, Marked};
     use anabranch_units::{ConnId, Duration, PathId, Rate};
 
     fn topology() -> Topology {
@@ -155,6 +158,7 @@ mod tests {
             tell(&mut meter, 0, Direction::Down, 1000, Departed);
         }
         tell(&mut meter, 0, Direction::Down, 1000, Dropped(DropCause::Queue));
+        tell(&mut meter, 0, Direction::Down, 1000, Marked);
         let causes = [DropCause::Aqm, DropCause::Loss, DropCause::Loss, DropCause::Outage, DropCause::Corruption];
         for cause in causes {
             tell(&mut meter, 1, Direction::Up, 40, Dropped(cause));
@@ -166,6 +170,7 @@ mod tests {
             packets: 3,
             bytes: 3000,
             drops: Drops { queue: 1, ..Drops::default() },
+            marked: 1,
             queue_mean_packets: Some(1.0),
             queue_max_packets: Some(2),
             // 8 Mbit/s for half a second, then nothing.

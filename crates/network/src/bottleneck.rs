@@ -1,7 +1,7 @@
 //! A queue and its capacity, for one direction.
 
-use crate::{BottleneckSpec, Capacity, Qdisc, QueueState};
-use anabranch_trace::{LinkEvent, Recorder};
+use crate::{BottleneckSpec, Capacity, Markable, Qdisc, QueueState};
+use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Instant, PathId, Rate};
 use std::collections::VecDeque;
 
@@ -53,6 +53,22 @@ pub(crate) struct Packet<T> {
     pub(crate) arrived: Instant,
 }
 
+impl<T: Markable> Packet<T> {
+    /// Marks it where `qdisc` would drop it for `cause`, if it is ECN-capable and `qdisc` marks such packets. False if not.
+    #[cold]
+    #[inline(never)]
+    fn is_marked(&mut self, qdisc: &mut dyn Qdisc, now: Instant, cause: DropCause) -> bool {
+        let Some(item) = self.item.as_mut().filter(|item| cause == DropCause::Aqm && item.is_capable()) else {
+            return false;
+        };
+        let marks = qdisc.marks(now);
+        if marks {
+            item.mark();
+        }
+        marks
+    }
+}
+
 impl<T> Packet<T> {
     fn record(&self, recorder: &mut dyn Recorder, at: Instant, what: LinkEvent) {
         if let Some(way) = self.way {
@@ -79,7 +95,7 @@ pub(crate) struct Queue<T> {
     capacity: Box<dyn Capacity>,
 }
 
-impl<T> Queue<T> {
+impl<T: Markable> Queue<T> {
     /// An empty queue, named `name` (`path.wlan.down`, `link.bottleneck.up`).
     pub(crate) fn new(spec: &BottleneckSpec, seed: u64, name: &str) -> Self {
         Self {
@@ -110,12 +126,14 @@ impl<T> Queue<T> {
     }
 
     /// A packet arrives. Every packet that left before `now` has been fetched.
-    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet<T>) {
+    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, mut packet: Packet<T>) {
         let queue = self.state();
         let size = u64::from(packet.size);
         if let Err(cause) = self.qdisc.admit(now, packet.size, queue) {
-            packet.record(recorder, now, LinkEvent::Dropped(cause));
-            return;
+            if !packet.is_marked(self.qdisc.as_mut(), now, cause) {
+                return packet.record(recorder, now, LinkEvent::Dropped(cause));
+            }
+            packet.record(recorder, now, LinkEvent::Marked);
         }
         let (queue_packets, queue_bytes) =
             if queue.busy { (queue.packets.saturating_add(1), queue.bytes + size) } else { (0, 0) };
@@ -144,17 +162,25 @@ impl<T> Queue<T> {
     /// The first packet that the discipline does not drop goes into transmission.
     #[inline(always)]
     fn start(&mut self, now: Instant, recorder: &mut dyn Recorder, idle: bool) {
-        while let Some(head) = self.packets.front() {
+        loop {
+            let waiting = self.packets.len();
+            let Some(head) = self.packets.front_mut() else { break };
             let (size, sojourn) = (head.size, now.since(head.arrived));
             self.bytes -= u64::from(size);
-            let behind = QueueState { packets: count(self.packets.len() - 1), bytes: self.bytes, busy: false };
-            match self.qdisc.release(now, size, sojourn, behind) {
-                Ok(()) => {
+            let behind = QueueState { packets: count(waiting - 1), bytes: self.bytes, busy: false };
+            let released = self.qdisc.release(now, size, sojourn, behind);
+            match released {
+                Err(cause) if !head.is_marked(self.qdisc.as_mut(), now, cause) => {
+                    head.record(recorder, now, LinkEvent::Dropped(cause));
+                }
+                _ => {
+                    if released.is_err() {
+                        head.record(recorder, now, LinkEvent::Marked);
+                    }
                     self.departs = self.capacity.transmit(now, size, idle);
                     self.busy = true;
                     return;
                 }
-                Err(cause) => head.record(recorder, now, LinkEvent::Dropped(cause)),
             }
             self.packets.pop_front();
         }
@@ -181,7 +207,7 @@ impl<T> Queue<T> {
 mod tests {
     use super::*;
     use crate::{FixedRate, QueueState};
-    use anabranch_trace::{DropCause, Event, Origin};
+    use anabranch_trace::{Event, Origin};
     use anabranch_units::Duration;
 
     /// Drops every packet that waited longer than this, except the last one: CoDel's drops at the head without its
@@ -215,6 +241,57 @@ mod tests {
         }
     }
 
+    /// A packet that knows only whether it is ECN-capable, and whether it was marked.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    struct Item(bool, bool);
+
+    impl Markable for Item {
+        fn is_capable(&self) -> bool {
+            self.0
+        }
+        fn mark(&mut self) {
+            self.1 = true;
+        }
+    }
+
+    /// The events of packets that stay in a queue of CoDel with `ecn`, all of them capable or none, and the packets that left marked.
+    fn managed(ecn: bool, capable: bool) -> (Vec<LinkEvent>, Vec<(u64, bool)>) {
+        struct Events(Vec<LinkEvent>);
+        impl Recorder for Events {
+            fn record(&mut self, _now: Instant, _origin: Origin, event: &Event) {
+                if let Event::Link { what, .. } = event
+                    && matches!(what, LinkEvent::Dropped(_) | LinkEvent::Marked)
+                {
+                    self.0.push(*what);
+                }
+            }
+        }
+        let capacity = crate::CapacitySpec::Fixed(Rate::from_bps(12_000_000));
+        let spec = crate::CodelSpec { ecn, ..crate::CodelSpec::default() };
+        let queue = crate::QueueSpec::Codel(spec, crate::DropTail::Packets(1000));
+        let mut queue = Queue::new(&BottleneckSpec { capacity, queue }, 1, "a");
+        let mut events = Events(Vec::new());
+        for seq in 0..400 {
+            let (item, way) = (Some(Item(capable, false)), Some(WayId::new(0, Direction::Up)));
+            queue.arrive(Instant::ZERO, &mut events, Packet { item, seq, way, size: 1500, arrived: Instant::ZERO });
+        }
+        let left: Vec<_> = core::iter::from_fn(|| queue.depart(Instant::from_millis(400), &mut events)).collect();
+        (events.0, left.iter().filter(|(_, p)| p.item.is_some_and(|item| item.1)).map(|(_, p)| (p.seq, true)).collect())
+    }
+
+    #[test]
+    fn a_mark_takes_the_place_of_a_drop_at_the_head() {
+        let (dropped, _) = managed(false, true);
+        assert!(dropped.len() > 3 && dropped.iter().all(|what| *what == LinkEvent::Dropped(DropCause::Aqm)));
+        assert_eq!(managed(true, false), (dropped.clone(), vec![]), "what is not capable is dropped");
+        let (marked, left) = managed(true, true);
+        assert!(marked.iter().all(|what| *what == LinkEvent::Marked), "{marked:?}");
+        assert_eq!(marked.len(), left.len());
+        // One packet per millisecond leaves; the control law: 106 (5 ms + 100 ms), then after 100/√n ms each.
+        let times: Vec<u64> = left.iter().map(|(seq, _)| *seq).collect();
+        assert_eq!(times, [105, 205, 276, 334, 384], "{times:?}");
+    }
+
     #[test]
     fn a_discipline_may_drop_at_the_head() {
         let mut queue = Queue {
@@ -227,9 +304,9 @@ mod tests {
             capacity: Box::new(FixedRate::new(Rate::from_bps(12_000_000))),
         };
         let mut drops = Drops::default();
-        for item in 0..7 {
+        for item in 0..7u32 {
             let way = Some(WayId::new(0, Direction::Up));
-            let packet = Packet { item: Some(item), seq: item, way, size: 1500, arrived: Instant::ZERO };
+            let packet = Packet { item: Some(item), seq: item.into(), way, size: 1500, arrived: Instant::ZERO };
             queue.arrive(Instant::ZERO, &mut drops, packet);
         }
         assert_eq!(queue.state(), QueueState { packets: 5, bytes: 7500, busy: true });

@@ -11,12 +11,14 @@ pub struct CodelSpec {
     pub target: Duration,
     /// The time for which the delay may exceed it: a worst-case round trip.
     pub interval: Duration,
+    /// ECN-capable packets are marked instead of dropped.
+    pub ecn: bool,
 }
 
 impl Default for CodelSpec {
     /// RFC 8289 §4.2, §4.3.
     fn default() -> Self {
-        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100) }
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
     }
 }
 
@@ -124,6 +126,20 @@ impl Qdisc for Codel {
             }
         }
         Ok(())
+    }
+
+    /// As Linux's `sch_codel`: the packet that would have been dropped leaves, and the control law continues as after a drop.
+    fn marks(&mut self, now: Instant) -> bool {
+        if !self.spec.ecn {
+            return false;
+        }
+        match self.phase {
+            Phase::Entering => self.begin(now),
+            Phase::Dropped => self.drop_next = self.control_law(self.drop_next),
+            Phase::Passing | Phase::Dropping => {}
+        }
+        self.phase = Phase::Dropping;
+        true
     }
 
     fn idle(&mut self, _now: Instant) {

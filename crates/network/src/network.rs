@@ -4,7 +4,7 @@ use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
 use crate::tail::Tail;
 use crate::way::{Arrival, Outcome, Way};
-use crate::{Bottleneck, BottleneckSpec, Change, QueueState, Topology, WaySpec};
+use crate::{Bottleneck, BottleneckSpec, Change, Markable, QueueState, Topology, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 
@@ -29,7 +29,7 @@ pub struct Delivery<T> {
 ///
 /// Every packet of a path leaves events: `Enqueued` or `Dropped` on arrival at the bottleneck, `Departed` when its last
 /// bit leaves (with the exact time, recorded late; so is `Dropped` at a queue's head), `Dropped` when an impairment
-/// meets it at the far end. Cross traffic of a link belongs to no path and leaves no events.
+/// meets it at the far end; `Marked` if its queue marks it where it would drop another one. Cross traffic of a link belongs to no path and leaves no events.
 ///
 /// Paths and links are named by their index in the topology; an index beyond it panics.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ struct Drain<T> {
     slot: usize,
 }
 
-impl<T> Drain<T> {
+impl<T: Markable> Drain<T> {
     fn new(queue: Queue<T>, slot: usize) -> Self {
         Self { queue, least_delay: Duration::MAX, slot }
     }
@@ -84,7 +84,7 @@ impl<T> Drain<T> {
     }
 }
 
-impl<T: Clone> Network<T> {
+impl<T: Clone + Markable> Network<T> {
     /// An empty network. Each impairment has its own random stream, named `path.<name>.<direction>.<impairment>`; so
     /// has each queue of kind RED: `path.<name>.<direction>.red`, `link.<name>.<direction>.red`.
     ///

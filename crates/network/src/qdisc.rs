@@ -27,6 +27,12 @@ pub trait Qdisc: Debug + Send {
         Ok(())
     }
 
+    /// The packet for which [`Self::admit`] or [`Self::release`] has just returned [`DropCause::Aqm`] is ECN-capable. True if it is
+    /// marked instead (RFC 3168 §5), and is taken as if there had been no error.
+    fn marks(&mut self, _now: Instant) -> bool {
+        false
+    }
+
     /// The last packet left at `now`, and none waits.
     fn idle(&mut self, _now: Instant) {}
 }
@@ -69,6 +75,15 @@ impl QueueSpec {
             QueueSpec::Packets(limit) => DropTail::Packets(limit),
             QueueSpec::Bytes(limit) => DropTail::Bytes(limit),
             QueueSpec::Red(_, limit) | QueueSpec::Codel(_, limit) => limit,
+        }
+    }
+
+    /// Whether it marks ECN-capable packets in place of dropping them.
+    pub fn marks(&self) -> bool {
+        match self {
+            QueueSpec::Packets(_) | QueueSpec::Bytes(_) => false,
+            QueueSpec::Red(spec, _) => spec.ecn,
+            QueueSpec::Codel(spec, _) => spec.ecn,
         }
     }
 

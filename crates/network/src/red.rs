@@ -1,5 +1,5 @@
 //! Random Early Detection: Floyd & Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN
-//! 1993, as implemented in ns-2 (`queue/red.cc` of 2.35), without ECN and without adaptive `max_p`.
+//! 1993, as implemented in ns-2 (`queue/red.cc` of 2.35), without adaptive `max_p`.
 
 use crate::{DropTail, Qdisc, QueueState};
 use anabranch_trace::DropCause;
@@ -25,6 +25,9 @@ pub struct RedSpec {
     /// No early drop before 1/p packets have come since the last one (ns-2's `wait_`); otherwise drops are uniform in 1
     /// … 1/p, as in the paper.
     pub wait: bool,
+    /// Between `min` and `max`, ECN-capable packets are marked instead of dropped: ns-2's `setbit_`, with `use_mark_p_` and a `mark_p_`
+    /// of `max_p`. From `max` on they are dropped like all others (RFC 3168 §7).
+    pub ecn: bool,
     /// Mean bytes per packet: it decides how many packets could have passed while the queue was idle.
     pub mean_packet: u32,
 }
@@ -32,7 +35,7 @@ pub struct RedSpec {
 impl Default for RedSpec {
     fn default() -> Self {
         let (min, max, max_p, weight) = (5.0, 15.0, 0.1, 0.002);
-        Self { min, max, in_bytes: false, max_p, weight, gentle: true, wait: false, mean_packet: 500 }
+        Self { min, max, in_bytes: false, max_p, weight, gentle: true, wait: false, ecn: false, mean_packet: 500 }
     }
 }
 
@@ -168,6 +171,10 @@ impl Qdisc for Red {
         if early { Err(DropCause::Aqm) } else { Ok(()) }
     }
 
+    fn marks(&mut self, _now: Instant) -> bool {
+        self.spec.ecn && self.average < self.spec.max
+    }
+
     fn idle(&mut self, now: Instant) {
         self.idle = Some(now);
     }
@@ -271,6 +278,16 @@ mod tests {
         assert_eq!(drops(&mut red), [false, true, true]);
         red.admit(Instant::ZERO, 500, waiting(0)).unwrap();
         assert_eq!(drops(&mut red), [false, true, true]);
+    }
+
+    #[test]
+    fn marks_take_the_place_of_drops_below_the_upper_threshold() {
+        for (ecn, packets, marks) in [(true, 10, true), (true, 20, false), (false, 10, false)] {
+            let mut red = red(RedSpec { weight: 1.0, ecn, ..RedSpec::default() });
+            let early = (0..1000).any(|_| red.admit(Instant::ZERO, 500, waiting(packets)) == Err(DropCause::Aqm));
+            assert!(early);
+            assert_eq!(red.marks(Instant::ZERO), marks, "{packets}");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ fn any_queue() -> impl Strategy<Value = QueueSpec> {
     (limit, 0u64..20_000, 1u64..50_000, 0..3).prop_map(|(limit, target, interval, kind)| match (limit, kind) {
         (limit, 0) => {
             let [target, interval] = [target, interval].map(Duration::from_micros);
-            QueueSpec::Codel(CodelSpec { target, interval }, limit)
+            QueueSpec::Codel(CodelSpec { target, interval, ecn: false }, limit)
         }
         (DropTail::Packets(packets), _) => QueueSpec::Packets(packets),
         (DropTail::Bytes(bytes), _) => QueueSpec::Bytes(bytes),
@@ -91,7 +91,8 @@ fn any_red() -> impl Strategy<Value = RedSpec> {
     let shape = (0.0..5.0, 0.0..10.0, 0.0..1.0, 0.0..1.0, 1u32..3000);
     (shape, any::<[bool; 3]>()).prop_map(|((min, more, max_p, weight, mean_packet), [in_bytes, gentle, wait])| {
         let unit = if in_bytes { 1000.0 } else { 1.0 };
-        RedSpec { min: min * unit, max: (min + more) * unit, in_bytes, max_p, weight, gentle, wait, mean_packet }
+        let (min, max) = (min * unit, (min + more) * unit);
+        RedSpec { min, max, in_bytes, max_p, weight, gentle, wait, ecn: false, mean_packet }
     })
 }
 

@@ -287,6 +287,7 @@ impl Layout {
                     name: path.name.clone(),
                     price: scenario.policy[n].price,
                     capacity: self.capacity(n),
+                    marks: self.marks(&path.down.bottleneck),
                     outages: [&path.down, &path.up].iter().flat_map(|way| &way.outages).copied().collect(),
                 })
                 .collect(),
@@ -309,6 +310,14 @@ impl Layout {
 
     fn capacity(&self, path: usize) -> Option<CapacityCurve> {
         Oracle::capacity(&self.topology, &self.timeline, path, Direction::Down)
+    }
+
+    /// Whether the queue there, before the server → client direction, marks packets.
+    fn marks(&self, bottleneck: &Bottleneck) -> bool {
+        match bottleneck {
+            Bottleneck::Own(own) => own.queue.marks(),
+            Bottleneck::Shared(link) => self.topology.links.get(*link).is_some_and(|link| link.down.queue.marks()),
+        }
     }
 
     /// Leaves only the paths that the run used, and adds how near it came to the best possible.

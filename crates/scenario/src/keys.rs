@@ -392,6 +392,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "nagle", FLAG, Nothing("true for bulk; else false, because applications sensitive to delay set TCP_NODELAY"), "hold back small segments while data is outstanding (RFC 9293 §3.7.4)"),
     key(Tcp, "timestamps", FLAG, Value("true"), "offer timestamps (RFC 7323)"),
     key(Tcp, "sack", FLAG, Value("true"), "offer selective acknowledgments (RFC 2018)"),
+    key(Tcp, "ecn", FLAG, Value("false"), "offer explicit congestion notification (RFC 3168) on every subflow; queues with ecn = true then mark packets in place of dropping them, and the sender reduces its window without a loss. docs/ecn.md"),
     key(Tcp, "syn_retries", Form::Integer { min: 0, max: 255 }, Value("6"), "retransmissions of a SYN before giving up"),
     key(Tcp, "retries", Form::Integer { min: 1, max: 255 }, Value("15"), "consecutive timeouts of one segment before the subflow is given up"),
     key(Tcp, "keep_alive", POSITIVE_TIME, Nothing("never"), "probe an idle peer after this long (RFC 9293 §3.8.4)"),
@@ -431,8 +432,9 @@ const KEYS: &[Key] = &[
     key(Reorder, "probability", Form::Probability, Required, "probability that a packet is held back"),
     key(Reorder, "by", TIME, Value("10ms"), "how long a packet is held back"),
 
-    key(Queue, "kind", Form::Words(&["red", "codel"]), Required, "red: Random Early Detection (Floyd & Jacobson 1993, as in ns-2, without ECN); codel: Controlled Delay (RFC 8289)"),
+    key(Queue, "kind", Form::Words(&["red", "codel"]), Required, "red: Random Early Detection (Floyd & Jacobson 1993, as in ns-2); codel: Controlled Delay (RFC 8289)"),
     key(Queue, "limit", Form::Limit, Nothing("1bdp for red, 1000p for codel"), "capacity of the queue, as in a queue without a kind"),
+    key(Queue, "ecn", FLAG, Value("false"), "mark ECN-capable packets (RFC 3168) in place of dropping them early; red: only while the average queue is below max; a full queue drops all the same"),
     key(Queue, "min", Form::Threshold, Value("5"), "red: average queue from which packets are dropped early, in packets or bytes (thresh_ of ns-2); 0: 5 packets, or half of the packets of 5 ms if that is more"),
     key(Queue, "max", Form::Threshold, Nothing("three times min"), "red: average queue at which the drop probability is max_p (maxthresh_); 0: three times min"),
     key(Queue, "max_p", Form::Probability, Value("10%"), "red: drop probability at max (1/linterm_)"),

@@ -85,7 +85,7 @@ fn what_is_not_written_has_the_documented_default() {
 fn every_tcp_key_reaches_its_setting() {
     let text = "duration = '1s'\n[tcp]\nrecovery = 'sack'\nrto_min = '1ms'\nrto_max = '2s'\nrto_initial = '3s'\n\
                 rto_form = 'rfc6298'\ninitial_window = 4\nabc_limit = 2\nidle_restart = false\ndelayed_ack = '5ms'\nquick_acks = 3\n\
-                pacing = true\nnagle = false\ntimestamps = false\nsack = false\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
+                pacing = true\nnagle = false\ntimestamps = false\nsack = false\necn = true\nsyn_retries = 6\nretries = 7\nkeep_alive = '8s'\n\
                 time_wait = '9s'\n[connection]\nmss = '536B'\nchecksum = true\ndss = 4\nsend_buffer = 100000\n\
                 recv_buffer = '200KB'\nrejoin_after = '10s'\norphan_timeout = '11s'\nearly_rescue = false\nmptcp = false\n";
     let settings = parse(&format!("{text}{PATH}")).scenario.settings;
@@ -100,8 +100,9 @@ fn every_tcp_key_reaches_its_setting() {
     assert_eq!([tcp.rto_min, tcp.delayed_ack], [1, 5].map(Duration::from_millis));
     assert_eq!((tcp.initial_window, tcp.quick_acks, tcp.syn_retries, tcp.retries), (4, 3, 6, 7));
     assert_eq!(tcp.abc_limit, 2);
-    let flags = [tcp.idle_restart, tcp.pacing, tcp.nagle, tcp.timestamps, tcp.sack, settings.checksum, settings.mptcp];
-    assert_eq!(flags, [false, true, false, false, false, true, false]);
+    let flags =
+        [tcp.idle_restart, tcp.pacing, tcp.nagle, tcp.timestamps, tcp.sack, tcp.ecn, settings.checksum, settings.mptcp];
+    assert_eq!(flags, [false, true, false, false, false, true, true, false]);
     assert_eq!(settings.dss, DssWidth::Four);
     assert_eq!((settings.mss, settings.send_buffer, settings.recv_buffer), (536, 100_000, 200_000));
 }
@@ -287,15 +288,16 @@ fn queues_may_be_managed() {
     let bdp = DropTail::Bytes(156_250);
     assert_eq!(of("{ kind = 'red' }"), QueueSpec::Red(red, bdp));
     let full = "{ kind = 'red', limit = '100p', min = 10, max_p = '2%', weight = 0.01, gentle = false, wait = true, \
-        mean_packet = 1000 }";
-    let spec = RedSpec { min: 10.0, max: 30.0, max_p: 0.02, weight: 0.01, gentle: false, wait: true, ..red };
+        ecn = true, mean_packet = 1000 }";
+    let spec = RedSpec { min: 10.0, max: 30.0, max_p: 0.02, weight: 0.01, gentle: false, wait: true, ecn: true, ..red };
     assert_eq!(of(full), QueueSpec::Red(RedSpec { mean_packet: 1000, ..spec }, DropTail::Packets(100)));
     let bytes = RedSpec { min: 7500.0, max: 30_000.0, in_bytes: true, ..red };
     assert_eq!(of("{ kind = 'red', min = '7500B', max = '30KB' }"), QueueSpec::Red(bytes, bdp));
     assert_eq!(of("{ kind = 'red', min = 0 }"), QueueSpec::Red(RedSpec { min: 0.0, max: 0.0, ..red }, bdp));
     assert_eq!(of("{ kind = 'codel' }"), QueueSpec::Codel(CodelSpec::default(), DropTail::Packets(1000)));
-    let s = one_path("queue = { down = { kind = 'codel', target = '2ms', limit = '0.5bdp' }, up = '7p' }\n");
-    let spec = CodelSpec { target: Duration::from_millis(2), ..CodelSpec::default() };
+    let s =
+        one_path("queue = { down = { kind = 'codel', target = '2ms', ecn = true, limit = '0.5bdp' }, up = '7p' }\n");
+    let spec = CodelSpec { target: Duration::from_millis(2), ecn: true, ..CodelSpec::default() };
     assert_eq!(queue(down(&s)), QueueSpec::Codel(spec, DropTail::Bytes(78_125)));
     assert_eq!(queue(up(&s)), QueueSpec::Packets(7));
     // `--set` turns a scalar into the limit of a table.

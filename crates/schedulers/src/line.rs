@@ -1,6 +1,5 @@
 //! A path's bottleneck, as `playahead` sees it: when it has there what is sent next.
 
-use crate::pick::without_queue;
 use anabranch_engine::schedule::PathView;
 use anabranch_units::Duration;
 
@@ -9,25 +8,19 @@ use anabranch_units::Duration;
 pub struct Line {
     /// When it has let through what the scheduler sent.
     pub free: f64,
-    /// None until the path has an RTT.
-    pub pace: Option<Pace>,
+    /// The round trip without a queue; zero until the path has an RTT. The same in seconds.
+    rtt: Duration,
+    base: f64,
+    /// The way there.
+    delay: f64,
+    /// The capacity, and a segment's time at it.
+    rate: f64,
+    step: f64,
     pub next: Arrivals,
     mss: u32,
     /// How often it was reckoned with.
     #[cfg(test)]
     pub looks: u32,
-}
-
-/// How a path takes segments.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// The capacity.
-    pub rate: f64,
-    /// A window per round trip.
-    window: f64,
-    /// The round trip without a queue, and the way there.
-    pub base: f64,
-    pub delay: f64,
 }
 
 /// When the next segments of a path arrive, from now on.
@@ -41,29 +34,50 @@ pub struct Arrivals {
     free: f64,
 }
 
+/// The greater and the lesser of two, the second of which is a number: one instruction each, where `f64::max` looks for NaN in both.
+const fn greater(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}
+const fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
+}
+
 impl Line {
     /// Takes over what is known of `path`; `measured`: all paths have a forward delay.
+    #[inline(always)]
     pub fn learn(&mut self, path: &PathView, measured: bool) {
         self.mss = path.mss;
-        self.pace = without_queue(path).map(|(base, window)| {
-            let forward = path.least_forward().filter(|_| measured).map(Duration::as_secs_f64);
-            Pace { rate: path.capacity_rate().unwrap_or(window), window, base, delay: forward.unwrap_or(base / 2.0) }
-        });
+        // Of no length at all, a round trip would be a rate without bound.
+        let rtt = path.min_rtt.map_or(Duration::ZERO, |rtt| rtt.max(Duration::from_nanos(1)));
+        if rtt != self.rtt {
+            (self.rtt, self.base) = (rtt, rtt.as_secs_f64());
+        }
+        if rtt.is_zero() {
+            (self.delay, self.rate) = (f64::INFINITY, f64::INFINITY);
+        } else {
+            let forward = if measured { path.least_forward() } else { None };
+            self.delay = forward.map_or(self.base / 2.0, Duration::as_secs_f64);
+            self.rate = path.capacity_rate().unwrap_or_else(|| self.window(path));
+        }
+        self.step = f64::from(path.mss) / self.rate;
+    }
+
+    /// A window per round trip.
+    fn window(&self, path: &PathView) -> f64 {
+        f64::from(path.cwnd.max(1)) * f64::from(path.mss) / self.base
     }
 
     /// Reckons when the next segments arrive that are sent from `now` on.
+    #[inline(always)]
     pub fn look(&mut self, now: f64, path: &PathView, has_room: bool) {
         #[cfg(test)]
         (self.looks += 1);
-        let Some(Pace { rate, window, base, delay }) = self.pace else {
-            self.next = Arrivals { first: f64::INFINITY, step: 0.0, free: now };
-            return;
-        };
-        let out = (path.in_flight_bytes + path.queued_bytes + path.elsewhere()) as f64 / rate;
-        let queue = (out - base).max((self.free - now).min(out)).max(0.0);
+        let out = (path.in_flight_bytes + path.queued_bytes + path.elsewhere()) as f64 / self.rate;
+        let queue = greater(greater(out - self.base, lesser(out, self.free - now)), 0.0);
         // A full path can add no more than its window lets it.
-        let step = f64::from(path.mss) / if has_room { rate } else { rate.min(window) };
-        self.next = Arrivals { first: queue + delay + step, step, free: now + queue + step };
+        let full = || f64::from(path.mss) / lesser(self.rate, self.window(path));
+        let step = if has_room { self.step } else { full() };
+        self.next = Arrivals { first: queue + self.delay + step, step, free: now + queue + step };
     }
 
     /// The next segment was sent.
@@ -71,11 +85,19 @@ impl Line {
         self.free = self.next.free;
     }
 
-    /// Bytes that it has there before `arrival`; none if that is not known.
+    /// Bytes that it has there before `arrival`, which is finite.
+    #[inline(always)]
     pub fn sooner_than(&self, arrival: f64) -> u64 {
         let Arrivals { first, step, .. } = self.next;
-        let segments = if first < arrival && arrival.is_finite() { ((arrival - first) / step) as u64 + 1 } else { 0 };
+        // Fewer instructions than a conversion that has all of 64 bits.
+        let segments = if first < arrival { ((arrival - first) / step) as i64 as u64 + 1 } else { 0 };
         segments.saturating_mul(self.mss.into())
+    }
+
+    /// The capacity and the arrival of the next segment by half the round trip, whatever the delay was measured to be; none until the path
+    /// has an RTT.
+    pub fn shown(&self) -> Option<(f64, f64)> {
+        (!self.rtt.is_zero()).then(|| (self.rate, self.next.first - self.delay + self.base / 2.0))
     }
 }
 

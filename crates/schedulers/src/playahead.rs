@@ -1,9 +1,9 @@
 //! Playahead: the backlog is played forward, segment by segment, each on the path that has it there first.
 
 use crate::line::Line;
-use crate::pick::{by_rtt, no_choice};
+use crate::pick::by_rtt;
 use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_engine::schedule::{Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::PathId;
 
 page!(
@@ -69,31 +69,78 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 /// The scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Playahead {
-    lines: [Line; PathId::LIMIT],
-    /// Of the round's candidates those with room, and the full ones that can be waited for, as [`PathId::bit`]s.
+    /// By path id.
+    lines: Vec<Line>,
+    /// All candidates had a forward delay when they were looked at last.
+    measured: bool,
+}
+
+/// Of a round's candidates those with room, and the full ones that can be waited for, as [`PathId::bit`]s.
+#[derive(Clone, Copy, Default)]
+struct Ways {
     open: u32,
     full: u32,
 }
 
-impl Playahead {
-    fn look(&mut self, view: &View, path: &PathView, now: f64) {
-        let (bit, has_room) = (path.id.bit(), path.eligible());
-        self.lines[path.id.index()].look(now, path, has_room);
-        self.open &= !bit;
+impl Ways {
+    /// A path of which it is known whether it has room.
+    #[inline(always)]
+    fn note(&mut self, view: &View, id: PathId, has_room: bool) {
         if has_room {
-            self.open |= bit;
-        } else if view.may_wait_for(path.id) {
-            self.full |= bit;
+            self.open |= id.bit();
+        } else if view.may_wait_for(id) {
+            self.full |= id.bit();
         }
     }
 
     /// The path that has the next segment first of those with room, and the bytes of the backlog that are left to full ones.
-    fn next(&self) -> Option<(PathId, u64)> {
-        let line = |path: PathId| &self.lines[path.index()];
-        let sooner = |best, other| if line(other).next.first < line(best).next.first { other } else { best };
-        let on = PathId::of_bits(self.open).reduce(sooner)?;
-        let left = PathId::of_bits(self.full).map(|full| line(full).sooner_than(line(on).next.first));
-        Some((on, left.fold(0, u64::saturating_add)))
+    #[inline(always)]
+    fn next(self, lines: &[Line]) -> Option<(PathId, u64)> {
+        let mut open = PathId::of_bits(self.open);
+        let mut on = open.next()?;
+        let mut arrival = lines[on.index()].next.first;
+        for other in open {
+            let first = lines[other.index()].next.first;
+            if first < arrival {
+                (on, arrival) = (other, first);
+            }
+        }
+        let mut left = 0u64;
+        if self.full != 0 && arrival < f64::INFINITY {
+            for full in PathId::of_bits(self.full) {
+                left = left.saturating_add(lines[full.index()].sooner_than(arrival));
+            }
+        }
+        Some((on, left))
+    }
+}
+
+impl Playahead {
+    /// Looks at all candidates; `None` if they are no choice.
+    #[inline(always)]
+    fn look(&mut self, round: &Round<'_>, now: f64) -> Option<Ways> {
+        let active = round.has_active();
+        loop {
+            let (mut ways, mut candidates, mut measured) = (Ways::default(), 0, true);
+            for path in round.paths() {
+                if !path.usable || active && path.backup {
+                    continue;
+                }
+                candidates += 1;
+                measured &= path.least_forward().is_some();
+                let (line, has_room) = (&mut self.lines[path.id.index()], path.eligible());
+                line.learn(path, self.measured);
+                line.look(now, path, has_room);
+                ways.note(round, path.id, has_room);
+            }
+            if candidates < 2 {
+                return None;
+            }
+            // Nearly always it is as it was.
+            if core::mem::replace(&mut self.measured, measured) == measured {
+                return Some(ways);
+            }
+        }
     }
 }
 
@@ -102,31 +149,29 @@ impl Scheduler for Playahead {
         if round.backlog().is_empty() {
             return;
         }
-        if no_choice(round) {
-            return by_rtt(round);
+        let ids = round.paths().last().map_or(0, |last| last.id.index() + 1);
+        if self.lines.len() < ids {
+            self.lines.resize(ids, Line::default());
         }
         let now = round.now().as_secs_f64();
-        let measured = round.candidates().all(|p| p.least_forward().is_some());
-        (self.open, self.full) = (0, 0);
-        for path in round.candidates() {
-            self.lines[path.id.index()].learn(path, measured);
-            self.look(round, path, now);
-        }
-        while let Some((on, skip)) = self.next() {
+        let Some(mut ways) = self.look(round, now) else { return by_rtt(round) };
+        while let Some((on, skip)) = ways.next(&self.lines) {
             if !round.send_ahead(on, skip) {
                 return;
             }
-            self.lines[on.index()].sent();
+            let (line, Some(path)) = (&mut self.lines[on.index()], round.path(on)) else { return };
             // Sending changes a path's own room only.
-            if let Some(path) = round.path(on) {
-                self.look(round, path, now);
-            }
+            let has_room = path.room() > 0 && !path.is_shut();
+            line.sent();
+            line.look(now, path, has_room);
+            ways.open &= !on.bit();
+            ways.note(round, on, has_room);
         }
     }
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, _view: &View) {
         if let SchedulerEvent::PathUp { path } | SchedulerEvent::PathDown { path } = *event {
-            self.lines[path.index()] = Line::default();
+            self.lines.get_mut(path.index()).into_iter().for_each(|line| *line = Line::default());
         }
     }
 
@@ -136,10 +181,10 @@ impl Scheduler for Playahead {
 
     fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
         for (id, line) in (0u8..).zip(&self.lines) {
-            let Some(pace) = line.pace else { continue };
-            put("capacity_mbit", Some(PathId(id)), pace.rate * 8.0 / 1e6);
+            let Some((rate, arrives)) = line.shown() else { continue };
+            put("capacity_mbit", Some(PathId(id)), rate * 8.0 / 1e6);
             // A measured forward delay is relative to a distance that all paths share; half the round trip replaces it.
-            put("arrives_ms", Some(PathId(id)), (line.next.first - pace.delay + pace.base / 2.0) * 1e3);
+            put("arrives_ms", Some(PathId(id)), arrives * 1e3);
         }
     }
 }
@@ -148,7 +193,7 @@ impl Scheduler for Playahead {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_engine::schedule::ForwardDelay;
+    use anabranch_engine::schedule::{ForwardDelay, PathView};
     use anabranch_units::{Duration, Instant};
 
     /// A bench at 100 ms, in which each path is known to let a packet through per `gaps` ms.
@@ -179,7 +224,7 @@ mod tests {
         assert_eq!(bench.bound(1)[..3], [11, 14, 17]);
     }
 
-    /// The bound of docs/forward.md, with what `RangeSet::seek` promises.
+    /// The bound of docs/forward.md, with what `RangeSet::take` promises.
     #[test]
     fn its_work_does_not_depend_on_what_it_skips() {
         for skipped in [10, 200] {

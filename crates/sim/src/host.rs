@@ -56,7 +56,7 @@ impl core::fmt::Debug for Switch {
 #[derive(Debug)]
 struct Waiting {
     id: ConnId,
-    setup: Option<Setup>,
+    setup: Option<Box<Setup>>,
     workload: Box<dyn Workload>,
 }
 
@@ -99,6 +99,8 @@ impl Host {
         let mut waiting = VecDeque::new();
         for Party { setup, workload } in parties {
             let id = setup.id;
+            // Apart: a queue keeps the place of what has left it.
+            let setup = Box::new(setup);
             let setup = match side {
                 Side::Client => Some(setup),
                 Side::Server => {
@@ -111,7 +113,8 @@ impl Host {
         if side == Side::Server {
             let race = setups.iter().find(|setup| setup.settings.first_path == FirstPath::Race);
             let race = race.map(|setup| setup.settings.clone());
-            let accept: Accept = Box::new(move |tuple| take(&mut setups, |setup| is_for(setup, tuple)));
+            let accept: Accept =
+                Box::new(move |tuple| take(&mut setups, |setup| is_for(setup, tuple)).map(|setup| *setup));
             match race {
                 // Each connection has an application, so a losing SYN of a race must not make a connection.
                 Some(settings) => endpoint.listen_for_complete(port, settings, accept),
@@ -146,7 +149,7 @@ impl Host {
         {
             self.opened += 1;
             let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
-            let handle = self.endpoint.connect(&mut cx, setup);
+            let handle = self.endpoint.connect(&mut cx, *setup);
             self.adopt(now, recorder, handle, workload);
             if matches!(self.opening, Opening::Served(_)) {
                 self.unserved.push(handle);

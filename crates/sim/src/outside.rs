@@ -2,8 +2,8 @@
 
 use crate::host::Host;
 use anabranch_units::{Instant, Side};
-use anabranch_wire::{Packet, ParseError, VnetHeader};
-use bytes::Bytes;
+use anabranch_wire::{Ecn, Packet, ParseError, VnetHeader};
+use bytes::{Bytes, BytesMut};
 
 /// An IP packet of any protocol, as a host outside sent it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,15 @@ impl Raw {
     pub fn parse(&self) -> Result<Packet, ParseError> {
         let parse = if self.left.checksum.is_some() { Packet::parse_unverified } else { Packet::parse };
         parse(self.bytes.clone())
+    }
+}
+
+impl Raw {
+    /// Sets its ECN field to CE. A packet that is still to be cut up is marked as a whole: each of its parts is.
+    pub(crate) fn mark(&mut self) {
+        let mut bytes = BytesMut::from(core::mem::take(&mut self.bytes));
+        Ecn::Ce.set(&mut bytes);
+        self.bytes = bytes.freeze();
     }
 }
 

@@ -2,8 +2,9 @@
 
 use crate::flow::HostId;
 use crate::outside::Raw;
+use anabranch_network::Markable;
 use anabranch_units::Instant;
-use anabranch_wire::Packet;
+use anabranch_wire::{Ecn, Packet};
 use core::slice::from_ref;
 use prefetch_index::prefetch_index;
 
@@ -20,6 +21,22 @@ pub(crate) struct Parcel {
     /// The packet as a host outside sent it; `packet` is unused then.
     pub raw: Option<Box<Raw>>,
     pub packet: Packet,
+}
+
+impl Markable for Parcel {
+    fn is_capable(&self) -> bool {
+        match &self.raw {
+            Some(raw) => Ecn::of(&raw.bytes).is_some_and(Ecn::is_capable),
+            None => self.packet.segment.ecn.is_capable(),
+        }
+    }
+
+    fn mark(&mut self) {
+        match &mut self.raw {
+            Some(raw) => raw.mark(),
+            None => self.packet.segment.ecn = Ecn::Ce,
+        }
+    }
 }
 
 impl Parcel {

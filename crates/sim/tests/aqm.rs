@@ -43,6 +43,7 @@ impl Recorder for Seen {
                 }
             }
             LinkEvent::Dropped(_) => self.full += usize::from(counts),
+            LinkEvent::Marked => {}
         }
     }
 }

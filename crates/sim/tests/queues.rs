@@ -30,6 +30,7 @@ impl Recorder for Queue {
                     LinkEvent::Enqueued { queue_packets, .. } => self.lengths.push(*queue_packets),
                     LinkEvent::Departed => {}
                     LinkEvent::Dropped(_) => self.dropped += 1,
+                    LinkEvent::Marked => {}
                 }
             }
             _ => {}

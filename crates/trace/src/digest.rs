@@ -110,6 +110,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::Timeout { n } => at.put(12, [n as u64]),
         Event::TailLossProbe => at.put(13, []),
         Event::PathProbe => at.put(28, []),
+        Event::Marked => at.put(31, []),
         Event::Undo => at.put(14, []),
         Event::IdleRestart => at.put(15, []),
         Event::Penalised => at.put(16, []),
@@ -123,6 +124,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::SchedulerValue { name, micro } => at.put(24, [xxh3_64(name.as_bytes()), micro as u64]),
         Event::Scheduler(name) => at.put(29, [xxh3_64(name.base.as_bytes()), xxh3_64(name.suffix.as_bytes())]),
         Event::Link { direction, size, what: LinkEvent::Dropped(cause) } => encode_drop(at, direction, size, cause),
+        Event::Link { direction, size, what: LinkEvent::Marked } => encode_mark(at, direction, size),
         Event::Link { .. } => at.state,
     }
 }
@@ -134,6 +136,13 @@ fn encode_drop(at: Start, direction: Direction, size: u32, cause: DropCause) -> 
     at.put(27, [(size as u64) << 1 | direction as u64, cause as u64])
 }
 
+/// Absorbs a packet marked by a link.
+#[cold]
+#[inline(never)]
+fn encode_mark(at: Start, direction: Direction, size: u32) -> State {
+    at.put(32, [(size as u64) << 1 | direction as u64])
+}
+
 impl Recorder for Digest {
     #[inline(always)]
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
@@ -142,8 +151,11 @@ impl Recorder for Digest {
 
     #[inline(always)]
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
-        if let LinkEvent::Dropped(cause) = what {
-            self.0 = encode_drop(Start { state: self.0, now, origin: Origin::network(path) }, direction, size, cause);
+        let at = Start { state: self.0, now, origin: Origin::network(path) };
+        match what {
+            LinkEvent::Enqueued { .. } | LinkEvent::Departed => {}
+            LinkEvent::Dropped(cause) => self.0 = encode_drop(at, direction, size, cause),
+            LinkEvent::Marked => self.0 = encode_mark(at, direction, size),
         }
     }
 }
@@ -262,6 +274,18 @@ mod tests {
         }
         let value = |name| digest(&[(1, ORIGIN, Event::SchedulerValue { name, micro: 5 })]);
         assert_ne!(value("lambda"), value("delta"));
+    }
+
+    #[test]
+    fn marks_take_part() {
+        let link = |direction, what| (1, Origin::network(PathId(1)), Event::Link { direction, size: 1500, what });
+        let marked = [Direction::Down, Direction::Up].map(|direction| digest(&[link(direction, LinkEvent::Marked)]));
+        let dropped = digest(&[link(Direction::Down, LinkEvent::Dropped(DropCause::Queue))]);
+        assert!(marked[0] != marked[1] && !marked.contains(&dropped) && !marked.contains(&digest(&[])));
+        assert_ne!(digest(&[(1, ORIGIN, Event::Marked)]), digest(&[(1, ORIGIN, Event::Undo)]));
+        let mut at_once = Digest::new();
+        at_once.link(Instant::from_nanos(1), PathId(1), Direction::Down, 1500, LinkEvent::Marked);
+        assert_eq!(at_once.finish(), marked[0]);
     }
 
     #[test]

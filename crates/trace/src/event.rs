@@ -169,6 +169,8 @@ pub enum LinkEvent {
     Departed,
     /// Dropped.
     Dropped(DropCause),
+    /// Active queue management set CE where it would have dropped a packet that is not ECN-capable (RFC 3168 §5). The packet travels on.
+    Marked,
 }
 
 /// One event. Ranges are offsets in the data sequence (0 = IDSN+1, the first byte) unless stated otherwise.
@@ -276,4 +278,6 @@ pub enum Event {
         /// The link's action.
         what: LinkEvent,
     },
+    /// The peer echoes an ECN mark, and the congestion control reacted: once per window of data (RFC 3168 §6.1.2).
+    Marked,
 }

@@ -89,6 +89,7 @@ const fn name(event: &Event) -> &'static str {
         Event::Timeout { .. } => "recovery:timeout",
         Event::TailLossProbe => "recovery:tail_loss_probe",
         Event::PathProbe => "recovery:path_probe",
+        Event::Marked => "recovery:marked",
         Event::Undo => "recovery:undo",
         Event::IdleRestart => "recovery:idle_restart",
         Event::Penalised => "scheduler:penalised",
@@ -103,6 +104,7 @@ const fn name(event: &Event) -> &'static str {
         Event::Link { what: LinkEvent::Enqueued { .. }, .. } => "network:enqueued",
         Event::Link { what: LinkEvent::Departed, .. } => "network:departed",
         Event::Link { what: LinkEvent::Dropped(_), .. } => "network:dropped",
+        Event::Link { what: LinkEvent::Marked, .. } => "network:marked",
     }
 }
 
@@ -148,6 +150,7 @@ fn write_data(out: &mut String, event: &Event) -> fmt::Result {
         Event::Link { direction, size, what } => write_link(out, direction, size, what),
         Event::TailLossProbe
         | Event::PathProbe
+        | Event::Marked
         | Event::Undo
         | Event::IdleRestart
         | Event::Penalised
@@ -162,7 +165,7 @@ fn write_link(out: &mut String, direction: Direction, size: u32, what: LinkEvent
         LinkEvent::Enqueued { queue_packets, queue_bytes } => {
             write!(out, ",\"queue\":{queue_packets},\"queue_bytes\":{queue_bytes}")
         }
-        LinkEvent::Departed => Ok(()),
+        LinkEvent::Departed | LinkEvent::Marked => Ok(()),
         LinkEvent::Dropped(cause) => write!(out, ",\"cause\":\"{}\"", Snake(cause)),
     }
 }

@@ -149,7 +149,7 @@ impl SeriesRecorder {
         match what {
             LinkEvent::Enqueued { queue_packets, .. } => path.queue.set(queue_packets as u64),
             LinkEvent::Departed => path.queue.value = path.queue.value.saturating_sub(1),
-            LinkEvent::Dropped(_) => {}
+            LinkEvent::Dropped(_) | LinkEvent::Marked => {}
         }
     }
 

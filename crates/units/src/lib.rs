@@ -6,6 +6,7 @@ mod id;
 mod range_set;
 mod rate;
 mod rng;
+mod row;
 mod seq;
 mod time;
 

@@ -1,7 +1,7 @@
 //! Sets of byte offsets, kept as sorted, disjoint, non-adjacent ranges.
 
+use crate::row::Row;
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// Half-open range of stream offsets `[start, end)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -38,17 +38,17 @@ impl Range {
 /// A set of offsets. Work at either end is O(1), elsewhere O(log n) to find and O(n) to move, n = ranges held.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
-    ranges: VecDeque<Range>,
+    ranges: Row<Range>,
     bytes: u64,
-    index: Index,
+    /// Of a set of which something was to be taken behind its lowest range.
+    index: Option<Box<Index>>,
 }
 
-/// How many offsets of the set lie before a range, as far as [`RangeSet::seek`] ever came: a place is found by halving then. It is empty in a
-/// set in which nothing is sought.
+/// How many offsets of the set lie before a range, as far as [`RangeSet::take`] ever came: a place is found by halving then.
 #[derive(Clone, Debug, Default)]
 struct Index {
     /// Of the ranges but the first, in their order: the offsets before it, and `gone`.
-    before: VecDeque<u64>,
+    before: Row<u64>,
     /// Offsets that were removed at the lower end: so that nothing else changes then.
     gone: u64,
     /// The range that was found last.
@@ -59,16 +59,6 @@ struct Index {
 }
 
 impl Index {
-    const fn new() -> Self {
-        Self {
-            before: VecDeque::new(),
-            gone: 0,
-            near: 0,
-            #[cfg(test)]
-            steps: 0,
-        }
-    }
-
     /// The offsets before range `at`, and `gone`; `None` if no search came there yet.
     fn before(&self, at: usize) -> Option<u64> {
         if at == 0 { Some(self.gone) } else { self.before.get(at - 1).copied() }
@@ -78,19 +68,29 @@ impl Index {
     fn without_first(&mut self, offsets: u64) {
         self.gone += offsets;
         self.before.pop_front();
+        self.near = self.near.saturating_sub(1);
     }
 
     /// `offsets` of range `at` are gone.
+    #[inline]
     fn less_in(&mut self, at: usize, offsets: u64) {
-        if at <= self.before.len() {
-            self.before.range_mut(at..).for_each(|before| *before -= offsets);
+        if let Some(above) = self.before.get_mut(at..) {
+            above.iter_mut().for_each(|before| *before -= offsets);
         }
     }
 
     /// Range `at` is two now, the first of which has `left` offsets.
+    #[inline]
     fn split(&mut self, at: usize, left: u64) {
         if let Some(before) = self.before(at) {
             self.before.insert(at, before + left);
+        }
+    }
+
+    /// Range `at`, not the lowest, is gone; it had no offsets left.
+    fn without(&mut self, at: usize) {
+        if at <= self.before.len() {
+            self.before.remove(at - 1);
         }
     }
 
@@ -102,7 +102,7 @@ impl Index {
 
 impl PartialEq for RangeSet {
     fn eq(&self, other: &Self) -> bool {
-        self.ranges == other.ranges
+        *self.ranges == *other.ranges
     }
 }
 
@@ -111,7 +111,7 @@ impl Eq for RangeSet {}
 impl RangeSet {
     /// The empty set.
     pub const fn new() -> Self {
-        Self { ranges: VecDeque::new(), bytes: 0, index: Index::new() }
+        Self { ranges: Row::new(), bytes: 0, index: None }
     }
 
     /// Offsets inside.
@@ -131,12 +131,12 @@ impl RangeSet {
 
     /// The lowest range.
     pub fn first(&self) -> Option<Range> {
-        self.ranges.front().copied()
+        self.ranges.first().copied()
     }
 
     /// The highest range.
     pub fn last(&self) -> Option<Range> {
-        self.ranges.back().copied()
+        self.ranges.last().copied()
     }
 
     /// All ranges, ascending.
@@ -146,10 +146,12 @@ impl RangeSet {
 
     /// Index of the first range that ends after `offset`.
     fn after(&self, offset: u64) -> usize {
-        if self.ranges.get(self.index.near).is_some_and(|r| r.start <= offset && offset < r.end) {
-            return self.index.near;
+        if let Some(near) = self.index.as_ref().map(|index| index.near)
+            && self.ranges.get(near).is_some_and(|r| r.start <= offset && offset < r.end)
+        {
+            return near;
         }
-        let (Some(first), Some(last)) = (self.ranges.front(), self.ranges.back()) else { return 0 };
+        let (Some(first), Some(last)) = (self.ranges.first(), self.ranges.last()) else { return 0 };
         if offset < first.end {
             0
         } else if last.start <= offset {
@@ -159,24 +161,36 @@ impl RangeSet {
         }
     }
 
-    /// As [`Self::after_skipping`], and what is removed there next takes no search. Work is O(log n), n = ranges held, and once O(1) for
-    /// each range that no such search has come to yet.
+    /// Takes out the range that [`Self::after_skipping`] finds, if `admits` says so of it; `len` is above zero. To find it takes O(log n)
+    /// steps, n = ranges held, and once O(1) for each range that no such search has come to yet.
     #[inline]
-    pub fn seek(&mut self, skip: u64, len: u64) -> Option<Range> {
-        match self.ranges.front()? {
-            first if skip < first.len() => self.after_skipping(skip, len),
-            _ => self.seek_behind_first(skip, len),
+    pub fn take(&mut self, skip: u64, len: u64, admits: impl FnOnce(Range) -> bool) -> Option<Range> {
+        let first = *self.ranges.first()?;
+        if skip >= first.len() {
+            return self.take_behind_first(skip, len, admits);
         }
+        let start = first.start + skip;
+        let found = Range::new(start, first.end.min(start + len));
+        admits(found).then(|| self.remove_of(0, first, found))
     }
 
     #[inline(never)]
-    fn seek_behind_first(&mut self, skip: u64, len: u64) -> Option<Range> {
+    fn take_behind_first(&mut self, skip: u64, len: u64, admits: impl FnOnce(Range) -> bool) -> Option<Range> {
+        let (at, start) = self.place_behind_first(skip)?;
+        let whole = self.ranges[at];
+        let found = Range::new(start, whole.end.min(start + len));
+        admits(found).then(|| self.remove_of(at, whole, found))
+    }
+
+    /// The offset of this set with `skip` others below it, and the range, not the lowest, in which it is.
+    #[inline]
+    fn place_behind_first(&mut self, skip: u64) -> Option<(usize, u64)> {
         if skip >= self.bytes {
             return None;
         }
-        let index = &mut self.index;
+        let index = self.index.get_or_insert_default();
         let target = index.gone + skip;
-        let mut last = index.before.back().copied().unwrap_or(index.gone);
+        let mut last = index.before.last().copied().unwrap_or(index.gone);
         while last <= target && index.before.len() + 1 < self.ranges.len() {
             last += self.ranges[index.before.len()].len();
             index.before.push_back(last);
@@ -184,20 +198,24 @@ impl RangeSet {
             (index.steps += 1);
         }
         // Nearly always it is the last place, or the one after it.
-        let from = |at: usize| index.before.get(at.wrapping_sub(1)).filter(|before| **before <= target);
-        let near = [index.near, index.near + 1]
-            .into_iter()
-            .find(|at| from(*at).is_some() && index.before.get(*at).is_none_or(|next| *next > target));
-        index.near = near.unwrap_or_else(|| {
-            index.before.partition_point(|before| {
+        let before = &index.before[..];
+        let begins = |at: usize| before.get(at.wrapping_sub(1)).is_some_and(|before| *before <= target);
+        let ends = |at: usize| before.get(at).is_none_or(|next| *next > target);
+        let near = index.near;
+        let at = if begins(near) && ends(near) {
+            near
+        } else if begins(near + 1) && ends(near + 1) {
+            near + 1
+        } else {
+            before.partition_point(|before| {
                 #[cfg(test)]
                 (index.steps += 1);
                 *before <= target
             })
-        });
-        let (found, before) = (self.ranges[index.near], index.before[index.near - 1]);
-        let start = found.start + (target - before);
-        Some(Range::new(start, found.end.min(start + len)))
+        };
+        let start = self.ranges[at].start + (target - before[at - 1]);
+        index.near = at;
+        Some((at, start))
     }
 
     /// The range that holds `offset`.
@@ -217,8 +235,8 @@ impl RangeSet {
 
     /// The parts of this set inside `within`, ascending.
     pub fn within(&self, within: Range) -> impl Iterator<Item = Range> + '_ {
-        self.ranges
-            .range(self.after(within.start)..)
+        self.ranges[self.after(within.start)..]
+            .iter()
             .take_while(move |r| r.start < within.end)
             .map(move |r| r.intersect(within))
             .filter(|r| !r.is_empty())
@@ -264,7 +282,7 @@ impl RangeSet {
             return range;
         }
         // The common cases: growing at the end, or a new last range.
-        match self.ranges.back_mut() {
+        match self.ranges.last_mut() {
             Some(last) if range.start == last.end => {
                 last.end = range.end;
                 self.bytes += range.len();
@@ -294,9 +312,9 @@ impl RangeSet {
             self.ranges.insert(from, merged);
         } else {
             self.ranges[from] = merged;
-            self.ranges.drain(from + 1..to);
+            self.ranges.cut(from + 1, to);
         }
-        self.index.forget_from(from, self.ranges.len());
+        self.forget_from(from);
         self.bytes += merged.len() - had;
         merged
     }
@@ -304,12 +322,14 @@ impl RangeSet {
     /// Removes `range`; returns how many offsets were inside.
     #[inline]
     pub fn remove(&mut self, range: Range) -> u64 {
-        match self.ranges.front_mut() {
+        match self.ranges.first_mut() {
             // The common case: the beginning of the lowest range.
             Some(first) if range.start == first.start && range.end < first.end && !range.is_empty() => {
                 first.start = range.end;
                 self.bytes -= range.len();
-                self.index.gone += range.len();
+                if let Some(index) = &mut self.index {
+                    index.gone += range.len();
+                }
                 range.len()
             }
             _ => self.remove_inside(range),
@@ -323,45 +343,52 @@ impl RangeSet {
         }
         let at = self.after(range.start);
         match self.ranges.get(at).copied() {
-            Some(whole) if whole.contains(range) => {
-                self.remove_of(at, whole, range);
-                self.bytes -= range.len();
-                range.len()
-            }
+            Some(whole) if whole.contains(range) => self.remove_of(at, whole, range).len(),
             _ => self.remove_across(at, range),
         }
     }
 
-    /// Removes `range` from range `at`, which is `whole` and contains it.
-    fn remove_of(&mut self, at: usize, whole: Range, range: Range) {
-        match (whole.start < range.start, range.end < whole.end) {
-            (false, false) if at == 0 => {
+    /// Removes `range` from range `at`, which is `whole` and contains it; returns it.
+    #[inline]
+    fn remove_of(&mut self, at: usize, whole: Range, range: Range) -> Range {
+        self.bytes -= range.len();
+        if whole.start == range.start && at == 0 {
+            let last = range.end == whole.end;
+            match &mut self.index {
+                Some(index) if last => index.without_first(range.len()),
+                Some(index) => index.gone += range.len(),
+                None => {}
+            }
+            if last {
                 self.ranges.pop_front();
-                self.index.without_first(range.len());
-            }
-            (false, true) if at == 0 => {
+            } else {
                 self.ranges[0].start = range.end;
-                self.index.gone += range.len();
             }
+        } else {
+            self.remove_behind(at, whole, range);
+        }
+        range
+    }
+
+    /// As [`Self::remove_of`], but for the beginning of the lowest range.
+    #[inline(never)]
+    fn remove_behind(&mut self, at: usize, whole: Range, range: Range) {
+        let (begins, ends) = (whole.start == range.start, whole.end == range.end);
+        match (begins, ends) {
+            (true, true) => self.ranges.remove(at),
+            (true, false) => self.ranges[at].start = range.end,
+            (false, true) => self.ranges[at].end = range.start,
             (false, false) => {
-                self.ranges.remove(at);
-                self.index.less_in(at, range.len());
-                if at <= self.index.before.len() {
-                    self.index.before.remove(at - 1);
-                }
-            }
-            (false, true) => {
-                self.ranges[at].start = range.end;
-                self.index.less_in(at, range.len());
-            }
-            (true, more) => {
                 self.ranges[at].end = range.start;
-                self.index.less_in(at, range.len());
-                if more {
-                    self.ranges.insert(at + 1, Range::new(range.end, whole.end));
-                    self.index.split(at, range.start - whole.start);
-                }
+                self.ranges.insert(at + 1, Range::new(range.end, whole.end));
             }
+        }
+        let Some(index) = &mut self.index else { return };
+        index.less_in(at, range.len());
+        match (begins, ends) {
+            (true, true) => index.without(at),
+            (false, false) => index.split(at, range.start - whole.start),
+            _ => {}
         }
     }
 
@@ -385,22 +412,30 @@ impl RangeSet {
                 }
             }
         }
-        self.index.forget_from(from, self.ranges.len());
+        self.forget_from(from);
         self.bytes -= removed;
         removed
+    }
+
+    /// Everything from range `at` on may have changed.
+    fn forget_from(&mut self, at: usize) {
+        let count = self.ranges.len();
+        self.index.iter_mut().for_each(|index| index.forget_from(at, count));
     }
 
     /// Removes everything below `offset`; returns the number of removed offsets.
     pub fn remove_below(&mut self, offset: u64) -> u64 {
         let mut removed = 0;
-        while let Some(first) = self.ranges.front_mut().filter(|first| first.start < offset) {
+        while let Some(first) = self.ranges.first_mut().filter(|first| first.start < offset) {
             if first.end <= offset {
-                removed += first.len();
-                self.index.without_first(first.len());
+                let gone = first.len();
+                removed += gone;
+                self.index.iter_mut().for_each(|index| index.without_first(gone));
                 self.ranges.pop_front();
             } else {
-                removed += offset - first.start;
-                self.index.gone += offset - first.start;
+                let gone = offset - first.start;
+                removed += gone;
+                self.index.iter_mut().for_each(|index| index.gone += gone);
                 first.start = offset;
             }
         }
@@ -412,13 +447,13 @@ impl RangeSet {
     pub fn clear(&mut self) {
         self.ranges.clear();
         self.bytes = 0;
-        self.index.forget_from(0, 0);
+        self.forget_from(0);
     }
 
     /// The range that starts after skipping `skip` offsets *of this set*, at most `len` long and never across a gap.
     #[inline]
     pub fn after_skipping(&self, skip: u64, len: u64) -> Option<Range> {
-        match self.ranges.front()? {
+        match self.ranges.first()? {
             first if skip < first.len() => {
                 let start = first.start + skip;
                 Some(Range::new(start, first.end.min(start + len)))
@@ -482,15 +517,28 @@ mod tests {
         assert_eq!(set.after_skipping(20, 4), None);
     }
 
-    /// The promise of [`RangeSet::seek`], however far a place is from the one before.
+    /// Where [`RangeSet::take`] would begin; it takes nothing.
+    fn place(set: &mut RangeSet, skip: u64) -> Option<u64> {
+        let mut found = None;
+        let taken = set.take(skip, 2, |range| {
+            found = Some(range.start);
+            false
+        });
+        assert_eq!(taken, None);
+        found
+    }
+
+    /// The promise of [`RangeSet::take`], however far a place is from the one before.
     #[test]
     fn a_place_is_found_by_halving() {
         const RANGES: u64 = 1000;
         let mut set: RangeSet = (0..RANGES).map(|n| r(n * 10, n * 10 + 7)).collect();
         let steps_of = |set: &mut RangeSet, skip: u64| {
-            let before = set.index.steps;
-            assert_eq!(set.seek(skip, 2), set.after_skipping(skip, 2));
-            set.index.steps - before
+            let steps = |set: &RangeSet| set.index.as_ref().map_or(0, |index| index.steps);
+            let before = steps(set);
+            let found = place(set, skip);
+            assert_eq!(found, set.after_skipping(skip, 2).map(|found| found.start));
+            steps(set) - before
         };
         // ⌈log₂ n⌉, and one more for each half of the ring in which the entries are.
         let most = RANGES.ilog2() + 3;
@@ -499,7 +547,7 @@ mod tests {
             // Each time far from the place before.
             let skip = n * 2_503 % (RANGES * 7);
             assert!(steps_of(&mut set, skip) <= most);
-            assert_eq!(set.seek(skip, 1).map(|found| found.start), Some(skip / 7 * 10 + skip % 7));
+            assert_eq!(place(&mut set, skip), Some(skip / 7 * 10 + skip % 7));
         }
         // The rest stays known when something is removed somewhere or in front of all, or added at the end.
         for n in 0..200 {
@@ -537,7 +585,12 @@ mod tests {
                         naive.retain(|x| !(range.start..range.end).contains(x));
                         prop_assert_eq!(gone, before - naive.len() as u64);
                     }
-                    3 => prop_assert_eq!(set.seek(start, len), set.after_skipping(start, len)),
+                    3 => {
+                        let (found, admitted) = (set.after_skipping(start, len + 1), len % 3 > 0);
+                        let taken = set.take(start, len + 1, |range| Some(range) == found && admitted);
+                        prop_assert_eq!(taken, found.filter(|_| admitted));
+                        naive.retain(|x| !taken.is_some_and(|taken| taken.start <= *x && *x < taken.end));
+                    }
                     _ => {
                         let gone = set.remove_below(start);
                         naive.retain(|x| *x >= start);
@@ -545,9 +598,11 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(set.bytes(), naive.len() as u64);
-                let sums = set.iter().scan(set.index.gone, |sum, r| { *sum += r.len(); Some(*sum) });
-                prop_assert!(set.index.before.len() <= set.count().saturating_sub(1));
-                prop_assert!(sums.zip(&set.index.before).all(|(sum, before)| sum == *before));
+                if let Some(index) = &set.index {
+                    let sums = set.iter().scan(index.gone, |sum, r| { *sum += r.len(); Some(*sum) });
+                    prop_assert!(index.before.len() <= set.count().saturating_sub(1));
+                    prop_assert!(sums.zip(index.before.iter()).all(|(sum, before)| sum == *before));
+                }
                 let flat: Vec<u64> = set.iter().flat_map(|r| r.start..r.end).collect();
                 prop_assert!(flat.iter().eq(naive.iter()));
                 prop_assert!(set.iter().zip(set.iter().skip(1)).all(|(a, b)| a.end < b.start));

@@ -10,6 +10,7 @@ impl Segment {
         let follows = self.flags == Flags::ACK
             && (next.flags == Flags::ACK || next.flags == Flags::ACK | Flags::PSH)
             && (next.src_port, next.dst_port) == (self.src_port, self.dst_port)
+            && next.ecn == self.ecn
             && next.seq == self.seq.at(len as u64)
             && (next.ack, next.window) == (self.ack, self.window)
             && self.options.absorb(len, &next.options, next.payload.len());
@@ -32,6 +33,10 @@ impl Packet {
             let segment = &mut packet.segment;
             segment.seq = segment.seq.at(from as u64);
             segment.payload = payload.slice(from..payload.len().min(from + size));
+            if part > 0 {
+                // RFC 3168 §6.1.2: one packet carries CWR.
+                segment.flags = Flags(segment.flags.0 & !Flags::CWR.0);
+            }
             if part + 1 < parts {
                 segment.flags = Flags(segment.flags.0 & !(Flags::PSH | Flags::FIN).0);
             }
@@ -69,7 +74,7 @@ pub(crate) fn extend(ours: &mut Option<Dss>, len: usize, next: &Option<Dss>, mor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DataAck, Mapping, Options, Timestamps};
+    use crate::{DataAck, Ecn, Mapping, Options, Timestamps};
     use anabranch_units::SeqNumber;
     use bytes::Bytes;
 
@@ -152,6 +157,9 @@ mod tests {
             with(&|s| s.src_port = 1),
             with(&|s| s.options = Options::new()),
             dss(&|d| d.ack = Some(DataAck::Long(10))),
+            // A mark belongs to one packet, and so does CWR.
+            with(&|s| s.ecn = Ecn::Ce),
+            with(&|s| s.flags = s.flags | Flags::CWR),
             dss(&|d| d.data_fin = true),
             dss(&|d| d.mapping = None),
             dss(&|d| d.mapping.as_mut().expect("it has one").checksum = Some(1)),
@@ -168,12 +176,13 @@ mod tests {
     #[test]
     fn what_is_cut_up_is_the_same_stream() {
         let mut segment = segment(2_000, 500, true, &[7; 2500]);
-        segment.flags = Flags::ACK | Flags::PSH | Flags::FIN;
+        segment.flags = Flags::ACK | Flags::PSH | Flags::FIN | Flags::CWR;
         let whole = Packet { segment: segment.clone(), ..Packet::default() };
         let parts: Vec<Segment> = whole.cut(1000).map(|packet| packet.segment).collect();
         let seen: Vec<_> = parts.iter().map(|s| (s.seq.0, s.payload.len(), s.flags)).collect();
-        // Only the last has PSH and ends the stream.
-        assert_eq!(seen, [(2_000, 1000, Flags::ACK), (3_000, 1000, Flags::ACK), (4_000, 500, segment.flags)]);
+        // Only the first has CWR; only the last has PSH and ends the stream.
+        let (first, last) = (Flags::ACK | Flags::CWR, Flags::ACK | Flags::PSH | Flags::FIN);
+        assert_eq!(seen, [(2_000, 1000, first), (3_000, 1000, Flags::ACK), (4_000, 500, last)]);
         assert!(parts.iter().all(|part| part.options == segment.options));
         assert_eq!(whole.cut(2500).collect::<Vec<_>>(), core::slice::from_ref(&whole));
         let empty = Packet::default();

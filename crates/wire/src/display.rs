@@ -1,6 +1,6 @@
 //! One line per value, in tcpdump's notation; MPTCP options are named as in RFC 8684.
 
-use crate::{AddAddr, DataAck, Dss, Flags, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, Segment};
+use crate::{AddAddr, DataAck, Dss, Ecn, Flags, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, Segment};
 use core::fmt::{Display, Formatter, Result};
 
 impl Display for Packet {
@@ -21,7 +21,7 @@ impl Display for Segment {
 }
 
 fn fmt_after_ports(segment: &Segment, f: &mut Formatter<'_>) -> Result {
-    let Segment { seq, ack, flags, window, options, payload, .. } = segment;
+    let Segment { seq, ack, flags, ecn, window, options, payload, .. } = segment;
     write!(f, "Flags [{flags}]")?;
     if !payload.is_empty() {
         write!(f, ", seq {seq}:{}", seq.at(payload.len() as u64))?;
@@ -32,6 +32,9 @@ fn fmt_after_ports(segment: &Segment, f: &mut Formatter<'_>) -> Result {
         write!(f, ", ack {ack}")?;
     }
     write!(f, ", win {window}")?;
+    if *ecn != Ecn::NotEct {
+        write!(f, ", {ecn}")?;
+    }
     if options.encoded_len() > 0 {
         write!(f, ", options [{options}]")?;
     }
@@ -55,6 +58,18 @@ impl Display for Flags {
             return f.write_str("none");
         }
         LETTERS.iter().filter(|(flag, _)| self.has(*flag)).try_for_each(|(_, letter)| f.write_str(letter))
+    }
+}
+
+impl Display for Ecn {
+    /// `not-ECT`, `ECT(1)`, `ECT(0)`, `CE`, as RFC 3168 §5 writes them.
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        f.write_str(match self {
+            Self::NotEct => "not-ECT",
+            Self::Ect1 => "ECT(1)",
+            Self::Ect0 => "ECT(0)",
+            Self::Ce => "CE",
+        })
     }
 }
 

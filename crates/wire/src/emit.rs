@@ -1,9 +1,9 @@
 //! Values to bytes.
 
-use crate::{Packet, Segment, VnetHeader, checksum, options_codec};
+use crate::{Ecn, Packet, Segment, VnetHeader, checksum, options_codec};
 use bytes::BufMut;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use etherparse::{IpNumber, Ipv4Header, Ipv6Header};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv6Header};
 
 /// Time to live of emitted packets (RFC 1700's recommendation, and Linux's).
 const HOP_LIMIT: u8 = 64;
@@ -69,13 +69,13 @@ impl Packet {
         let len = self.segment.header_len() + payload;
         match (self.src, self.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                emit_ipv4(src, dst, Ipv4Header::MIN_LEN + len, out);
+                emit_ipv4(src, dst, self.segment.ecn, Ipv4Header::MIN_LEN + len, out);
                 (src.into(), dst.into())
             }
             (src, dst) => {
                 // Addresses of different families can only be combined in IPv6 form (RFC 4291 §2.5.5.2).
                 let (src, dst) = (mapped(src), mapped(dst));
-                emit_ipv6(src, dst, len, out);
+                emit_ipv6(src, dst, self.segment.ecn, len, out);
                 (src.into(), dst.into())
             }
         }
@@ -89,8 +89,9 @@ fn mapped(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-fn emit_ipv4(src: Ipv4Addr, dst: Ipv4Addr, len: usize, out: &mut Vec<u8>) {
+fn emit_ipv4(src: Ipv4Addr, dst: Ipv4Addr, ecn: Ecn, len: usize, out: &mut Vec<u8>) {
     let mut header = Ipv4Header {
+        ecn: IpEcn::try_new(ecn.bits()).unwrap_or_default(),
         total_len: len.try_into().unwrap_or(0),
         // Never fragmented, hence no identification (RFC 6864 §4.1).
         dont_fragment: true,
@@ -104,8 +105,9 @@ fn emit_ipv4(src: Ipv4Addr, dst: Ipv4Addr, len: usize, out: &mut Vec<u8>) {
     out.put_slice(&header.to_bytes());
 }
 
-fn emit_ipv6(src: Ipv6Addr, dst: Ipv6Addr, payload_len: usize, out: &mut Vec<u8>) {
+fn emit_ipv6(src: Ipv6Addr, dst: Ipv6Addr, ecn: Ecn, payload_len: usize, out: &mut Vec<u8>) {
     let header = Ipv6Header {
+        traffic_class: ecn.bits(),
         payload_length: payload_len.try_into().unwrap_or(0),
         next_header: IpNumber::TCP,
         hop_limit: HOP_LIMIT,

@@ -5,6 +5,7 @@ mod checksum;
 mod coalesce;
 pub mod crypto;
 mod display;
+mod ecn;
 mod emit;
 mod mptcp;
 mod mptcp_codec;
@@ -16,6 +17,7 @@ mod segment;
 mod vnet;
 
 pub use checksum::{ChecksumAccumulator, dss_checksum};
+pub use ecn::Ecn;
 pub use mptcp::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Reason};
 pub use options::{MAX_OPTIONS, Options, SackBlock, Timestamps};
 pub use packet::Packet;

@@ -1,6 +1,6 @@
 //! Bytes to values.
 
-use crate::{Flags, Packet, Segment, checksum, options_codec};
+use crate::{Ecn, Flags, Packet, Segment, checksum, options_codec};
 use anabranch_units::SeqNumber;
 use bytes::Bytes;
 use core::fmt;
@@ -68,7 +68,8 @@ impl Packet {
         }
         let (src, dst) = (ip.source_addr(), ip.destination_addr());
         let tcp = bytes.slice_ref(payload.payload);
-        let segment = if verified { Segment::parse(tcp, src, dst) } else { Segment::read(tcp) }?;
+        let mut segment = if verified { Segment::parse(tcp, src, dst) } else { Segment::read(tcp) }?;
+        segment.ecn = Ecn::of(&bytes).unwrap_or_default();
         Ok(Self { src, dst, segment })
     }
 }
@@ -76,7 +77,7 @@ impl Packet {
 impl Segment {
     /// Reads a segment that came from `src` to `dst`; the payload shares the memory of `bytes`. Parts that the value
     /// cannot hold are dropped: reserved bits, the urgent pointer, an acknowledgment number without [`Flags::ACK`], and
-    /// options that are unknown or malformed.
+    /// options that are unknown or malformed. Its ECN field is that of an IP header, which is not read here.
     pub fn parse(bytes: Bytes, src: IpAddr, dst: IpAddr) -> Result<Self, ParseError> {
         let segment = Self::read(bytes.clone())?;
         if checksum::tcp(src, dst, &bytes) != 0 {
@@ -96,6 +97,7 @@ impl Segment {
             seq: SeqNumber(tcp.sequence_number()),
             ack: SeqNumber(ack),
             flags,
+            ecn: Ecn::NotEct,
             window: tcp.window_size(),
             options: options_codec::parse(tcp.options()),
             payload: bytes.slice_ref(tcp.payload()),

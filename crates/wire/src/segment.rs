@@ -1,6 +1,6 @@
 //! A TCP segment (RFC 9293 §3.1).
 
-use crate::Options;
+use crate::{Ecn, Options};
 use anabranch_units::SeqNumber;
 use bytes::Bytes;
 use core::ops::BitOr;
@@ -53,6 +53,8 @@ pub struct Segment {
     pub ack: SeqNumber,
     /// Control bits.
     pub flags: Flags,
+    /// The ECN field of the IP header that carries it: the one part of that header which TCP reads and sets (RFC 3168 §6.1).
+    pub ecn: Ecn,
     /// Window field as sent: not yet scaled.
     pub window: u16,
     /// Options, at most 40 bytes.

@@ -2,7 +2,7 @@
 
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
-    AddAddr, DataAck, Dss, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, ParseError, Reason,
+    AddAddr, DataAck, Dss, Ecn, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, ParseError, Reason,
     SackBlock, Segment, Timestamps,
 };
 use bytes::Bytes;
@@ -24,6 +24,8 @@ fn a_segment_says_the_numbers_that_it_occupies() {
     ] {
         assert_eq!(Segment { flags, payload, ..segment.clone() }.to_string(), line);
     }
+    let marked = Segment { flags: Flags::ACK | Flags::ECE, ecn: Ecn::Ce, ..segment.clone() };
+    assert_eq!(marked.to_string(), "443 > 5000: Flags [.E], ack 9, win 0, CE, length 0");
     assert_eq!(Flags(0xff).to_string(), "FSRP.UEW");
 }
 

@@ -2,7 +2,7 @@
 
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
-    AddAddr, DataAck, Dss, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, ParseError, Reason,
+    AddAddr, DataAck, Dss, Ecn, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, ParseError, Reason,
     SackBlock, Segment, Timestamps,
 };
 use bytes::Bytes;
@@ -292,6 +292,7 @@ fn packet() -> Packet {
         seq: SeqNumber(u32::MAX),
         ack: SeqNumber(8),
         flags: Flags::ACK | Flags::PSH,
+        ecn: Ecn::NotEct,
         window: 502,
         options,
         payload: Bytes::from_static(b"abc"),

@@ -2,8 +2,8 @@
 
 use anabranch_units::SeqNumber;
 use anabranch_wire::{
-    AddAddr, DataAck, Dss, Flags, MAX_OPTIONS, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, ParseError,
-    Reason, SackBlock, Segment, Timestamps,
+    AddAddr, DataAck, Dss, Ecn, Flags, MAX_OPTIONS, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet,
+    ParseError, Reason, SackBlock, Segment, Timestamps,
 };
 use bytes::Bytes;
 use proptest::collection::vec;
@@ -125,7 +125,7 @@ fn segment() -> impl Strategy<Value = Segment> {
             let flags = Flags(flags);
             let ack = SeqNumber(if flags.has(Flags::ACK) { ack } else { 0 });
             let (seq, payload) = (SeqNumber(seq), Bytes::from(payload));
-            Segment { src_port, dst_port, seq, ack, flags, window, options, payload }
+            Segment { src_port, dst_port, seq, ack, flags, ecn: Ecn::NotEct, window, options, payload }
         },
     )
 }
@@ -135,7 +135,11 @@ fn packet() -> impl Strategy<Value = Packet> {
         any::<(Ipv4Addr, Ipv4Addr)>().prop_map(|(src, dst)| (src.into(), dst.into())),
         any::<(Ipv6Addr, Ipv6Addr)>().prop_map(|(src, dst)| (src.into(), dst.into())),
     ];
-    (addresses, segment()).prop_map(|((src, dst), segment)| Packet { src, dst, segment })
+    (addresses, segment(), any::<u8>()).prop_map(|((src, dst), segment, bits)| Packet {
+        src,
+        dst,
+        segment: Segment { ecn: Ecn::from_bits(bits), ..segment },
+    })
 }
 
 /// Option lists of a foreign stack: fragments that are nearly valid.

@@ -2,7 +2,7 @@
 
 use super::run::Output;
 use crate::number::{self, Repetitions};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -40,13 +40,20 @@ Examples:
   anabranch key new server.key
   anabranch serve --measure
   anabranch serve --proxy --allow 192.168.7.0/24
+  sudo anabranch serve --native --via eth0,eth1 --forward 8080:127.0.0.1:80
 
 The clients are those whose keys are in the list of authorised keys, one line each, as `anabranch key show \
 CLIENT.KEY --authorize NAME` prints it. The server is silent to all others. It needs no root, and ends on \
-Ctrl-C or SIGTERM. docs/links.md has an example to follow.";
+Ctrl-C or SIGTERM. docs/links.md has an example to follow.
+
+With --native there are no keys: any host may connect to the ports of --forward at the addresses of --via, by Multipath TCP as its kernel \
+speaks it, or by TCP, over IPv4. Each connection goes to the target of its port; what is sent to the client follows --scheduler. The other addresses are announced to \
+it. Nothing is encrypted beyond what programs encrypt. Devices, routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and \
+root for them; what serves clients gives root up. docs/native.md says what it changes.";
 
 /// `anabranch serve`.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("carrying").args(["proxy", "native"])))]
 pub struct ServeArguments {
     /// Where to listen: an address of this host and a UDP port
     #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:51900")]
@@ -62,7 +69,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE")]
     pub socket: Option<PathBuf>,
     /// Let every client of the list measure: the server sends the data of their runs
-    #[arg(long, required_unless_present = "proxy")]
+    #[arg(long, required_unless_present = "carrying")]
     pub measure: bool,
     /// Be the far end of the clients' proxies: the server dials the targets of their connections
     #[arg(long)]
@@ -70,12 +77,27 @@ pub struct ServeArguments {
     /// Also dial these addresses, which are not public; may be repeated
     #[arg(long, value_name = "CIDR", value_delimiter = ',', requires = "proxy")]
     pub allow: Vec<String>,
-    /// Congestion control of what the proxy sends to clients
-    #[arg(long, value_name = "NAME", default_value = "cubic", requires = "proxy")]
+    /// Multipath TCP on the wire, for clients of any kind, without keys; needs root for the setup
+    #[arg(long, conflicts_with_all = ["measure", "listen", "authorized", "key"], requires = "via", requires = "forward")]
+    pub native: bool,
+    /// The interfaces at whose addresses clients reach --native, separated by commas
+    #[arg(long, value_name = "A[,B…]", value_delimiter = ',', requires = "native")]
+    pub via: Vec<String>,
+    /// A port of these interfaces, and the target of its connections: PORT:HOST:PORT; may be repeated
+    #[arg(long, value_name = "PORT:HOST:PORT", requires = "native")]
+    pub forward: Vec<String>,
+    /// Scheduler of what --native sends to clients
+    #[arg(long, value_name = "NAME", default_value = "minrtt", requires = "native")]
+    pub scheduler: String,
+    /// Congestion control of what --proxy or --native sends to clients
+    #[arg(long, value_name = "NAME", default_value = "cubic", requires = "carrying")]
     pub congestion: String,
-    /// How long a proxied connection survives without any path
-    #[arg(long, value_name = "T", default_value = "60s", requires = "proxy")]
+    /// How long a connection of --proxy or --native survives without any path
+    #[arg(long, value_name = "T", default_value = "60s", requires = "carrying")]
     pub orphan_timeout: String,
+    /// Proxied connections do not use ECN: for networks that drop packets which can be marked
+    #[arg(long, requires = "proxy")]
+    pub no_ecn: bool,
 }
 
 pub(super) const PROXY_EXAMPLES: &str = "\
@@ -143,6 +165,9 @@ pub struct ProxyArguments {
     /// How long a connection survives without any path; the server has its own
     #[arg(long, value_name = "T", default_value = "60s")]
     pub orphan_timeout: String,
+    /// Connections to the server do not use ECN: for networks that drop packets which can be marked
+    #[arg(long, conflicts_with = "native")]
+    pub no_ecn: bool,
     /// Where `anabranch status` finds the proxy: as with `serve`
     #[arg(long, value_name = "FILE")]
     pub socket: Option<PathBuf>,

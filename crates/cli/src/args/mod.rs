@@ -99,7 +99,7 @@ pub enum Command {
         #[command(subcommand)]
         action: KeyAction,
     },
-    /// Serve clients over real links, encrypted: the far end of `measure` and `proxy`
+    /// Serve clients over real links: the far end of `measure` and `proxy`, encrypted; or Multipath TCP for any client
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArguments),
     /// Carry the connections of programs over several interfaces at once: a SOCKS5 proxy, and forwarded ports

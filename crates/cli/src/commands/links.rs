@@ -1,13 +1,15 @@
 //! Parts that the commands for real links share.
 
-use crate::args::{NearArguments, PORT};
+use crate::args::{NearArguments, PORT, default_socket};
 use crate::failure::{Failure, Salvage};
 use crate::load::unusable;
 use anabranch_link::measure::Reach;
 use anabranch_link::proxy::Common;
-use anabranch_link::{LinkError, PublicKey, Unmet, secrets};
+use anabranch_link::{LinkError, PublicKey, Unmet, Window, secrets};
 use anabranch_scenario::PlugIn;
+use std::io::Write as _;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::{Path, PathBuf};
 
 /// The code of their diagnostics.
 pub const CODE: &str = "anabranch::link";
@@ -62,17 +64,51 @@ fn address(server: &str) -> Result<SocketAddr, Failure> {
 }
 
 /// The settings that proxied connections have in common, as both ends' options say.
-pub fn common(congestion: &str, orphan_timeout: &str) -> Result<Common, Failure> {
+pub fn common(congestion: &str, orphan_timeout: &str, ecn: bool) -> Result<Common, Failure> {
     let congestion = anabranch_scenario::congestion("--congestion", congestion).map_err(unusable)?;
     let timeout = anabranch_scenario::parse_duration(orphan_timeout).filter(|time| !time.is_zero());
     let orphan_timeout = timeout.ok_or_else(|| {
         let message = format!("--orphan-timeout: `{orphan_timeout}` is no time above zero");
         Failure::unusable(CODE, message, Some("write a number with its unit, such as 600s".to_owned()))
     })?;
-    Ok(Common { congestion, orphan_timeout })
+    Ok(Common { congestion, orphan_timeout, ecn })
 }
 
 /// A scheduler that an option names.
 pub fn scheduler(option: &str, text: &str) -> Result<PlugIn, Failure> {
     anabranch_scenario::scheduler(option, text).map_err(unusable)
+}
+
+/// Now, and wherever the output goes. Standard error may be closed.
+pub fn say(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// The usual socket of the user who called `sudo`, which removes XDG_RUNTIME_DIR. For a process that has become that user.
+fn callers_socket() -> Option<PathBuf> {
+    let user: u32 = std::env::var("SUDO_UID").ok()?.parse().ok()?;
+    Some(PathBuf::from(format!("/run/user/{user}/anabranch.sock")))
+}
+
+/// That of a command with --native, made by the user that the process has become. That one cannot make a socket everywhere: the command runs
+/// without, unless a place was given.
+pub fn native_window(given: Option<&Path>) -> Result<Option<Window>, Failure> {
+    if let Some(file) = given {
+        return Window::open(file).map(Some).map_err(failed);
+    }
+    let opened = default_socket().or_else(callers_socket).map(|file| (Window::open(&file), file));
+    match opened {
+        Some((Ok(window), file)) => {
+            say(&format!("status at {}", file.display()));
+            Ok(Some(window))
+        }
+        Some((Err(error), _)) => {
+            say(&format!("no status: {error}; --socket names another place"));
+            Ok(None)
+        }
+        None => {
+            say("no status: there is no XDG_RUNTIME_DIR; --socket names a place");
+            Ok(None)
+        }
+    }
 }

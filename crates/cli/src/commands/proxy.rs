@@ -1,6 +1,6 @@
 //! `anabranch proxy`
 
-use super::links::{CODE, common, failed, interfaces, reach, scheduler};
+use super::links::{CODE, common, failed, interfaces, native_window, reach, say, scheduler};
 use crate::args::{ProxyArguments, default_socket};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
@@ -9,9 +9,7 @@ use anabranch_link::native::{NativeProxy, NativeSettings};
 use anabranch_link::proxy::{Common, Credentials, Forward, Listeners, Proxy, ProxySettings, Rules, system};
 use anabranch_link::{LinkError, Window, raise_file_limit};
 use anabranch_scenario::PlugIn;
-use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The parts that both kinds of proxies begin with.
@@ -35,7 +33,7 @@ pub fn proxy(arguments: &ProxyArguments) -> Result<Outcome, Failure> {
 }
 
 fn parts(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Parts, Failure> {
-    let common = common(&arguments.congestion, &arguments.orphan_timeout)?;
+    let common = common(&arguments.congestion, &arguments.orphan_timeout, !arguments.no_ecn)?;
     let rules = read_rules(arguments, scheduler).map_err(failed)?;
     let listeners = listeners(arguments)?;
     raise_file_limit();
@@ -45,35 +43,6 @@ fn parts(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Parts, Failur
 fn window(arguments: &ProxyArguments) -> Result<Option<Window>, Failure> {
     let socket = arguments.socket.clone().or_else(default_socket);
     socket.as_deref().map(Window::open).transpose().map_err(failed)
-}
-
-/// The usual socket of the user who called `sudo`, which removes XDG_RUNTIME_DIR. For a process that has become that user.
-fn callers_socket() -> Option<PathBuf> {
-    let user: u32 = std::env::var("SUDO_UID").ok()?.parse().ok()?;
-    Some(PathBuf::from(format!("/run/user/{user}/anabranch.sock")))
-}
-
-/// A native proxy's, made by the user that the process has become. That one cannot make a socket everywhere: the proxy runs without,
-/// unless a place was given.
-fn native_window(arguments: &ProxyArguments) -> Result<Option<Window>, Failure> {
-    if arguments.socket.is_some() {
-        return window(arguments);
-    }
-    let opened = default_socket().or_else(callers_socket).map(|file| (Window::open(&file), file));
-    match opened {
-        Some((Ok(window), file)) => {
-            say(&format!("status at {}", file.display()));
-            Ok(Some(window))
-        }
-        Some((Err(error), _)) => {
-            say(&format!("no status: {error}; --socket names another place"));
-            Ok(None)
-        }
-        None => {
-            say("no status: there is no XDG_RUNTIME_DIR; --socket names a place");
-            Ok(None)
-        }
-    }
 }
 
 /// Through a server.
@@ -107,7 +76,7 @@ fn native(
     let locals = locals(&listeners);
     let settings = NativeSettings { interfaces: via.clone(), listeners, rules, common, lookup: system() };
     let mut proxy = NativeProxy::open(settings).map_err(failed)?;
-    let window = native_window(arguments)?;
+    let window = native_window(arguments.socket.as_deref())?;
     proxy.missing().for_each(|path| say(&format!("waiting for {}: it has no address or no route", via[path.index()])));
     say(&format!("listening at {locals}, over {}", via.join(", ")));
     proxy.run(interrupt::flag(), window.as_ref(), changed).map_err(failed)
@@ -132,11 +101,6 @@ fn changed(arguments: &ProxyArguments, scheduler: &PlugIn, hangup: &AtomicBool) 
             None
         }
     }
-}
-
-/// Now, and wherever the output goes. Standard error may be closed.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 fn read_rules(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Rules, LinkError> {

@@ -1,16 +1,20 @@
 //! `anabranch serve`
 
-use super::links::{CODE, common, failed};
+use super::links::{CODE, common, failed, interfaces, native_window, say, scheduler};
 use crate::args::{ServeArguments, default_socket};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
-use anabranch_link::proxy::{ExitSettings, Guard, Resolver, parse_block, system};
+use anabranch_link::native::{NativeHost, NativeHostSettings};
+use anabranch_link::proxy::{ExitSettings, Guard, Resolver, Service, parse_block, system};
 use anabranch_link::{Host, LinkError, Services, Window, raise_file_limit, secrets};
-use std::io::Write as _;
+use std::net::SocketAddr;
 
 /// Serves until a signal comes, which is a success.
 pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
+    if arguments.native {
+        return native(arguments);
+    }
     let key = secrets::read_key(&arguments.key).map_err(failed)?.key;
     let clients = secrets::read_authorized(&arguments.authorized).map_err(failed)?;
     if clients.is_empty() {
@@ -27,12 +31,49 @@ pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
     let local = host.local().map_err(failed)?;
     let clients = if count == 1 { "1 client".to_owned() } else { format!("{count} clients") };
-    // Now, and wherever the output goes. Standard error may be closed.
-    let _ = writeln!(std::io::stderr(), "listening at {local} for {clients}; the server's key is {public}");
+    say(&format!("listening at {local} for {clients}; the server's key is {public}"));
     host.run(interrupt::flag(), window.as_ref()).map_err(failed)?;
     let counts = host.counters();
     let refused: Vec<String> = counts.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect();
     Ok(Outcome { notes: format!("ended; {}\n", refused.join(", ")), ..Outcome::default() })
+}
+
+/// For clients of any kind, without a carrier.
+fn native(arguments: &ServeArguments) -> Result<Outcome, Failure> {
+    let ServeArguments { via, congestion, orphan_timeout, .. } = arguments;
+    let scheduler = scheduler("--scheduler", &arguments.scheduler)?;
+    interfaces(via)?;
+    let services = services(&arguments.forward)?;
+    let common = common(congestion, orphan_timeout, !arguments.no_ecn)?;
+    let ports: Vec<String> = services.iter().map(|service| service.port.to_string()).collect();
+    interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
+    raise_file_limit();
+    let settings = NativeHostSettings { interfaces: via.clone(), services, scheduler, common, lookup: system() };
+    let mut host = NativeHost::open(settings).map_err(failed)?;
+    let window = native_window(arguments.socket.as_deref())?;
+    host.missing().for_each(|path| say(&format!("waiting for {}: it has no address or no route", via[path.index()])));
+    let locals: Vec<String> = host.locals().iter().map(SocketAddr::to_string).collect();
+    let locals = if locals.is_empty() { format!("port {}", ports.join(", ")) } else { locals.join(", ") };
+    say(&format!("listening at {locals}, over {}", via.join(", ")));
+    host.run(interrupt::flag(), window.as_ref()).map_err(failed)?;
+    Ok(Outcome { notes: "ended\n".to_owned(), ..Outcome::default() })
+}
+
+/// Each port has one target.
+fn services(forwards: &[String]) -> Result<Vec<Service>, Failure> {
+    let unusable = |message: String, help: &str| Failure::unusable(CODE, message, Some(help.to_owned()));
+    let service = |text: &String| {
+        let help = "write PORT:HOST:PORT, such as 8080:127.0.0.1:80; the port is that of every interface of --via";
+        Service::parse(text).ok_or_else(|| unusable(format!("--forward {text}: this is no port with a target"), help))
+    };
+    let services = forwards.iter().map(service).collect::<Result<Vec<_>, _>>()?;
+    let twice = services.iter().enumerate().find(|(n, one)| services[..*n].iter().any(|other| other.port == one.port));
+    match twice {
+        Some((_, Service { port, .. })) => {
+            Err(unusable(format!("--forward: port {port} stands there twice"), "each port has one target"))
+        }
+        None => Ok(services),
+    }
 }
 
 /// Bytes of buffers for the proxied connections of all clients together: a part of what packaging/anabranch-serve.service allows.
@@ -48,7 +89,7 @@ fn proxy(arguments: &ServeArguments) -> Result<Option<ExitSettings>, Failure> {
         parse_block(text).ok_or_else(|| Failure::unusable(CODE, message(), Some(help.to_owned())))
     };
     let allowed = arguments.allow.iter().map(block).collect::<Result<Vec<_>, _>>()?;
-    let common = common(&arguments.congestion, &arguments.orphan_timeout)?;
+    let common = common(&arguments.congestion, &arguments.orphan_timeout, !arguments.no_ecn)?;
     let started = Resolver::start(system());
     let resolver =
         started.map_err(|source| failed(LinkError::System { what: "starting a thread".to_owned(), source }))?;

@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 const TARGET: &str = "10.99.9.1:80";
 const RATE: &str = "60mbit";
 /// The bytes that the program sends, and those that it then gets: more than windows and buffers hold.
-const UP: u64 = 3 << 20;
-const DOWN: u64 = 24 << 20;
-const PIECE: usize = 1 << 16;
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const UP: u64 = 3 << 20;
+pub(super) const DOWN: u64 = 24 << 20;
+pub(super) const PIECE: usize = 1 << 16;
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The bytes of a stream from here on.
 fn stream(from: u64, len: usize) -> Vec<u8> {
@@ -32,7 +32,7 @@ fn stream(from: u64, len: usize) -> Vec<u8> {
 }
 
 /// Reads `len` bytes of a stream, with a look at each step.
-fn verify(source: &mut impl Read, len: u64, mut at: impl FnMut(u64)) {
+pub(super) fn verify(source: &mut impl Read, len: u64, mut at: impl FnMut(u64)) {
     let (mut got, mut piece) = (0, vec![0; PIECE]);
     while got < len {
         let part = source.read(&mut piece).unwrap();
@@ -43,25 +43,34 @@ fn verify(source: &mut impl Read, len: u64, mut at: impl FnMut(u64)) {
 }
 
 /// Writes the pieces of a stream that begin in `range`.
-fn fill(sink: &mut impl Write, range: Range<u64>) {
+pub(super) fn fill(sink: &mut impl Write, range: Range<u64>) {
     range.step_by(PIECE).for_each(|from| sink.write_all(&stream(from, PIECE)).unwrap());
 }
 
-struct Ground {
-    client: Namespace,
-    server: Namespace,
-    folder: tempfile::TempDir,
+/// Takes a stream of each of so many connections, one after the other, and gives one.
+pub(super) fn take_and_give(listener: &TcpListener, times: usize) {
+    for _ in 0..times {
+        let (mut program, _) = listener.accept().unwrap();
+        verify(&mut program, UP, |_| {});
+        fill(&mut program, 0..DOWN);
+    }
+}
+
+pub(super) struct Ground {
+    pub client: Namespace,
+    pub server: Namespace,
+    pub folder: tempfile::TempDir,
     /// Of each interface, if it is limited.
     rate: Option<&'static str>,
 }
 
-fn run(namespace: &Namespace, program: &str, line: &str) -> String {
+pub(super) fn run(namespace: &Namespace, program: &str, line: &str) -> String {
     let arguments: Vec<&str> = line.split_whitespace().collect();
     namespace.command(program, &arguments, "").unwrap_or_else(|error| panic!("{error}"))
 }
 
 impl Ground {
-    fn new() -> Option<Self> {
+    pub fn new() -> Option<Self> {
         Self::with(Some(RATE))
     }
 
@@ -100,22 +109,22 @@ impl Ground {
     }
 
     /// Gives an interface another address, as DHCP may.
-    fn readdress(&self, n: u32, host: u8) {
+    pub fn readdress(&self, n: u32, host: u8) {
         run(&self.client, "ip", &format!("addr flush dev va{n}"));
         run(&self.client, "ip", &format!("addr add 10.99.{n}.{host}/24 dev va{n}"));
         self.raise(n);
     }
 
-    fn raise(&self, n: u32) {
+    pub fn raise(&self, n: u32) {
         run(&self.client, "ip", &format!("link set va{n} up"));
         run(&self.client, "ip", &format!("route replace default via 10.99.{n}.254 dev va{n} metric {}", 100 + n));
     }
 
-    fn cut(&self, n: u32) {
+    pub fn cut(&self, n: u32) {
         run(&self.client, "ip", &format!("link set va{n} down"));
     }
 
-    fn listen(&self, protocol: Protocol) -> TcpListener {
+    pub fn listen(&self, protocol: Protocol) -> TcpListener {
         let listen = || {
             let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(protocol)).unwrap();
             // An earlier connection may be in TIME-WAIT.
@@ -131,18 +140,11 @@ impl Ground {
     /// Serves connections one after the other: takes a stream, and gives one.
     fn serve(&self, protocol: Protocol, times: usize) -> JoinHandle<Result<(), anabranch_lab::LabError>> {
         let listener = self.listen(protocol);
-        let work = move || {
-            for _ in 0..times {
-                let (mut program, _) = listener.accept().unwrap();
-                verify(&mut program, UP, |_| {});
-                fill(&mut program, 0..DOWN);
-            }
-        };
-        self.server.spawn("target", work).unwrap()
+        self.server.spawn("target", move || take_and_give(&listener, times)).unwrap()
     }
 
     /// Starts a proxy; where programs reach it by SOCKS.
-    fn proxy(&self, more: &[&str]) -> (Running, SocketAddr) {
+    pub fn proxy(&self, more: &[&str]) -> (Running, SocketAddr) {
         self.proxy_via("va0,va1", more)
     }
 
@@ -204,7 +206,7 @@ impl Ground {
     }
 
     /// Sends segments to the device of path 0, straight from the neighbour.
-    fn forge(&self, address: Ipv4Addr, flags: &[Flags]) {
+    pub fn forge(&self, address: Ipv4Addr, flags: &[Flags]) {
         let (src, dst) = (Ipv4Addr::new(10, 99, 0, 254).into(), address.into());
         let send = || {
             // IPPROTO_RAW: with an IP header of ours (raw(7)).
@@ -219,7 +221,7 @@ impl Ground {
     }
 
     /// The packets that the kernel gave to the device of path 0, and the engine's address there.
-    fn device(&self, process: &Child) -> (u64, Ipv4Addr) {
+    pub fn device(&self, process: &Child) -> (u64, Ipv4Addr) {
         let name = format!("anab{}-0", process.id());
         let shown = run(&self.client, "ip", &format!("-json -s link show {name}"));
         let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
@@ -228,12 +230,12 @@ impl Ground {
         (shown[0]["stats64"]["tx"]["packets"].as_u64().unwrap(), address)
     }
 
-    fn said(&self) -> String {
+    pub fn said(&self) -> String {
         fs::read_to_string(self.folder.path().join("said")).unwrap_or_default()
     }
 
     /// Everything that a proxy could leave behind.
-    fn traces(&self) -> BTreeMap<String, String> {
+    pub fn traces(&self) -> BTreeMap<String, String> {
         let show = |program: &str, line: &str| (line.to_owned(), run(&self.client, program, line));
         let links = run(&self.client, "ip", "-o link");
         let links = links.lines().filter_map(|line| Some(line.split_once(": ")?.1.split(':').next()?.to_owned()));
@@ -258,7 +260,7 @@ impl Ground {
     }
 
     /// Waits until nothing is left.
-    fn await_nothing_but(&self, before: &BTreeMap<String, String>) {
+    pub fn await_nothing_but(&self, before: &BTreeMap<String, String>) {
         let until = Instant::now() + PATIENCE;
         while self.traces() != *before {
             assert!(Instant::now() < until, "{:#?} is left of {before:#?}", self.traces());
@@ -267,12 +269,12 @@ impl Ground {
     }
 }
 
-/// A proxy. It does not outlive a test that fails.
-struct Running(Child);
+/// A command that runs. It does not outlive a test that fails.
+pub(super) struct Running(pub Child);
 
 impl Running {
     /// Ends it by SIGTERM, which is a success.
-    fn end(&mut self, ground: &Ground) {
+    pub fn end(&mut self, ground: &Ground) {
         signal(self.0.id(), "TERM");
         assert_eq!(self.0.wait().unwrap().code(), Some(0), "{}", ground.said());
     }
@@ -285,12 +287,12 @@ impl Drop for Running {
     }
 }
 
-fn signal(process: u32, name: &str) {
+pub(super) fn signal(process: u32, name: &str) {
     assert!(Command::new("kill").args([&format!("-{name}"), &process.to_string()]).status().unwrap().success());
 }
 
 /// The process's child that keeps the network.
-fn keeper(process: &Child) -> u32 {
+pub(super) fn keeper(process: &Child) -> u32 {
     let id = process.id();
     fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap().trim().parse().unwrap()
 }
@@ -337,7 +339,7 @@ impl Behind {
 }
 
 /// The lines of a process's state that name its users and capabilities.
-fn privileges(process: &Child) -> Vec<String> {
+pub(super) fn privileges(process: &Child) -> Vec<String> {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
     let named = |line: &&str| {
         ["Uid:", "Gid:", "Groups:", "CapEff:", "CapPrm:", "NoNewPrivs:"].iter().any(|n| line.starts_with(n))
@@ -345,18 +347,37 @@ fn privileges(process: &Child) -> Vec<String> {
     status.lines().filter(named).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// The state of the proxy.
-fn status(folder: &Path) -> serde_json::Value {
+/// The lines of a process without any privilege.
+pub(super) fn nobody() -> [String; 6] {
+    let nobody = "65534 65534 65534 65534";
+    let none = "0000000000000000";
+    [
+        format!("Uid: {nobody}"),
+        format!("Gid: {nobody}"),
+        "Groups:".to_owned(),
+        format!("CapPrm: {none}"),
+        format!("CapEff: {none}"),
+        "NoNewPrivs: 1".to_owned(),
+    ]
+}
+
+/// The state of the proxy or the server.
+pub(super) fn status(folder: &Path) -> serde_json::Value {
     let (json, said, _) = ran(folder, &["status", "--json", "--socket", "proxy.sock"]);
     serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {said}"))
 }
 
 /// The payload that came over each path, in the order of the paths.
-fn received(folder: &Path) -> Vec<u64> {
+pub(super) fn received(folder: &Path) -> Vec<u64> {
+    carried(folder, "received_bytes")
+}
+
+/// A value of each path in the state.
+pub(super) fn carried(folder: &Path, what: &str) -> Vec<u64> {
     let state = status(folder);
     let paths = state["clients"][0]["paths"].as_array().unwrap();
     assert!(paths[0]["address"] == "va0" && paths[1]["address"] == "va1", "{state}");
-    paths.iter().map(|path| path["received_bytes"].as_u64().unwrap()).collect()
+    paths.iter().map(|path| path[what].as_u64().unwrap()).collect()
 }
 
 #[test]
@@ -366,17 +387,7 @@ fn an_unmodified_server_answers_over_both_interfaces_and_nothing_is_left() {
     let serving = ground.serve(Protocol::MPTCP, 1);
     let (mut process, socks) = ground.proxy(&["--scheduler", "blest"]);
     assert_ne!(ground.traces(), before);
-    let nobody = "65534 65534 65534 65534";
-    let none = "0000000000000000";
-    let expected = [
-        format!("Uid: {nobody}"),
-        format!("Gid: {nobody}"),
-        "Groups:".to_owned(),
-        format!("CapPrm: {none}"),
-        format!("CapEff: {none}"),
-        "NoNewPrivs: 1".to_owned(),
-    ];
-    assert_eq!(privileges(&process.0), expected, "no privilege is kept");
+    assert_eq!(privileges(&process.0), nobody(), "no privilege is kept");
     // A download uses the interfaces that have joined: it waits for the second one.
     ground.exchange_once(socks, || ground.await_joins(1), |_| {});
     serving.join().unwrap().unwrap();

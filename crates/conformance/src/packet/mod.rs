@@ -14,6 +14,8 @@ pub struct TcpPacket {
     pub src: IpAddr,
     /// Destination address.
     pub dst: IpAddr,
+    /// ECN field of the IP header, 0 to 3.
+    pub ecn: u8,
     /// Source port.
     pub src_port: u16,
     /// Destination port.
@@ -58,7 +60,7 @@ impl TcpPacket {
         let sum = !sum(&tcp, pseudo_header(self.src, self.dst, tcp.len()));
         let sum = if self.bad_checksum { sum ^ 0x0101 } else { sum };
         tcp[16..18].copy_from_slice(&sum.to_be_bytes());
-        let mut bytes = ip_header(self.src, self.dst, tcp.len());
+        let mut bytes = ip_header(self.src, self.dst, self.ecn, tcp.len());
         bytes.extend(tcp);
         Some(bytes)
     }
@@ -79,11 +81,13 @@ impl TcpPacket {
             }
             _ => return None,
         };
+        let ecn = if src.is_ipv4() { bytes[1] } else { bytes[1] >> 4 } & 3;
         let header = usize::from(*tcp.get(12)? >> 4) * 4;
         let options = tcp.get(TCP_HEADER..header)?;
         Some(Self {
             src,
             dst,
+            ecn,
             src_port: u16::from_be_bytes(number(tcp, 0)),
             dst_port: u16::from_be_bytes(number(tcp, 2)),
             seq: u32::from_be_bytes(number(tcp, 4)),
@@ -102,11 +106,11 @@ fn number<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     core::array::from_fn(|i| bytes[at + i])
 }
 
-fn ip_header(src: IpAddr, dst: IpAddr, len: usize) -> Vec<u8> {
+fn ip_header(src: IpAddr, dst: IpAddr, ecn: u8, len: usize) -> Vec<u8> {
     match (src, dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => {
             let total = (20 + len) as u16;
-            let mut header = vec![0x45, 0];
+            let mut header = vec![0x45, ecn];
             header.extend(total.to_be_bytes());
             // Don't fragment; 64 hops; the checksum follows.
             header.extend([0, 0, 0x40, 0, 64, TCP, 0, 0]);
@@ -121,7 +125,7 @@ fn ip_header(src: IpAddr, dst: IpAddr, len: usize) -> Vec<u8> {
                 IpAddr::V4(address) => address.to_ipv6_mapped(),
                 IpAddr::V6(address) => address,
             };
-            let mut header = vec![0x60, 0, 0, 0];
+            let mut header = vec![0x60, ecn << 4, 0, 0];
             header.extend((len as u16).to_be_bytes());
             header.extend([TCP, 64]);
             header.extend(wide(src).octets());

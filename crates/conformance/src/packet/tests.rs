@@ -13,6 +13,7 @@ fn packet(options: Vec<Opt>) -> TcpPacket {
         seq: 0xffff_fff0,
         ack: 7,
         flags: 0x18,
+        ecn: 2,
         window: 500,
         options,
         payload: b"odd bytes".to_vec(),

@@ -1,7 +1,7 @@
 //! A received packet against the expected one.
 
 use super::resolve::{Resolver, same_form};
-use super::show::{show_flags, show_option};
+use super::show::{show_ecn, show_flags, show_option};
 use super::world::{InOut, World};
 use crate::packet::{Opt, TcpPacket};
 use crate::script::{Number, Pattern, Sort};
@@ -31,6 +31,9 @@ pub fn differences(world: &World, number: u8, pattern: &Pattern, packet: &TcpPac
     }
     if let Some(window) = pattern.window.filter(|window| *window != packet.window) {
         found.push(format!("win {}, not {window}", packet.window));
+    }
+    if packet.ecn != pattern.ecn {
+        found.push(format!("ecn {}, not {}", show_ecn(packet.ecn), show_ecn(pattern.ecn)));
     }
     if packet.bad_checksum {
         found.push("the TCP checksum is wrong".into());

@@ -51,6 +51,7 @@ pub fn make(world: &mut World, number: u8, pattern: &Pattern) -> Result<TcpPacke
         seq: path.peer_isn.wrapping_add(seq as u32),
         ack,
         flags: pattern.flags,
+        ecn: pattern.ecn,
         window: pattern.window.unwrap_or(u16::MAX),
         options,
         payload,

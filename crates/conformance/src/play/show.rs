@@ -3,7 +3,7 @@
 use super::resolve::Resolver;
 use super::world::{InOut, PEER_KEY, World};
 use crate::packet::{Map, Opt, Sized64, TcpPacket};
-use crate::script::{Field, MapPattern, Number, OptionPattern, Wide, Width};
+use crate::script::{ECN, Field, MapPattern, Number, OptionPattern, Wide, Width};
 use core::fmt::Write;
 
 const LETTERS: [(char, u8); 8] =
@@ -14,6 +14,11 @@ const ACK: u8 = 0x10;
 pub fn show_flags(flags: u8) -> String {
     let letters: String = LETTERS.iter().filter(|(_, bit)| flags & bit != 0).map(|(letter, _)| *letter).collect();
     if letters.is_empty() { "-".into() } else { letters }
+}
+
+/// `ect0`
+pub fn show_ecn(field: u8) -> &'static str {
+    ECN[usize::from(field & 3)]
 }
 
 /// `1> S. 0:0(0) ack 1 win 65535 <mss 1460>`
@@ -32,6 +37,9 @@ pub fn show(world: &World, path: u8, way: InOut, packet: &TcpPacket) -> String {
         let _ = write!(line, " ack {}", packet.ack.wrapping_sub(other) as i32);
     }
     let _ = write!(line, " win {}", packet.window);
+    if packet.ecn > 0 {
+        let _ = write!(line, " ecn {}", show_ecn(packet.ecn));
+    }
     if !packet.options.is_empty() {
         let options: Vec<String> = packet.options.iter().map(|option| show_option(world, path, way, option)).collect();
         let _ = write!(line, " <{}>", options.join(", "));

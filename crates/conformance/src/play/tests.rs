@@ -23,6 +23,7 @@ fn packet(path: u8, flags: u8, seq: u32, options: Vec<Opt>) -> TcpPacket {
         seq: 5000 + seq,
         ack: 0,
         flags,
+        ecn: 0,
         window: 1000,
         options,
         payload: Vec::new(),

@@ -165,7 +165,7 @@ fn index(cursor: &mut Cursor<'_>, prefix: &str) -> Result<u8> {
     index.ok_or_else(|| cursor.before(format!("an address of a path is written like `{prefix}0`")))
 }
 
-const SETTINGS: [&str; 24] = [
+const SETTINGS: [&str; 25] = [
     "mptcp",
     "checksum",
     "mss",
@@ -173,6 +173,7 @@ const SETTINGS: [&str; 24] = [
     "send_buffer",
     "timestamps",
     "sack",
+    "ecn",
     "nagle",
     "idle_restart",
     "rack",
@@ -198,6 +199,7 @@ fn setting(cursor: &mut Cursor<'_>, settings: &mut Settings) -> Result<()> {
         "checksum" => settings.checksum = on(cursor)?,
         "timestamps" => settings.timestamps = on(cursor)?,
         "sack" => settings.sack = on(cursor)?,
+        "ecn" => settings.ecn = on(cursor)?,
         "nagle" => settings.nagle = on(cursor)?,
         "idle_restart" => settings.idle_restart = on(cursor)?,
         "rack" => settings.rack = on(cursor)?,

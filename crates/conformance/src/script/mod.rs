@@ -11,6 +11,7 @@ mod step;
 mod value;
 
 pub use error::ScriptError;
+pub(crate) use packet::ECN;
 pub use pattern::*;
 pub use value::*;
 

@@ -20,6 +20,7 @@ pub(super) fn read(cursor: &mut Cursor<'_>, sent: bool) -> Result<Pattern> {
         len,
         ack: None,
         window: None,
+        ecn: 0,
         options: Vec::new(),
         open: false,
         payload: Sort::Stream,
@@ -36,6 +37,10 @@ pub(super) fn read(cursor: &mut Cursor<'_>, sent: bool) -> Result<Pattern> {
                 let any = cursor.take("*");
                 pattern.window = if any { None } else { Some(cursor.number("a window", 65_535)? as u16) };
             }
+            "ecn" => {
+                cursor.at += 1;
+                pattern.ecn = ecn(cursor)?;
+            }
             "<" => {
                 cursor.at += 1;
                 pattern.open = options(cursor, sent, &mut pattern.options)?;
@@ -51,21 +56,27 @@ pub(super) fn read(cursor: &mut Cursor<'_>, sent: bool) -> Result<Pattern> {
             }
             _ => {
                 cursor.at += 1;
-                return Err(cursor.unknown("part of a packet", &["ack", "win", "<", "payload", "checksum"]));
+                return Err(cursor.unknown("part of a packet", &["ack", "win", "ecn", "<", "payload", "checksum"]));
             }
         }
     }
+    check(cursor, &pattern, sent)?;
+    Ok(pattern)
+}
+
+/// Refuses a packet whose numbers do not fit its flags and direction.
+fn check(cursor: &Cursor<'_>, pattern: &Pattern, sent: bool) -> Result<()> {
     let concrete = pattern.seq != Number::Any && pattern.len.is_some() && pattern.ack != Some(Number::Any);
     if sent && !concrete {
         return Err(cursor.error("a packet that is sent must have all its numbers"));
     }
-    if pattern.flags & ACK == 0 && pattern.ack.is_some() && !sent && !open_flags {
+    if pattern.flags & ACK == 0 && pattern.ack.is_some() && !sent && !pattern.open_flags {
         return Err(cursor.error("a packet without ACK (`.`) has no acknowledgment"));
     }
     if pattern.flags & ACK != 0 && pattern.ack.is_none() {
         return Err(cursor.error("a packet with ACK (`.`) needs its `ack`"));
     }
-    Ok(pattern)
+    Ok(())
 }
 
 /// The control bits, and whether others may be set too.
@@ -79,6 +90,16 @@ fn flags(cursor: &mut Cursor<'_>, sent: bool) -> Result<(u8, bool)> {
     let bits = letters.unwrap_or(word).chars().try_fold(0, |all, c| bit(c).map(|bit| all | bit));
     let bits = bits.ok_or_else(|| cursor.before("flags are letters of SFRPUEW, `.` for ACK, or `-` for none"))?;
     Ok((bits, letters.is_some()))
+}
+
+/// The codepoints of the ECN field (RFC 3168 §5), by their values.
+pub(crate) const ECN: [&str; 4] = ["not-ect", "ect1", "ect0", "ce"];
+
+/// `ect0`
+fn ecn(cursor: &mut Cursor<'_>) -> Result<u8> {
+    let word = cursor.word("a codepoint")?;
+    let value = ECN.iter().position(|name| *name == word);
+    value.map(|value| value as u8).ok_or_else(|| cursor.unknown("codepoint", &ECN))
 }
 
 /// `1:1001(1000)`, `*:*(0)`, `1:*(*)`, `=7:7(0)`

@@ -78,6 +78,8 @@ pub struct Pattern {
     pub ack: Option<Number>,
     /// Window as on the wire; `None` = 65535 when sent, any when expected.
     pub window: Option<u16>,
+    /// ECN field of the IP header, 0 to 3.
+    pub ecn: u8,
     /// Options, in order.
     pub options: Vec<OptionPattern>,
     /// `...`: further options are permitted.

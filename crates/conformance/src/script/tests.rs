@@ -51,7 +51,8 @@ fn times_are_ranges() {
 
 #[test]
 fn a_packet_is_read_field_by_field() {
-    let script = parsed("+0 1< SP. -1:9(10) ack =7 win 5 <sack 1:2 3:4, raw 0xfd02> payload from 3 checksum bad");
+    let script =
+        parsed("+0 1< SP. -1:9(10) ack =7 win 5 ecn ce <sack 1:2 3:4, raw 0xfd02> payload from 3 checksum bad");
     let What::In(1, pattern) = &script.steps[0].what else { panic!("{script:?}") };
     let expected = Pattern {
         flags: 0x1a,
@@ -60,6 +61,7 @@ fn a_packet_is_read_field_by_field() {
         len: Some(10),
         ack: Some(Number::Wire(7)),
         window: Some(5),
+        ecn: 3,
         options: vec![OptionPattern::Sack(vec![(1, 2), (3, 4)]), OptionPattern::Raw(vec![0xfd, 2])],
         open: false,
         payload: Sort::From(3),

@@ -83,6 +83,8 @@ pub struct Settings {
     pub timestamps: bool,
     /// Offer SACK.
     pub sack: bool,
+    /// Offer ECN.
+    pub ecn: bool,
     /// Hold small segments back (RFC 9293 §3.7.4).
     pub nagle: bool,
     /// Restart the window after idling.
@@ -129,6 +131,7 @@ impl Default for Settings {
             send_buffer: 1 << 20,
             timestamps: false,
             sack: true,
+            ecn: false,
             nagle: false,
             idle_restart: true,
             rack: true,

@@ -29,12 +29,13 @@ pub fn with(line: &str, instead: &str) -> String {
 
 /// A line, its replacement, and the text of the failure. The replacements are wrong numbers, lengths, flags, windows
 /// and options; a missing packet, one too many, one too late.
-pub const WRONG: [(&str, &str, &str); 18] = [
+pub const WRONG: [(&str, &str, &str); 19] = [
     ("> .  1:1(0) ack 101", "> .  1:1(0) ack 102", "ack 101, not 102"),
     ("> P. 1:301(300) ack 101", "> P. 2:302(300) ack 101", "seq 1, not 2"),
     ("> P. 1:301(300) ack 101", "> P. 1:302(301) ack 101", "length 300, not 301"),
     ("> P. 1:301(300) ack 101", "> F. 1:301(300) ack 101", "flags P., not F."),
     ("ack 1 <mss 1460>", "ack 1 win 1 <mss 1460>", "not 1"),
+    ("ack 1 <mss 1460>", "ack 1 ecn ect0 <mss 1460>", "ecn not-ect, not ect0"),
     ("ack 1 <mss 1460>", "ack 1 <mss 1461>", "<mss 1460>, not <mss 1461>"),
     ("ack 1 <mss 1460>", "ack 1 <mss *, sackOK>", "no <sackOK>"),
     ("ack 1 <mss 1460>", "ack 1", "<mss 1460> besides"),

@@ -22,6 +22,7 @@ pub fn sysctls(settings: &Settings) -> Vec<(&'static str, String)> {
         ("net.ipv6.conf.default.router_solicitations", yes(false)),
         ("net.ipv4.tcp_timestamps", yes(settings.timestamps)),
         ("net.ipv4.tcp_sack", yes(settings.sack)),
+        ("net.ipv4.tcp_ecn", yes(settings.ecn)),
         ("net.ipv4.tcp_window_scaling", yes(true)),
         ("net.ipv4.tcp_slow_start_after_idle", yes(settings.idle_restart)),
         ("net.ipv4.tcp_recovery", yes(settings.rack)),

@@ -13,7 +13,7 @@ mod lifetime;
 mod segments;
 mod transmit;
 
-pub use crate::paths::PathSetup;
+pub use crate::paths::{OwnEnd, PathSetup};
 pub use events::ConnectionEvent;
 
 use crate::congestion::CongestionControl;
@@ -229,13 +229,13 @@ impl Connection {
 
     /// Announces an address of ours with ADD_ADDR, until it is echoed or was sent four times (RFC 8684 §3.4.1). With a port, joins to that
     /// port are accepted too. False if `id` is 0 or another address's, or the address has an ID already; see [`Self::address_id`].
-    pub fn announce(&mut self, cx: &mut Cx<'_>, id: u8, address: IpAddr, port: Option<u16>) -> bool {
-        self.paths.own.announce(cx.now, id, address, port)
+    pub fn announce(&mut self, cx: &mut Cx<'_>, id: u8, address: impl Into<OwnEnd>, port: Option<u16>) -> bool {
+        self.paths.own.announce(cx.now, id, address.into(), port)
     }
 
     /// The ID under which the peer knows a local end, if it has one.
     pub fn address_id(&self, local: SocketAddr) -> Option<u8> {
-        self.subflows.iter().find(|s| s.tuple.local == local).map(|s| s.handshake.address_ids.ours)
+        self.paths.address_id(&self.subflows, local)
     }
 
     /// Tells the peer with REMOVE_ADDR that an address is gone, and closes the subflows over it (RFC 8684 §3.4.2). ID 0: the first one's.

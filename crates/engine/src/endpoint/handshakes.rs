@@ -112,7 +112,7 @@ impl Endpoint {
             Sense::Nothing => Some(None),
             Sense::Again => {
                 let required = self.listeners.get(&tuple.local.port()).is_some_and(Listener::requires_multipath);
-                self.syns.ask_again(place, !required && !offers_multipath(&packet.segment));
+                self.syns.ask_again(place, &packet.segment, !required && !offers_multipath(&packet.segment));
                 Some(None)
             }
             Sense::Unacceptable => {

@@ -9,6 +9,7 @@ use crate::four_tuple::FourTuple;
 use crate::settings::TcpSettings;
 use crate::subflow::half_open::{CompactEnds, HalfOpen, Offer};
 use anabranch_units::{Instant, Rng};
+use anabranch_wire::Segment;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Most entries. They take 10 MiB, and 12 MiB at worst, with every node of the maps half empty.
@@ -118,9 +119,11 @@ impl SynQueue {
     }
 
     /// The peer's SYN came again: `without` if it no longer requests MPTCP.
-    pub fn ask_again(&mut self, place: Place, without: bool) {
+    pub fn ask_again(&mut self, place: Place, syn: &Segment, without: bool) {
         self.answer_again(place);
-        if let Some(Entry { half: HalfOpen { offer: Offer::Capable { bare, .. }, .. }, .. }) = self.at(place) {
+        let Some(Entry { half, .. }) = self.at(place) else { return };
+        half.on_syn_again(syn);
+        if let Offer::Capable { bare, .. } = &mut half.offer {
             *bare = without;
         }
     }
@@ -289,7 +292,7 @@ mod tests {
         assert_eq!(answered(&mut queue, 3000), CROWD as u32);
         // An entry whose SYN comes again is answered, however many others there are.
         (5000..6000).for_each(|n| queue.insert(&rng, half(0, n, 80)));
-        queue.ask_again(place(&queue, 4999), true);
+        queue.ask_again(place(&queue, 4999), &Segment::default(), true);
         assert_eq!(answered(&mut queue, 3100), 1001);
         for at in (4..400).map(|s| s * 1000) {
             answered(&mut queue, at);

@@ -20,11 +20,29 @@ enum Announcement {
     Remove,
 }
 
+/// An address of ours: as packets have it here, and as the peer has it. They differ where a translator stands between (RFC 3022 §2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnEnd {
+    /// In our packets.
+    pub here: IpAddr,
+    /// In the peer's.
+    pub there: IpAddr,
+}
+
+impl From<IpAddr> for OwnEnd {
+    /// Nothing translates it.
+    fn from(address: IpAddr) -> Self {
+        Self { here: address, there: address }
+    }
+}
+
 /// An address with its ID. With a port it means that port alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnAddress {
     pub id: u8,
+    /// In our packets, and in announcements.
     pub address: IpAddr,
+    announced: IpAddr,
     pub port: Option<u16>,
     kind: Announcement,
     /// How often it may still be sent, and when it is due next.
@@ -34,12 +52,12 @@ pub(crate) struct OwnAddress {
 
 impl OwnAddress {
     fn unannounced(id: u8, address: IpAddr) -> Self {
-        Self { id, address, port: None, kind: Announcement::Add, left: 0, at: NEVER }
+        Self { id, address, announced: address, port: None, kind: Announcement::Add, left: 0, at: NEVER }
     }
 
     /// The option that announces it or takes it back.
     fn option(&self) -> MptcpOption {
-        let (address_id, address, port) = (self.id, self.address, self.port);
+        let (address_id, address, port) = (self.id, self.announced, self.port);
         match self.kind {
             Announcement::Add => MptcpOption::AddAddr(AddAddr { address_id, address, port, hmac: None }),
             Announcement::Remove => MptcpOption::RemoveAddr([Some(address_id), None, None, None]),
@@ -80,7 +98,7 @@ impl Addresses {
             next: NEVER,
         };
         for &(id, address, port) in announce {
-            addresses.announce(Instant::ZERO, id, address, port);
+            addresses.announce(Instant::ZERO, id, address.into(), port);
         }
         addresses
     }
@@ -89,7 +107,7 @@ impl Addresses {
     pub fn begin_at(&mut self, first: SocketAddr) {
         self.first = first;
         self.own.retain(|own| own.id == 0 || own.port.is_some() || own.address != first.ip());
-        self.own.iter_mut().filter(|own| own.id == 0).for_each(|own| own.address = first.ip());
+        self.own.iter_mut().filter(|own| own.id == 0).for_each(|own| *own = OwnAddress::unannounced(0, first.ip()));
         self.changed();
     }
 
@@ -98,8 +116,8 @@ impl Addresses {
         // One that means this port alone goes before one that means the address.
         // A REMOVE_ADDR that is still to be repeated would take back what is joined under its ID.
         let present = |own: &&OwnAddress| own.kind == Announcement::Add || own.id == 0 && own.left == 0;
-        let known =
-            self.own.iter().filter(present).filter(|own| own.covers(local)).max_by_key(|own| own.port.is_some());
+        let rank = |own: &&OwnAddress| (own.port.is_some(), own.kind == Announcement::Add);
+        let known = self.own.iter().filter(present).filter(|own| own.covers(local)).max_by_key(rank);
         if let Some(known) = known {
             return Some(known.id);
         }
@@ -109,21 +127,34 @@ impl Addresses {
     }
 
     /// Joins are accepted there: at the port of the first subflow, and where we announced another one; but not where
-    /// REMOVE_ADDR takes the address back.
+    /// REMOVE_ADDR takes the address back, unless it is announced anew.
     pub fn listens_on(&self, local: SocketAddr) -> bool {
         let of_kind = |kind: Announcement| self.own.iter().filter(move |own| own.kind == kind && own.covers(local));
         let port = local.port() == self.first.port() || of_kind(Announcement::Add).any(|own| own.port.is_some());
-        port && of_kind(Announcement::Remove).next().is_none()
+        let anew = |gone: &OwnAddress| of_kind(Announcement::Add).any(|own| own.port == gone.port);
+        port && of_kind(Announcement::Remove).all(anew)
     }
 
-    pub fn announce(&mut self, now: Instant, id: u8, address: IpAddr, port: Option<u16>) -> bool {
-        let same = |own: &OwnAddress| own.address == address && own.port == port;
-        let clash = |own: &OwnAddress| (own.id == id) != same(own);
+    /// The ID of a local end that was announced and not taken back.
+    pub fn announced(&self, local: SocketAddr) -> Option<u8> {
+        let announced = |own: &&OwnAddress| own.id != 0 && own.kind == Announcement::Add && own.covers(local);
+        self.own.iter().find(announced).map(|own| own.id)
+    }
+
+    pub fn announce(&mut self, now: Instant, id: u8, OwnEnd { here, there }: OwnEnd, port: Option<u16>) -> bool {
+        let same = |own: &OwnAddress| own.address == here && own.port == port;
+        let clash = |own: &OwnAddress| match own.id == id {
+            // RFC 8684 §3.4.1: an ID names one address as long as the peer may know it.
+            true => !same(own) || own.announced != there,
+            // RFC 8684 §3.4.2: what was taken back may come again, under another ID.
+            false => same(own) && own.kind == Announcement::Add,
+        };
         if id == 0 || self.own.iter().any(clash) {
             return false;
         }
         self.own.retain(|own| own.id != id);
-        self.own.push(OwnAddress { id, address, port, kind: Announcement::Add, left: ANNOUNCEMENTS, at: now });
+        let (address, announced, kind) = (here, there, Announcement::Add);
+        self.own.push(OwnAddress { id, address, announced, port, kind, left: ANNOUNCEMENTS, at: now });
         self.changed();
         true
     }
@@ -158,7 +189,7 @@ impl Addresses {
 
     /// The peer echoed an announcement (RFC 8684 §3.4.1): all of it but the HMAC.
     pub fn echoed(&mut self, AddAddr { address_id, address, port, .. }: AddAddr) {
-        let same = |own: &OwnAddress| (own.id, own.address, own.port) == (address_id, address, port);
+        let same = |own: &OwnAddress| (own.id, own.announced, own.port) == (address_id, address, port);
         let announced = |own: &&mut OwnAddress| same(own) && own.kind == Announcement::Add;
         self.own.iter_mut().filter(announced).for_each(|own| own.left = 0);
         self.changed();

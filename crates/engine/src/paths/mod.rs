@@ -4,6 +4,7 @@ mod addresses;
 mod manager;
 mod race;
 
+pub use addresses::OwnEnd;
 pub use manager::PathSetup;
 
 pub(crate) use addresses::Addresses;
@@ -164,6 +165,13 @@ impl Paths {
                 self.own.said(now, now + s.sender.rtt().rto());
             }
         }
+    }
+
+    /// The ID under which the peer knows a local end: a subflow's, or an announced one.
+    pub fn address_id(&self, subflows: &[Subflow], local: SocketAddr) -> Option<u8> {
+        let is_there = |s: &&Subflow| s.tuple.local == local && s.reset.is_none();
+        let joined = subflows.iter().find(is_there).map(|s| s.handshake.address_ids.ours);
+        joined.or_else(|| self.own.announced(local))
     }
 
     /// Takes back the address of ours with this ID, and closes the subflows over it (RFC 8684 §3.4.2).

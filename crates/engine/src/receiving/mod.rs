@@ -124,7 +124,12 @@ impl Receiving {
     /// The next bytes for the application.
     #[inline(always)]
     pub fn read(&mut self, now: Instant, mode: Mode, subflows: &mut Subflows) -> Option<(Range, Bytes)> {
-        let read = self.reassembly.read()?;
+        let Some(read) = self.reassembly.read() else {
+            if self.is_read() {
+                self.reassembly.give_back();
+            }
+            return None;
+        };
         self.right_size(now, subflows);
         self.on_read(mode, subflows);
         Some(read)

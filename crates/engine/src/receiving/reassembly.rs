@@ -137,6 +137,12 @@ impl Reassembly {
         Some((range, bytes))
     }
 
+    /// Nothing comes any more, and all was read: gives back the memory.
+    pub fn give_back(&mut self) {
+        self.ready = Pieces::default();
+        self.runs.shrink_to_fit();
+    }
+
     fn pass_on(&mut self, bytes: Bytes) {
         self.next += bytes.len() as u64;
         if !bytes.is_empty() {

@@ -244,6 +244,11 @@ impl Assignment {
             self.give_back(other, true);
         }
     }
+    /// Nothing more is bound: gives back the memory of what is gone.
+    pub(crate) fn give_memory_back(&mut self) {
+        self.view.queues.iter_mut().for_each(|queue| queue.items.shrink_to_fit());
+        self.view.outstanding.give_back();
+    }
     /// Queued data goes back to where it came from; `copies_stay`: only new data does.
     fn give_back(&mut self, i: usize, copies_stay: bool) {
         for q in core::mem::take(&mut self.view.queues[i].items) {
@@ -319,13 +324,21 @@ impl Assignment {
         path.queued_bytes = items.iter().map(|q| q.range.len()).sum();
         if items.is_empty() { self.view.waiting &= !path.id.bit() } else { self.view.waiting |= path.id.bit() }
     }
-    /// As [`View::next_new`], and the place is remembered: to bind what is there takes no search.
+    /// As [`View::next_new`] and [`Self::bind`] in one, with one search; of a connection that is not in sequence.
     #[inline]
-    pub(super) fn seek_new(&mut self, skip: u64, mss: u32) -> Option<Range> {
-        let mss = u64::from(mss).min(self.largest_worth());
-        let skip = if self.in_sequence { 0 } else { skip };
-        let next = self.view.backlog.seek(skip, mss)?;
-        self.unless_held(next, mss)
+    pub(super) fn bind_ahead(&mut self, i: usize, skip: u64) -> bool {
+        let view = &mut self.view;
+        let (mss, left) = (u64::from(view.paths[i].segment), view.paths[i].left());
+        debug_assert_eq!(mss, u64::from(view.paths[i].mss).min(view.largest_worth()));
+        let (edge, written, holds_runts) = (view.window_edge, view.written, view.holds_runts());
+        let next = view.backlog.take(skip, mss, |next| {
+            let held = next.len() < mss && holds_runts && next.end == written;
+            !held && next.end <= edge && next.len() <= left
+        });
+        if let Some(range) = next {
+            self.push(i, Queued { range, kind: SendKind::First }, false);
+        }
+        next.is_some()
     }
     /// Binds new data to a path, to be sent now. False if the peer's windows do not admit it.
     pub(super) fn bind(&mut self, i: usize, range: Range) -> bool {

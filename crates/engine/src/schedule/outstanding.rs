@@ -109,6 +109,11 @@ impl Outstanding {
         }
     }
 
+    /// Nothing more is sent: gives back the memory of runs that are gone.
+    pub(crate) fn give_back(&mut self) {
+        self.runs.shrink_to_fit();
+    }
+
     /// `path` does not carry `range` any more. True if it was said to carry some of it.
     pub fn released(&mut self, path: PathId, range: Range) -> bool {
         let mut any = false;

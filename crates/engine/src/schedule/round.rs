@@ -60,20 +60,24 @@ impl<'a> Round<'a> {
     /// Binds the next new segment to `on`, to be sent now. Refused if the path is not [`PathView::eligible`],
     /// if there is no new data, or if the peer's window does not admit it.
     pub fn send_next(&mut self, on: PathId) -> bool {
-        self.send_ahead(on, 0)
+        let Some(i) = self.eligible(on) else { return false };
+        let next = self.assignment.next_new(0, self.assignment.paths()[i].mss);
+        next.is_some_and(|next| self.assignment.bind(i, next))
     }
 
     /// As [`Self::send_next`], but skips `skip` bytes of unassigned data first.
     pub fn send_ahead(&mut self, on: PathId, skip: u64) -> bool {
-        let Some((i, mss)) = self.eligible(on) else { return false };
-        let next = if skip > 0 { self.assignment.seek_new(skip, mss) } else { self.assignment.next_new(0, mss) };
-        next.is_some_and(|next| self.assignment.bind(i, next))
+        if skip == 0 || self.assignment.in_sequence {
+            return self.send_next(on);
+        }
+        self.eligible(on).is_some_and(|i| self.assignment.bind_ahead(i, skip))
     }
 
     /// Binds `range` of unassigned data to `on`, to be sent now. Refused also if the range is empty, longer than a
     /// segment, or not wholly unassigned.
     pub fn send(&mut self, on: PathId, range: Range) -> bool {
-        let Some((i, mss)) = self.eligible(on) else { return false };
+        let Some(i) = self.eligible(on) else { return false };
+        let mss = self.assignment.paths()[i].mss;
         let whole = !range.is_empty() && range.len() <= u64::from(mss) && self.assignment.backlog.covers(range);
         whole && self.assignment.bind(i, range)
     }
@@ -235,11 +239,10 @@ impl<'a> Round<'a> {
         self.next_new(0, mss).is_some_and(|next| self.send(on, next))
     }
 
-    /// Index and MSS of a path that is [`PathView::eligible`].
-    fn eligible(&self, on: PathId) -> Option<(usize, u32)> {
-        let i = self.assignment.index(on)?;
-        let p = &self.assignment.paths()[i];
-        p.eligible().then_some((i, p.mss))
+    /// The index of a path that is [`PathView::eligible`].
+    #[inline]
+    fn eligible(&self, on: PathId) -> Option<usize> {
+        self.assignment.index(on).filter(|i| self.assignment.paths()[*i].eligible())
     }
 
     /// As [`PathView::eligible`] but for later data in the queue: a scheduler that binds data long before it leaves must

@@ -181,12 +181,17 @@ impl View {
 
     /// `next`, unless Nagle's rule holds it back.
     #[inline]
-    pub(super) fn unless_held(&self, next: Range, mss: u64) -> Option<Range> {
-        let runt = next.len() < mss && next.end == self.written && !self.ended;
+    fn unless_held(&self, next: Range, mss: u64) -> Option<Range> {
+        let runt = next.len() < mss && next.end == self.written;
+        (!(runt && self.holds_runts())).then_some(next)
+    }
+
+    /// Nagle's rule holds back the end of what is written, where that is less than a segment.
+    #[inline]
+    pub(super) fn holds_runts(&self) -> bool {
         // A writer that waits for room cannot complete the segment: it is pushed, as Linux does.
         let nagle = self.nagle && !self.buffer_full;
-        let held = runt && nagle && (!self.outstanding.is_empty() || self.anything_queued());
-        (!held).then_some(next)
+        nagle && !self.ended && (!self.outstanding.is_empty() || self.anything_queued())
     }
 
     /// The least segment for a peer with a small window: half of the largest that it ever offered (RFC 9293 §3.8.6.2.1),

@@ -175,15 +175,24 @@ impl Sending {
         let Some(change) = change else { return };
         match change {
             RecoveryChange::EnterRecovery | RecoveryChange::ProbeRepaired => {
-                self.congestion.on_loss(id, cx.now, Loss::Fast, self.assignment.paths());
+                if !s.ecn.covers_loss(s.sender.una()) {
+                    self.congestion.on_loss(id, cx.now, Loss::Fast, self.assignment.paths());
+                    s.ecn.on_reduced(s.sender.nxt());
+                }
                 let ssthresh = self.congestion.window(id).ssthresh;
                 if change == RecoveryChange::EnterRecovery && !self.congestion.is_rate_based() {
                     s.sender.begin_recovery(ssthresh);
                 }
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.assignment);
             }
+            RecoveryChange::Marked => {
+                self.congestion.on_loss(id, cx.now, Loss::Marked, self.assignment.paths());
+                s.ecn.on_marked(s.sender.nxt());
+                return cx.record(Some(id), Event::Marked);
+            }
             RecoveryChange::Undo => {
                 self.congestion.on_undo(id, cx.now);
+                s.ecn.on_undo();
                 cx.record(Some(id), Event::Undo);
             }
             RecoveryChange::ExitRecovery

@@ -61,6 +61,11 @@ impl SendBuffer {
         }
     }
 
+    /// Nothing more is written: gives back the memory that pieces took which are gone.
+    pub fn give_back(&mut self) {
+        self.pieces.shrink_to_fit();
+    }
+
     /// The bytes of `range`, which must be held; without a copy if one piece holds them all.
     #[inline(always)]
     pub fn slice(&mut self, range: Range) -> Bytes {

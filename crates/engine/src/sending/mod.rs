@@ -190,6 +190,8 @@ impl Sending {
         self.due = None;
         self.persist.disarm();
         self.data_fin.hold();
+        self.buffer.give_back();
+        self.assignment.give_memory_back();
     }
 
     /// Tells the application, if it waits for it, that there is room in the send buffer.

@@ -2,13 +2,13 @@
 
 use super::forward::{self, PeerClock};
 use super::mapping::{Entry, subflow_offset};
-use super::sender::{AckInput, AckOutcome};
+use super::sender::{AckInput, AckOutcome, RecoveryChange};
 use super::stamps::Stamps;
 use super::{Reset, State, Subflow};
 use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::reasons::INTERFERENCE;
-use anabranch_trace::Violation;
+use anabranch_trace::{RecoveryPhase, Violation};
 use anabranch_units::{Instant, Range};
 use anabranch_wire::{Flags, Mapping, Reason, Segment};
 use bytes::Bytes;
@@ -119,7 +119,7 @@ impl Subflow {
         let flags = segment.flags;
         let repeated = self.repeats_syn(segment);
         if repeated == Some(false) {
-            self.on_syn_again(cx.now, offers || cx.settings().mptcp_required);
+            self.on_syn_again(cx.now, segment, offers || cx.settings().mptcp_required);
             return Opening::Nothing;
         }
         let crossed = repeated.is_some();
@@ -326,6 +326,9 @@ impl Subflow {
     pub fn heard(&mut self, cx: &Scope<'_>, segment: &Segment, seq: u64) {
         self.last_heard = cx.now;
         self.probes = 0;
+        if self.ecn.is_on() && self.ecn.on_arrival(segment) {
+            self.acks.demand();
+        }
         if core::mem::take(&mut self.probed) && self.failing && self.sender.timeouts() <= cx.settings().tcp.retries {
             self.sender.retry(cx.now);
         }
@@ -353,9 +356,12 @@ impl Subflow {
         let echo = segment.options.timestamps().filter(|_| self.terms.timestamps);
         let echoed = echo.and_then(|t| Stamps::echoed(t.ecr, now));
         let input = AckInput { now, ack, sack: &blocks[..count], dsack, echo: echoed, bare };
-        let outcome = self.sender.on_ack(&input);
+        let mut outcome = self.sender.on_ack(&input);
         if outcome.useless {
             return None;
+        }
+        if self.ecn.is_on() && segment.flags.has(Flags::ECE) {
+            self.on_echo(&mut outcome);
         }
         if let (Some(stamps), Some(sent)) = (echo, outcome.sent)
             && let Some(sample) = clock.transit(stamps.val, sent)
@@ -364,6 +370,18 @@ impl Subflow {
             self.forward = Some(forward::smoothed(self.forward, srtt, sample, now));
         }
         Some(outcome)
+    }
+
+    /// An acknowledgment echoes a mark. In a recovery the window was reduced already; if the phase changes with this
+    /// acknowledgment, the next one echoes the same.
+    #[inline(never)]
+    fn on_echo(&mut self, outcome: &mut AckOutcome) {
+        // RFC 3168 §6.1.2: no increase in response to an echo
+        outcome.may_grow = false;
+        let intact = matches!(self.sender.phase(), RecoveryPhase::Open | RecoveryPhase::Disorder);
+        if intact && outcome.change.is_none() && self.ecn.is_new_mark(self.sender.una()) {
+            outcome.change = Some(RecoveryChange::Marked);
+        }
     }
 
     /// The SACK blocks of a segment, written to `blocks`: how many there are, and the DSACK block.

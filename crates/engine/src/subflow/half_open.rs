@@ -1,6 +1,7 @@
 //! A handshake that a peer began and has not completed: all that is kept of it (RFC 9293 §3.10.7.2, RFC 8684 §3.1, §3.2).
 
 use super::Both;
+use super::ecn::sets_up;
 use super::handshake::Terms;
 use super::stamps::Stamps;
 use crate::four_tuple::FourTuple;
@@ -86,7 +87,7 @@ impl HalfOpen {
         syn: &Segment,
         offer: Offer,
     ) -> Self {
-        let terms = Terms::offer(settings).agree(&syn.options, tuple.remote.is_ipv6());
+        let terms = Terms::offer(settings).agree(syn, tuple.remote.is_ipv6());
         Self {
             ends: tuple.into(),
             isn: SeqNumber(rng.bits() as u32),
@@ -104,6 +105,11 @@ impl HalfOpen {
     /// As this one, with another offer.
     pub fn with(&self, offer: Offer) -> Self {
         Self { offer, ..*self }
+    }
+
+    /// The peer's SYN came again. RFC 3168 §6.1.1: one that does not set ECN up gives it up.
+    pub fn on_syn_again(&mut self, syn: &Segment) {
+        self.terms.ecn &= sets_up(syn);
     }
 
     /// Its ends.
@@ -173,7 +179,7 @@ impl HalfOpen {
             dst_port,
             seq: self.isn,
             ack: self.peer_isn.at(1),
-            flags: Flags::SYN | Flags::ACK,
+            flags: self.terms.flags_of_answer(),
             window,
             ..Segment::default()
         };

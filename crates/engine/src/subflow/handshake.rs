@@ -1,10 +1,11 @@
 //! The SYN exchange: what is offered, what was agreed, when to repeat it (RFC 9293 §3.5, RFC 6298 §5).
 
 use super::Both;
+use super::ecn::sets_up;
 use crate::deadlines::NEVER;
 use crate::settings::{DssWidth, Settings, TcpSettings};
 use anabranch_units::{Duration, Instant};
-use anabranch_wire::{Options, Timestamps};
+use anabranch_wire::{Flags, Options, Segment, Timestamps};
 
 /// Room that timestamps take (RFC 7323 §3.2, with padding).
 const STAMPS_LEN: u32 = 12;
@@ -31,6 +32,7 @@ fn options_len(timestamps: bool, dss: Option<DssWidth>) -> u32 {
 pub(crate) struct Terms {
     pub timestamps: bool,
     pub sack: bool,
+    pub ecn: bool,
     /// Shift of windows that the peer sends.
     pub send_shift: u8,
     /// Shift of windows that we send.
@@ -148,6 +150,7 @@ impl Terms {
         Self {
             timestamps: settings.tcp.timestamps,
             sack: settings.tcp.sack,
+            ecn: settings.tcp.ecn,
             send_shift: 0,
             recv_shift: shift_for(settings.recv_buffer),
             peer_mss: DEFAULT_MSS,
@@ -155,19 +158,34 @@ impl Terms {
         }
     }
 
-    /// The terms agreed on after the peer's SYN or SYN/ACK with `options`, which came over IPv6 or IPv4.
-    pub fn agree(self, options: &Options, v6: bool) -> Self {
+    /// The terms agreed on after `syn`, the peer's SYN or SYN/ACK, which came over IPv6 or IPv4.
+    pub fn agree(self, syn: &Segment, v6: bool) -> Self {
+        let options = &syn.options;
         let scaled = options.window_scale();
         let default_mss = if v6 { DEFAULT_MSS_V6 } else { DEFAULT_MSS };
         Self {
             timestamps: self.timestamps && options.timestamps().is_some(),
             sack: self.sack && options.sack_permitted(),
+            ecn: self.ecn && sets_up(syn),
             // RFC 7323 §2.2: both must offer scaling, §2.3: at most 14
             send_shift: scaled.map_or(0, |s| s.min(14)),
             recv_shift: scaled.map_or(0, |_| self.recv_shift),
             peer_mss: options.mss().map_or(default_mss, u32::from),
             scaling: scaled.is_some(),
         }
+    }
+
+    /// The control bits of our SYN, which `repeats` others went before.
+    pub fn flags_of_syn(self, repeats: u32) -> Flags {
+        // RFC 3168 §6.1.1: an ECN-setup SYN. §6.1.1.1: where none is answered, the bits may be why.
+        if self.ecn && repeats == 0 { Flags::SYN | Flags::ECE | Flags::CWR } else { Flags::SYN }
+    }
+
+    /// The control bits of our SYN/ACK.
+    pub fn flags_of_answer(self) -> Flags {
+        let flags = Flags::SYN | Flags::ACK;
+        // RFC 3168 §6.1.1: an ECN-setup SYN-ACK
+        if self.ecn { flags | Flags::ECE } else { flags }
     }
 
     /// Sets the options of our SYN (what is offered) or SYN/ACK (what is agreed).
@@ -213,8 +231,8 @@ mod tests {
         let mut theirs = Options::new();
         theirs.set_mss(1460);
         theirs.set_sack_permitted();
-        let agreed = ours.agree(&theirs, false);
-        assert!(agreed.sack && !agreed.timestamps);
+        let agreed = ours.agree(&Segment { options: theirs, ..Segment::default() }, false);
+        assert!(agreed.sack && !agreed.timestamps && !agreed.ecn);
         assert_eq!((agreed.send_shift, agreed.recv_shift), (0, 0));
         assert_eq!(agreed.payload_limit(&settings, true), 1400);
         let stamped = Terms { timestamps: true, ..agreed };

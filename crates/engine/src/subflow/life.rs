@@ -1,5 +1,6 @@
 //! A subflow from its SYN to TIME-WAIT: how it begins, what time does to it, how it ends.
 
+use super::ecn::{EcnState, sets_up};
 use super::half_open::{HalfOpen, Offer};
 use super::handshake::Terms;
 use super::sender::Sender;
@@ -112,7 +113,7 @@ impl Subflow {
     pub fn learn(&mut self, segment: &Segment, now: Instant) {
         self.peer_isn = segment.seq;
         self.window = SendWindow::new(segment.window.into());
-        self.terms = self.terms.agree(&segment.options, self.tuple.remote.is_ipv6());
+        self.terms = self.terms.agree(segment, self.tuple.remote.is_ipv6());
         self.last_heard = now;
         if let Some(stamps) = segment.options.timestamps().filter(|_| self.terms.timestamps) {
             self.stamps.keep(stamps, true, now);
@@ -172,7 +173,8 @@ impl Subflow {
 
     /// The peer's SYN again: our SYN/ACK was lost. It may have no option now, perhaps because our answer was dropped for it
     /// (RFC 8684 §3.7): the answer has none either then, and the third ACK tells what it is to be.
-    pub(super) fn on_syn_again(&mut self, now: Instant, offers_multipath: bool) {
+    pub(super) fn on_syn_again(&mut self, now: Instant, segment: &Segment, offers_multipath: bool) {
+        self.terms.ecn &= sets_up(segment);
         if self.may_answer(now) {
             self.handshake.due = true;
         }
@@ -191,6 +193,7 @@ impl Subflow {
     pub fn begin_sending(&mut self, segment: &Segment, tcp: &TcpSettings, now: Instant) -> u32 {
         self.sender = Sender::new(tcp, self.terms.sack);
         let lost = self.handshake.repeats > 0;
+        self.ecn = EcnState::agreed(self.terms.ecn, lost && self.handshake.active);
         let echo = segment.options.timestamps().filter(|_| self.terms.timestamps);
         let echoed = || echo.and_then(|t| Stamps::echoed(t.ecr, now)).map(|(rtt, _)| rtt);
         match self.handshake.rtt(now).or_else(echoed) {

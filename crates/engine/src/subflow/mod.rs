@@ -3,6 +3,7 @@
 pub(crate) mod acceptance;
 pub(crate) mod ack;
 mod all;
+mod ecn;
 pub(crate) mod forward;
 pub(crate) mod half_open;
 pub(crate) mod handshake;
@@ -29,6 +30,7 @@ use anabranch_trace::PathState;
 use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
 use anabranch_wire::{AddAddr, MptcpOption, Reason};
 use core::net::IpAddr;
+use ecn::EcnState;
 use handshake::{Handshake, Terms};
 use linux::LinuxSender;
 use mapping::Placement;
@@ -108,6 +110,7 @@ pub(crate) struct Subflow {
     pub sender: Sender,
     pub receiver: Receiver,
     pub acks: AckPolicy,
+    pub ecn: EcnState,
     /// The offset that was acknowledged last (`Last.ACK.sent`).
     pub acked_to: u64,
     /// The window that was offered with it.
@@ -183,6 +186,7 @@ impl Subflow {
             sender: Sender::new(tcp, false),
             receiver: Receiver::default(),
             acks: AckPolicy::new(tcp.delayed_ack, tcp.quick_acks),
+            ecn: EcnState::default(),
             acked_to: 1,
             offered: 0,
             taken: 0,

@@ -129,6 +129,9 @@ impl Receiver {
         let reached = self.fin == Some(self.next);
         if reached {
             self.next += 1;
+            // Nothing is held below it, and nothing comes above it: gives back the memory.
+            self.pieces = VecDeque::new();
+            self.held = RangeSet::new();
         }
         reached
     }

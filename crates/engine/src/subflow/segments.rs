@@ -5,7 +5,7 @@ use super::{Move, Reset, State, Subflow};
 use crate::mode::Mode;
 use crate::settings::Settings;
 use anabranch_units::{Instant, Range, SeqNumber};
-use anabranch_wire::{Flags, SackBlock, Segment, Timestamps};
+use anabranch_wire::{Ecn, Flags, SackBlock, Segment, Timestamps};
 use bytes::Bytes;
 
 /// After so many SYNs without an answer, MP_CAPABLE itself may be what is dropped on the way.
@@ -95,7 +95,11 @@ impl Subflow {
             dst_port: self.tuple.remote.port(),
             seq: self.isn,
             ack: if answering { self.peer_isn.at(1) } else { SeqNumber::default() },
-            flags: if answering { Flags::SYN | Flags::ACK } else { Flags::SYN },
+            flags: if answering {
+                self.terms.flags_of_answer()
+            } else {
+                self.terms.flags_of_syn(self.handshake.repeats)
+            },
             window,
             ..Segment::default()
         };
@@ -128,6 +132,9 @@ impl Subflow {
         let seq = if probe { self.sender.una() - 1 } else { self.sender.nxt() };
         let duplicate = self.acknowledges(window);
         self.begin_with(out, seq, Flags::ACK, window, now, Bytes::new());
+        if self.ecn.is_on() {
+            self.ecn.complete(out, false);
+        }
         // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
         if let Some(signal) = self.signals.pop_front() {
             if signal.encoded_len() > out.options.room() {
@@ -165,6 +172,9 @@ impl Subflow {
             (false, true) => Flags::ACK,
         };
         self.begin_with(out, sent.seq().start, flags, window, now, sent.payload.clone());
+        if self.ecn.is_on() {
+            self.ecn.complete(out, sent.seq().start >= self.sender.nxt());
+        }
     }
 
     /// A packet is lost that the peer's window admits.
@@ -254,6 +264,7 @@ impl Subflow {
         segment.seq = self.isn.at(seq);
         segment.ack = if flags.has(Flags::ACK) { self.peer_isn.at(self.receiver.next()) } else { SeqNumber(0) };
         segment.flags = flags;
+        segment.ecn = Ecn::NotEct;
         segment.window = window;
         segment.options.clear();
         if self.terms.timestamps {

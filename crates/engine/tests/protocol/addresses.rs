@@ -3,7 +3,7 @@
 use crate::common::pair::{Fate, Pair};
 use crate::common::solo::{Build, PEER_KEY, Solo};
 use crate::common::{at, client_paths, client_tuple, host, mirror, pattern, plain_stamps, setup};
-use anabranch_engine::connection::{PathSetup, Setup};
+use anabranch_engine::connection::{OwnEnd, PathSetup, Setup};
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{Cx, FourTuple, Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
@@ -143,6 +143,57 @@ fn an_address_announced_while_running_is_joined_and_left_again() {
     pair.run(at(300_000));
     assert_eq!(pair.client.got.len(), 40_000_000);
     assert_eq!(pair.client.closed(), Some(CloseReason::Finished));
+}
+
+/// The address of the first subflow has ID 0. It is joined again under the ID that is announced later.
+#[test]
+fn the_first_address_is_taken_back_and_announced_anew() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.join(1);
+    let first = SocketAddr::new(host(0, 2), 80);
+    let answer = |h: &mut Solo, port: u16| {
+        let syn = join_between(h, (host(0, 1), port), (host(0, 2), 80));
+        h.clear().send_packet(&syn);
+        let answer = h.sent.iter().find(|(_, p)| p.segment.dst_port == port).expect("an answer").1.clone();
+        join_of(&answer.segment).map(|join| match join {
+            MpJoin::SynAck { address_id, .. } => address_id,
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(h.connection().address_id(first), Some(0));
+    h.app(|c, cx| c.withdraw(cx, 0));
+    assert_eq!((h.connection().address_id(first), answer(&mut h, 5_001)), (None, None));
+    // While the removal is still being said: not under 0, nor under the ID of another address.
+    assert!([0, 1].iter().all(|id| !h.app(|c, cx| c.announce(cx, *id, host(0, 2), None))));
+    assert!(h.app(|c, cx| c.announce(cx, 4, host(0, 2), None)));
+    assert_eq!((h.connection().address_id(first), answer(&mut h, 5_002)), (Some(4), Some(4)));
+}
+
+/// RFC 3022 §2.1: the peer's packets have another address of ours than those that arrive here.
+#[test]
+fn a_translated_address_is_announced_as_the_peer_has_it() {
+    let mut h = Solo::server_with(|| setup(plain_stamps(), Vec::new())).opened();
+    let (here, there, moved) = (host(5, 2), host(6, 2), host(7, 2));
+    assert!(h.app(|c, cx| c.announce(cx, 3, OwnEnd { here, there }, None)));
+    h.at(1);
+    let hmac = Some(crypto::add_addr_hmac(h.key, PEER_KEY, 3, there, None));
+    let announced = AddAddr { address_id: 3, address: there, port: None, hmac };
+    let said = |h: &mut Solo| h.recv().options.mptcp().to_vec();
+    assert_eq!(said(&mut h), [MptcpOption::AddAddr(announced)]);
+    // An echo of what is announced: a join arrives where it is translated to.
+    h.send(h.seg(1, 1).with(MptcpOption::AddAddr(AddAddr { hmac: None, ..announced })));
+    h.clear().at(60_000);
+    h.quiet();
+    h.send_packet(&join_between(&h, (host(0, 1), 5_000), (here, 80)));
+    let answer = h.sent.back().expect("an answer").1.clone();
+    assert!(matches!(join_of(&answer.segment), Some(MpJoin::SynAck { address_id: 3, .. })), "{answer:?}");
+    assert_eq!(answer.src, here);
+    // It is another one now: the ID is still that of the first.
+    assert!(!h.app(|c, cx| c.announce(cx, 3, OwnEnd { here, there: moved }, None)));
+    assert!(!h.app(|c, cx| c.announce(cx, 4, OwnEnd { here, there: moved }, None)));
+    h.app(|c, cx| c.withdraw(cx, 3));
+    assert!(!h.app(|c, cx| c.announce(cx, 3, OwnEnd { here, there: moved }, None)));
+    assert!(h.app(|c, cx| c.announce(cx, 4, OwnEnd { here, there: moved }, None)));
 }
 
 /// A client that joined an announced address, while the other end sends, and on which nothing of `lost` arrives from then on

@@ -109,6 +109,10 @@ fn sysctls(settings: &Settings) -> Vec<(String, String)> {
     if tcp.rto_max != TcpSettings::default().rto_max {
         list.push(("net.ipv4.tcp_rto_max_ms", tcp.rto_max.as_millis().clamp(1000, 120_000).to_string()));
     }
+    if tcp.ecn {
+        // A namespace's own value only answers offers.
+        list.push(("net.ipv4.tcp_ecn", yes(true)));
+    }
     if settings.mptcp {
         list.push(("net.mptcp.enabled", yes(true)));
         list.push(("net.mptcp.checksum_enabled", yes(settings.checksum)));

@@ -46,6 +46,8 @@ pub struct WaySummary {
     pub queue_drops: u64,
     /// Packets dropped by active queue management.
     pub aqm_drops: u64,
+    /// Packets marked by active queue management (ECN) in place of being dropped.
+    pub marked: u64,
     /// Packets lost at random behind the bottleneck.
     pub loss_drops: u64,
     /// Packets lost because the path was down.
@@ -101,6 +103,7 @@ impl WaySummary {
             bytes: totals.bytes,
             queue_drops: drops.queue,
             aqm_drops: drops.aqm,
+            marked: totals.marked,
             loss_drops: drops.loss,
             outage_drops: drops.outage,
             corruption_drops: drops.corruption,

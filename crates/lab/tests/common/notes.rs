@@ -90,6 +90,7 @@ impl Recorder for Notes {
                 | Event::Closed(_)
                 | Event::Violation(_)
                 | Event::Fallback
+                | Event::Marked
                 | Event::Connected(_)
                 | Event::Scheduler(_)
                 | Event::Timeout { .. }

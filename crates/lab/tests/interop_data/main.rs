@@ -6,6 +6,7 @@ mod common;
 
 mod captures;
 mod crowd;
+mod ecn;
 mod failover;
 mod first_path;
 mod frames;

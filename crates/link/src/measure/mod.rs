@@ -22,4 +22,4 @@ pub use session::{Idle, Reach, Session, path_names};
 pub(crate) use setup::HEADERS;
 pub use setup::{MSS, overhead};
 pub use survey::PathSurvey;
-pub(crate) use tally::{PathTally, Tally};
+pub(crate) use tally::PathTally;

@@ -1,10 +1,13 @@
 //! Multipath TCP itself on the wire, without a carrier: the engine's packets leave through a TUN device per interface, and the system
 //! forwards them with the interface's address. docs/native.md says what that changes on a machine. Needs root.
 //!
-//! Two processes: the proxy, which gives its privileges up before it serves a program, and its keeper (`keeper.rs`), which sets the
-//! network up, follows the interfaces, and takes everything back when the proxy has ended, however it ended.
+//! A proxy connects programs to targets (`run.rs`); a server listens for clients (`host.rs`). Either is two processes: itself, which gives its
+//! privileges up before it serves anyone, and its keeper (`keeper.rs`), which sets the network up, follows the interfaces, and takes everything
+//! back when it has ended, however it ended.
 
+mod footing;
 mod ground;
+mod host;
 mod keeper;
 mod link;
 mod machine;
@@ -14,6 +17,7 @@ mod record;
 mod run;
 mod upkeep;
 
+pub use host::{NativeHost, NativeHostSettings};
 pub use keeper::keep;
 pub use link::NativeLink;
 pub use run::{NativeProxy, NativeSettings};
@@ -28,10 +32,21 @@ struct Orders {
     interfaces: Vec<String>,
     /// The TUN device of each path. They exist, and are down.
     devices: Vec<String>,
+    /// Connections of other hosts to these ports are ours.
+    ports: Vec<u16>,
 }
 
-/// An interface's state: its turn, which changes with its address, when its connections are lost; `None` if it cannot be used.
-type Turns = Vec<Option<u32>>;
+/// An interface that can be used. Its connections are lost with its address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Turn {
+    /// Another one after each change of the address.
+    number: u32,
+    /// The address by which other hosts know it.
+    source: Ipv4Addr,
+}
+
+/// The interfaces' state; `None` for one that cannot be used.
+type Turns = Vec<Option<Turn>>;
 
 /// A line of the keeper's output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -100,11 +100,21 @@ impl Way<'_> {
         script
     }
 
-    /// For `nft`, in the table `name`: from now on connections of the device leave with this address. Those that exist keep theirs, also
-    /// when the interface goes and comes back, which would end them under `masquerade`.
-    pub fn translation(&self, name: &str, source: Ipv4Addr) -> String {
-        let device = self.device;
-        format!("flush chain inet {name} {device}\nadd rule inet {name} {device} snat ip to {source}\n")
+    /// For `nft`, in the table `name`: from now on connections of the device leave with this address, and those of others to these ports of it come to
+    /// the device. Those that exist keep theirs, also when the interface goes and comes back, which would end them under `masquerade`.
+    pub fn translation(&self, name: &str, source: Ipv4Addr, ports: &[u16]) -> String {
+        let Self { device, address, .. } = self;
+        let mut script =
+            format!("flush chain inet {name} {device}\nadd rule inet {name} {device} snat ip to {source}\n");
+        if !ports.is_empty() {
+            let ports = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(", ");
+            let _ = write!(
+                script,
+                "flush chain inet {name} {device}-in\n\
+                 add rule inet {name} {device}-in ip daddr {source} tcp dport {{ {ports} }} dnat ip to {address}\n"
+            );
+        }
+        script
     }
 
     /// For `nft`, in the table `name`: an interface for which forwarding of IPv4 is switched on forwards for no other host.
@@ -124,28 +134,49 @@ pub(super) fn removal(address: Ipv4Addr) -> String {
     )
 }
 
-/// For `nft`: the table `name`. A device's packets have its address, and leave by its interface alone, with the interface's address;
-/// answers alone come back: what connection tracking does not know, or finds invalid, has no such state. MSS options are those of the interface's MTU at most.
-pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>) -> String {
-    let (mut chains, mut first, mut nat, mut forward) = (String::new(), String::new(), String::new(), String::new());
+/// The rules of what may pass to a device, for `nft`. Without a listener answers alone: what connection tracking does not know, or finds invalid, has no such state. With
+/// one also what our translation has sent there, which it does with the first packet of a connection.
+fn admission(device: &str, listens: bool) -> String {
+    match listens {
+        false => format!("oifname \"{device}\" ct state != {{ established, related }} drop\n"),
+        // A packet that is not tracked has no status, which no comparison would match.
+        true => format!(
+            "oifname \"{device}\" ct state {{ invalid, untracked }} drop\n\
+             oifname \"{device}\" ct state new ct status & dnat == 0 drop\n"
+        ),
+    }
+}
+
+/// For `nft`: the table `name`. A device's packets have its address, and leave by its interface alone, with the interface's address; what comes back
+/// is [admitted](admission). MSS options are those of the interface's MTU at most.
+pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>, listens: bool) -> String {
+    let [mut chains, mut first, mut to, mut from, mut forward] = [const { String::new() }; 5];
     for Way { interface, device, address } in ways {
         let _ = writeln!(first, "iifname \"{device}\" ip saddr != {address} drop");
         let _ = writeln!(chains, "chain {device} {{\n}}");
-        let _ = writeln!(nat, "ip saddr {address} oifname \"{interface}\" goto {device}");
+        if listens {
+            let _ = writeln!(chains, "chain {device}-in {{\n}}");
+            let _ = writeln!(to, "iifname \"{interface}\" goto {device}-in");
+        }
+        let _ = writeln!(from, "ip saddr {address} oifname \"{interface}\" goto {device}");
         let _ = write!(
             forward,
             "iifname \"{device}\" oifname != \"{interface}\" drop\n\
-             oifname \"{device}\" iifname != \"{interface}\" drop\n\
-             oifname \"{device}\" ct state != {{ established, related }} drop\n\
+             oifname \"{device}\" iifname != \"{interface}\" drop\n{}\
              iifname \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n\
-             oifname \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n"
+             oifname \"{device}\" tcp flags syn tcp option maxseg size set rt mtu\n",
+            admission(device, listens)
         );
     }
+    let chain =
+        |name: &str, hook: &str, rules: &str| format!("chain {name} {{\ntype {hook}; policy accept;\n{rules}}}\n");
+    let destination =
+        if listens { chain("destination", "nat hook prerouting priority -100", &to) } else { String::new() };
     format!(
-        "table inet {name} {{\n{chains}\
-         chain prerouting {{\ntype filter hook prerouting priority -300; policy accept;\n{first}}}\n\
-         chain postrouting {{\ntype nat hook postrouting priority 100; policy accept;\n{nat}}}\n\
-         chain forward {{\ntype filter hook forward priority 0; policy accept;\n{forward}}}\n}}\n"
+        "table inet {name} {{\n{chains}{}{destination}{}{}}}\n",
+        chain("prerouting", "filter hook prerouting priority -300", &first),
+        chain("postrouting", "nat hook postrouting priority 100", &from),
+        chain("forward", "filter hook forward priority 0", &forward),
     )
 }
 
@@ -173,6 +204,25 @@ mod tests {
         let check = |name: &str| check(&[name.to_owned()]);
         assert!(["wlan0", "eth0.5", "br-1_a"].iter().all(|name| check(name).is_ok()));
         assert!(["", "a b", "a\nb", "a\"b", "a;b"].iter().all(|name| check(name).is_err()));
+    }
+
+    #[test]
+    fn a_proxy_admits_answers_alone_and_a_server_what_comes_to_its_ports() {
+        let way = Way { interface: "wlan0", device: "anab7-0", address: Ipv4Addr::new(198, 18, 5, 1) };
+        let source = Ipv4Addr::new(10, 1, 0, 5);
+        let proxy = ruleset("t", [way].into_iter(), false) + &way.translation("t", source, &[]);
+        assert!(proxy.contains("oifname \"anab7-0\" ct state != { established, related } drop"), "{proxy}");
+        assert!(!proxy.contains("dnat") && !proxy.contains("-in"), "{proxy}");
+        let server = ruleset("t", [way].into_iter(), true) + &way.translation("t", source, &[80, 8080]);
+        assert!(!server.contains("!= { established"), "{server}");
+        for part in [
+            "chain destination {\ntype nat hook prerouting priority -100; policy accept;\niifname \"wlan0\" goto anab7-0-in\n}",
+            "oifname \"anab7-0\" ct state { invalid, untracked } drop",
+            "oifname \"anab7-0\" ct state new ct status & dnat == 0 drop",
+            "add rule inet t anab7-0-in ip daddr 10.1.0.5 tcp dport { 80, 8080 } dnat ip to 198.18.5.1",
+        ] {
+            assert!(server.contains(part), "{part}: {server}");
+        }
     }
 
     #[test]

@@ -15,12 +15,12 @@ pub(super) fn check() -> Result<(), LinkError> {
         return Ok(());
     }
     let what = "--native makes devices, routes and nftables rules: it needs root (CAP_NET_ADMIN)".to_owned();
-    let help = "run it by sudo: the proxy gives the privileges up before it serves anyone. Through a server of yours \
-                (`anabranch serve --proxy`) no privilege is needed";
+    let help = "run it by sudo: the command gives the privileges up before it serves anyone. Between `anabranch proxy SERVER` and \
+                `anabranch serve --proxy` no privilege is needed";
     Err(LinkError::Ground { what, help: Some(help.to_owned()) })
 }
 
-/// The user that the proxy becomes: the one that called it by sudo, else [`NOBODY`].
+/// The user that the command becomes: the one that called it by sudo, else [`NOBODY`].
 fn user() -> (Uid, Gid) {
     let id = |name| std::env::var(name).ok()?.parse::<u32>().ok().filter(|id| *id != 0);
     let (user, group) = id("SUDO_UID").zip(id("SUDO_GID")).unwrap_or((NOBODY, NOBODY));

@@ -156,7 +156,7 @@ impl Record {
             return self.undo();
         }
         let Some(used) = self.interfaces.iter().find(|name| interfaces.contains(name)) else { return Ok(()) };
-        let what = format!("{used} is in use by another proxy (its keeper is process {})", self.keeper);
+        let what = format!("{used} is in use by another proxy or server (its keeper is process {})", self.keeper);
         Err(LinkError::Ground { what, help: Some("end it first, or name other interfaces".to_owned()) })
     }
 

@@ -1,18 +1,14 @@
 //! The proxy without a server: its devices, its interfaces, its programs.
 
-use super::ground::Ground;
-use super::{NativeLink, Orders, Ready, Turns, privilege};
+use super::footing::{Change, Footing, Laid, say_goodbye};
+use super::{NativeLink, privilege};
 use crate::measure::HEADERS;
 use crate::proxy::{Common, Direct, Front, LINES, Limits, Listeners, Lobby, Lookup, Resolver, Routes, Rules};
+use crate::proxy::{follow_rules, state_of_proxy};
 use crate::{Driver, LinkError, Status, Window};
-use anabranch_lab::{Clock, Tun};
+use anabranch_lab::Clock;
 use anabranch_units::PathId;
 use std::sync::atomic::AtomicBool;
-
-/// The MTU of a device until its interface is known.
-const MTU: u16 = 1_500;
-/// Turns of the loop in which connections are aborted at the end.
-const FAREWELL: usize = 16;
 
 /// The settings of a proxy without a server.
 pub struct NativeSettings {
@@ -39,17 +35,7 @@ impl std::fmt::Debug for NativeSettings {
 pub struct NativeProxy {
     // In the order of dropping: the devices first.
     driver: Driver<NativeLink, (), Direct>,
-    ground: Ground,
-    turns: Turns,
-    /// The last turn of each interface, also while it is gone.
-    last: Turns,
-}
-
-/// Opens the device of each path; they are named after this process.
-fn devices(count: usize) -> Result<(Vec<String>, Vec<Tun>), LinkError> {
-    let names: Vec<String> = (0..count).map(|path| format!("anab{}-{path}", std::process::id())).collect();
-    let devices = names.iter().map(|name| Tun::open(name, MTU, true)).collect::<Result<Vec<_>, _>>()?;
-    Ok((names, devices))
+    footing: Footing,
 }
 
 impl NativeProxy {
@@ -61,46 +47,29 @@ impl NativeProxy {
     pub fn open(settings: NativeSettings) -> Result<Self, LinkError> {
         let NativeSettings { interfaces, listeners, rules, common, lookup } = settings;
         privilege::check()?;
-        let mut ground = Ground::start()?;
-        let (names, devices) = devices(interfaces.len())?;
-        let orders = Orders { interfaces, devices: names };
-        let Ready { addresses, mtu, turns } = ground.set_up(&orders)?;
-        privilege::leave()?;
+        let Laid { footing, link, addresses, mtu, change } = Footing::lay(interfaces.clone(), Vec::new())?;
         let resolver = Resolver::with(lookup, Limits::alone(LINES)).map_err(LinkError::system("starting threads"))?;
-        let routes = Routes::new(orders.interfaces, |id| addresses[id.index()]);
+        let routes = Routes::new(interfaces, |id| addresses[id.index()]);
         let mss = mtu.saturating_sub(HEADERS);
         let station = Direct::new(listeners, rules, routes, common, resolver, mss)?;
-        let link = NativeLink::new(addresses.into_iter().zip(devices));
-        let driver = Driver::with_station(link, Clock::start(), (), station);
-        let mut proxy = Self { driver, ground, turns: Turns::new(), last: Turns::new() };
-        proxy.follow(turns);
+        let mut proxy = Self { driver: Driver::with_station(link, Clock::start(), (), station), footing };
+        proxy.follow(change);
         Ok(proxy)
     }
 
     /// The paths whose interfaces cannot be used now.
     pub fn missing(&self) -> impl Iterator<Item = PathId> + '_ {
-        let missing = self.turns.iter().enumerate().filter(|(_, turn)| turn.is_none());
-        missing.map(|(path, _)| PathId(path as u8))
+        self.footing.missing()
     }
 
-    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew; what is left over it
-    /// is lost.
-    fn follow(&mut self, turns: Turns) {
+    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew.
+    fn follow(&mut self, Change { present, moved, .. }: Change) {
         let now = self.driver.now();
         let Some(station) = self.driver.station(()) else { return };
-        let ids = || (0..turns.len()).map(|path| PathId(path as u8));
-        let last = |path: usize| self.last.get(path).copied().flatten();
-        let is_other = |id: &PathId| {
-            turns[id.index()].is_some() && last(id.index()).is_some_and(|last| turns[id.index()] != Some(last))
-        };
-        let present: Vec<PathId> = ids().filter(|id| turns[id.index()].is_some()).collect();
-        let others: Vec<PathId> = ids().filter(is_other).collect();
         let hall = station.hall_mut();
-        hall.set_present(now, present.iter().copied().filter(|id| !others.contains(id)).collect());
-        hall.renew(now, &others);
+        hall.set_present(now, present.iter().copied().filter(|id| !moved.contains(id)).collect());
+        hall.renew(now, &moved);
         hall.set_present(now, present);
-        self.last = (0..turns.len()).map(|path| turns[path].or(last(path))).collect();
-        self.turns = turns;
     }
 
     /// Its state now.
@@ -119,17 +88,12 @@ impl NativeProxy {
         window: Option<&Window>,
         changed: &mut dyn FnMut() -> Option<Rules>,
     ) -> Result<(), LinkError> {
-        self.serve_until(stop, window, changed)?;
-        self.say_goodbye()
-    }
-
-    /// Resets all connections: their targets need not wait for what does not come.
-    fn say_goodbye(&mut self) -> Result<(), LinkError> {
+        self.serve_until(stop, window, &mut |proxy| follow_rules(proxy, changed))?;
         let now = self.driver.now();
         if let Some(station) = self.driver.station(()) {
-            station.abort(now);
+            station.hall_mut().board.abort(now);
         }
-        (0..FAREWELL).try_for_each(|_| self.driver.turn(now, &mut ()))
+        say_goodbye(&mut self.driver)
     }
 }
 
@@ -146,13 +110,13 @@ impl Front for NativeProxy {
     }
 
     fn look(&mut self) -> Result<(), LinkError> {
-        if let Some(turns) = self.ground.look()? {
-            self.follow(turns);
+        if let Some(change) = self.footing.look()? {
+            self.follow(change);
         }
         Ok(())
     }
 
-    fn link_status(&self) -> (String, Vec<(&'static str, u64)>) {
-        ("native".to_owned(), vec![("unsent", self.driver.link.unsent())])
+    fn state(&self) -> Status {
+        state_of_proxy(self, "native", [("unsent", self.driver.link.unsent())].into_iter())
     }
 }

@@ -1,9 +1,9 @@
-//! The network of a proxy, as its keeper makes it, follows the interfaces, and takes it back.
+//! The network of a command, as its keeper makes it, follows the interfaces, and takes it back.
 
 use super::machine::{Machine, Seen};
 use super::plan::{self, Way};
 use super::record::{Forwarding, Record, all_forward, forwards, set_forwarding};
-use super::{Orders, Ready, Turns};
+use super::{Orders, Ready, Turn, Turns};
 use crate::LinkError;
 use anabranch_lab::tool;
 use std::fs;
@@ -86,7 +86,7 @@ impl Upkeep {
     }
 
     fn make(&self) -> Result<(), LinkError> {
-        nft(&plan::ruleset(&self.record.table, self.ways()))?;
+        nft(&plan::ruleset(&self.record.table, self.ways(), !self.orders.ports.is_empty()))?;
         self.orders.devices.iter().try_for_each(|device| prepare(device))?;
         let script: String = self.ways().map(|way| way.rules() + &way.routes(None)).collect();
         ip(&script)
@@ -100,7 +100,11 @@ impl Upkeep {
 
     /// The interfaces' state.
     pub fn turns(&self) -> Turns {
-        self.known.iter().map(|known| known.seen.is_some().then_some(known.turn)).collect()
+        let turn = |known: &Known| {
+            known.seen.as_ref()?;
+            Some(Turn { number: known.turn, source: known.source? })
+        };
+        self.known.iter().map(turn).collect()
     }
 
     /// Follows the interfaces. True if something has changed that connections notice.
@@ -129,7 +133,7 @@ impl Upkeep {
         let way = self.way(path);
         let source = seen.as_ref().and_then(Seen::source);
         if let Some(source) = source.filter(|_| source != self.known[path].source) {
-            nft(&way.translation(&self.record.table, source))?;
+            nft(&way.translation(&self.record.table, source, &self.orders.ports))?;
             let known = &mut self.known[path];
             (known.source, known.turn) = (Some(source), known.turn + 1);
         }

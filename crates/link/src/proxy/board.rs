@@ -6,18 +6,18 @@ use super::sockets::{Change, Sockets};
 use crate::LinkError;
 use crate::client::path_of;
 use crate::driver::unpredictable;
-use crate::measure::{PathTally, Tally};
+use crate::measure::PathTally;
 use crate::station::{Engine, Station};
 use crate::status::PathState;
 use anabranch_carrier::MAX_PATHS;
 use anabranch_engine::connection::{Connection, ConnectionEvent};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::{Cx, FourTuple, State};
-use anabranch_trace::{CloseReason, Event, Origin, Recorder};
-use anabranch_units::{ConnId, Duration, Instant, PathId};
+use anabranch_trace::{CloseReason, Event, Origin, Recorder, SendKind};
+use anabranch_units::{Duration, Instant, PathId, Side};
 use anabranch_wire::{Flags, MptcpOption, Packet, Reason};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
 
 /// Tokens below are not those of lines.
@@ -49,16 +49,18 @@ pub(crate) struct Board<S> {
     alarms: BTreeSet<(Instant, u64)>,
     next: u64,
     load: Load,
+    /// Clients open connections, and join further subflows.
+    side: Side,
     /// Connections that the server does not know any more.
     forgotten: BTreeSet<Handle>,
 }
 
 impl<S> Board<S> {
-    /// Without lines.
+    /// Without lines, of connections whose ends here are all of this side.
     ///
     /// # Errors
     /// The system has no file descriptor left.
-    pub fn new(endpoint: Endpoint) -> Result<Self, LinkError> {
+    pub fn new(endpoint: Endpoint, side: Side) -> Result<Self, LinkError> {
         Ok(Self {
             engine: Engine::new(endpoint, unpredictable()),
             sockets: Sockets::new()?,
@@ -68,6 +70,7 @@ impl<S> Board<S> {
             alarms: BTreeSet::new(),
             next: FIRST_LINE,
             load: Load::default(),
+            side,
             forgotten: BTreeSet::new(),
         })
     }
@@ -161,9 +164,8 @@ impl<S> Board<S> {
     fn note_refusal(&mut self, handle: Handle, packet: &Packet) {
         let unknown = |option: &MptcpOption| matches!(option, MptcpOption::TcpRst(Reason { code: 1, .. }));
         let options = packet.segment.options.mptcp();
-        // A client alone joins.
         if packet.segment.flags.has(Flags::RST)
-            && path_of(packet.dst).is_some()
+            && self.side == Side::Client
             && options.iter().any(unknown)
             && let Some(connection) = self.engine.endpoint.connection(handle)
             && !connection.subflows().any(|(_, ends, state)| state.is_synchronized() || is_open(packet, ends, state))
@@ -174,7 +176,7 @@ impl<S> Board<S> {
 
     /// On all connections, segments over a path have at most so many bytes of payload.
     pub fn set_mss(&mut self, now: Instant, path: PathId, mss: u32) {
-        for handle in self.tokens.keys().copied().collect::<Vec<_>>() {
+        for handle in self.handles() {
             self.with(now, handle, |connection, _| connection.set_mss(path, mss));
         }
     }
@@ -209,13 +211,32 @@ impl<S> Board<S> {
         self.load.violations.iter().map(|(rule, count)| (format!("violation: {rule}"), *count))
     }
 
+    /// Ends all connections at once: their peers need not wait for what does not come.
+    pub fn abort(&mut self, now: Instant) {
+        for handle in self.handles() {
+            self.with(now, handle, |connection, cx| connection.abort(cx));
+        }
+    }
+
+    /// The connections of all lines.
+    pub fn handles(&self) -> Vec<Handle> {
+        self.tokens.keys().copied().collect()
+    }
+
     /// The state of each path, of all lines together; `address` says where a path goes.
     pub fn paths(&self, now: Instant, address: &dyn Fn(PathId) -> Option<String>) -> Vec<PathState> {
-        let views: Vec<_> = self.tokens.keys().filter_map(|handle| self.engine.endpoint.connection(*handle)).collect();
-        let sent: u64 = self.load.tally.paths.values().map(|path| path.sent_bytes).sum();
+        let connections = self.tokens.keys().filter_map(|handle| self.engine.endpoint.connection(*handle));
+        let subflows = connections.flat_map(|connection| {
+            let view = move |(id, FourTuple { local, remote }, _)| {
+                Some((place_of(local.ip(), remote.ip())?, *connection.view().path(id)?))
+            };
+            connection.subflows().filter_map(view)
+        });
+        let views: Vec<_> = subflows.collect();
+        let sent: u64 = self.load.sent.values().map(|path| path.sent_bytes).sum();
         let state = |id: PathId| {
-            let tally = self.load.tally.paths.get(&(0, id.0)).copied().unwrap_or_default();
-            let paths = || views.iter().filter_map(|connection| connection.view().path(id));
+            let tally = self.load.sent.get(&id).copied().unwrap_or_default();
+            let paths = || views.iter().filter(|(place, _)| *place == id).map(|(_, path)| path);
             let received = self.load.received.get(&id).copied().unwrap_or_default();
             Some(PathState {
                 path: id.0,
@@ -233,6 +254,11 @@ impl<S> Board<S> {
         };
         (0..MAX_PATHS as u8).map(PathId).filter_map(state).collect()
     }
+}
+
+/// The path of packets between these addresses: the one of its ends that a link gave to a path names it.
+fn place_of(one: IpAddr, other: IpAddr) -> Option<PathId> {
+    path_of(one).or_else(|| path_of(other))
 }
 
 /// The packet is for this subflow, which exists still.
@@ -311,7 +337,11 @@ impl<T: Served> Station for T {
 
     fn transmit_into(&mut self, now: Instant, _: &mut dyn Recorder, packet: &mut Packet) -> bool {
         let Board { engine, load, .. } = self.board_mut();
-        engine.transmit_into(now, load, packet)
+        let sends = engine.transmit_into(now, load, packet);
+        if sends {
+            load.leaves(now, packet);
+        }
+        sends
     }
 
     fn handle_timeout(&mut self, now: Instant, _: &mut dyn Recorder) {
@@ -338,28 +368,43 @@ impl<T: Served> Station for T {
 /// The load of each path, all connections together.
 #[derive(Debug, Default)]
 struct Load {
-    tally: Tally,
+    sent: BTreeMap<PathId, PathTally>,
     /// Payload that came, where [`PathTally`] has what was sent.
     received: BTreeMap<PathId, PathTally>,
+    /// The payload of the packet that is about to leave, and whether it is retransmitted.
+    leaving: Option<(u64, bool)>,
     /// Segments that break a rule, by the name of the rule.
     violations: BTreeMap<String, u64>,
 }
 
 impl Load {
-    /// A packet came: the client's end of it names the path.
+    /// A packet leaves.
+    fn leaves(&mut self, now: Instant, packet: &Packet) {
+        let Some((bytes, again)) = self.leaving.take() else { return };
+        if let Some(path) = place_of(packet.src, packet.dst) {
+            let sent = self.sent.entry(path).or_default();
+            sent.add(now, bytes);
+            sent.retransmitted += u64::from(again);
+        }
+    }
+
+    /// A packet came.
     fn note(&mut self, now: Instant, packet: &Packet) {
-        if let Some(path) = path_of(packet.dst).or_else(|| path_of(packet.src)) {
+        if let Some(path) = place_of(packet.dst, packet.src) {
             self.received.entry(path).or_default().add(now, packet.segment.payload.len() as u64);
         }
     }
 }
 
 impl Recorder for Load {
-    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        if let Event::Violation(rule) = event {
-            *self.violations.entry(format!("{rule:?}")).or_default() += 1;
+    fn record(&mut self, _: Instant, _: Origin, event: &Event) {
+        match event {
+            Event::Violation(rule) => *self.violations.entry(format!("{rule:?}")).or_default() += 1,
+            Event::DataSent { data, kind, .. } => {
+                self.leaving = Some((data.len(), *kind == SendKind::Retransmission));
+            }
+            _ => {}
         }
-        self.tally.record(now, Origin { connection: ConnId(0), ..origin }, event);
     }
 }
 
@@ -383,9 +428,9 @@ mod tests {
 
     #[test]
     fn a_peer_has_forgotten_a_connection_if_its_subflow_accepts_the_reset() {
-        let mut board: Board<()> = Board::new(Endpoint::new(4)).unwrap();
+        let mut board: Board<()> = Board::new(Endpoint::new(4), Side::Client).unwrap();
         let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
-        let common = Common { congestion, orphan_timeout: Duration::from_secs(60) };
+        let common = Common { congestion, orphan_timeout: Duration::from_secs(60), ecn: true };
         let ends = FourTuple { local: ([10, 1, 2, 1], 1_024).into(), remote: ([10, 1, 2, 129], 2).into() };
         let setup = common.setup(1 << 16, vec![PathSetup::new(PathId(0), ends)]).unwrap();
         let (now, mut syn) = (Instant::from_millis(1), Packet::default());

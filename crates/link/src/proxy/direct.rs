@@ -114,14 +114,6 @@ impl Direct {
         Ok(Self { hall, names, common, budget: Budget::whole(), mss })
     }
 
-    /// Aborts all connections: their targets need not wait for what does not come.
-    pub fn abort(&mut self, now: Instant) {
-        let handles: Vec<Handle> = self.hall.board.lines().filter_map(|(_, line)| line.handle).collect();
-        for handle in handles {
-            self.hall.board.with(now, handle, |connection, cx| connection.abort(cx));
-        }
-    }
-
     fn accept(&mut self, now: Instant, place: u64) {
         while let Some((token, talked)) = self.hall.accept(now, place) {
             let line = self.talked(now, token, talked);
@@ -401,7 +393,7 @@ mod tests {
 
     fn common() -> Common {
         let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
-        Common { congestion, orphan_timeout: Duration::from_secs(60) }
+        Common { congestion, orphan_timeout: Duration::from_secs(60), ecn: true }
     }
 
     /// A program that requests a target by SOCKS, once the station has read that.

@@ -1,30 +1,33 @@
-//! The server's end of a client's proxied connections: it dials their targets.
+//! The server's end of clients' connections: it dials their targets. A client of ours requests its targets inside a carrier; others come to ports that have
+//! one each (`gate.rs`).
 
 use super::board::{Board, Line, News, Served};
 use super::budget::Budget;
 use super::dial::{Dial, Dialled};
+use super::gate::Gate;
 use super::guard::{Guard, own_addresses};
 use super::joint::Joint;
-use super::message::{Answer, Ask, Frames, LONGEST, Open, PORT, Policy, Refusal, VERSION, framed};
-use super::resolver::{Names, Resolved, Resolver, unresolved};
-use super::setup::{Common, Segments, all_paths, path};
+use super::message::{Answer, Ask, Frames, LONGEST, Open, PORT, Refusal, VERSION, framed};
+use super::request::{described, scheduler};
+use super::resolver::{Limits, Lookup, Names, Resolved, Resolver, unresolved};
+use super::setup::{Common, Segments, all_paths};
 use super::target::{Host, Target};
 use crate::LinkError;
 use crate::memory::Memory;
 use crate::status::{ClientStatus, PathState};
-use anabranch_carrier::{Addresses, MAX_PATHS};
-use anabranch_engine::connection::{Connection, PathSetup};
+use anabranch_carrier::Addresses;
+use anabranch_engine::Cx;
+use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
-use anabranch_engine::schedule::PathPolicy;
-use anabranch_engine::{Cx, Scheduler};
-use anabranch_trace::{CloseReason, SchedulerName};
+use anabranch_trace::CloseReason;
 use anabranch_units::{Instant, PathId, Side};
 use bytes::Bytes;
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::collections::BTreeMap;
 
-/// Connections of one client, those that wait with a request and those in TIME-WAIT included.
+/// Connections of one client, or of all that are not ours; those that wait with a request and those in TIME-WAIT included.
 const CONNECTIONS: usize = 8_192;
-/// Targets of one client that are being resolved or dialled.
+/// Of them: targets that are being resolved or dialled.
 const DIALLING: usize = 512;
 /// Bytes of either buffer of a connection for which there is no memory: it says so, and ends.
 const BARE: u64 = 4 << 10;
@@ -59,17 +62,27 @@ pub(super) enum Stage {
     Over,
 }
 
-/// A client's station at the server.
+/// How targets are known.
+#[derive(Debug)]
+enum Manner {
+    /// A client of ours requests them, by the messages of `message.rs`, from these addresses. The guard says which ones may be dialled.
+    Asked(Addresses, Guard),
+    /// The owner has given each port its own.
+    Given(Gate),
+}
+
+/// The station of a client of ours at the server, or that of all others.
 #[derive(Debug)]
 pub(crate) struct Exit {
     board: Board<Stage>,
-    addresses: Addresses,
-    guard: Guard,
+    manner: Manner,
     names: Names,
     budget: Budget,
     dialling: usize,
     segments: Segments,
     buffer: Vec<u8>,
+    /// Connections whose target could not be had.
+    refused: BTreeMap<Refusal, u64>,
 }
 
 impl Exit {
@@ -85,19 +98,77 @@ impl Exit {
         if let Some(setup) = settings.common.setup(budget.offer().unwrap_or_default(), Vec::new()) {
             endpoint.listen_for_complete(PORT, setup.settings, Box::new(accept));
         }
-        let board = Board::new(endpoint)?;
-        let names =
-            Names::new(settings.resolver.clone(), addresses.client(PathId(0))).map_err(LinkError::system("eventfd"))?;
+        let manner = Manner::Asked(addresses, settings.guard.clone());
+        Self::with(endpoint, manner, budget, settings.resolver.clone(), addresses.client(PathId(0)))
+    }
+
+    /// For all that come to `gate`. Segments carry at most `mss` bytes.
+    ///
+    /// # Errors
+    /// The system has no thread or file descriptor left.
+    pub(crate) fn behind(gate: Gate, common: &Common, mss: u32, lookup: Lookup) -> Result<Self, LinkError> {
+        let mut endpoint = Endpoint::new(CONNECTIONS);
+        let budget = Budget::whole();
+        for port in gate.ports() {
+            let (of_each, offered) = (common.clone(), budget.clone());
+            let accept = move |_| of_each.direct(offered.offer().unwrap_or(BARE), mss, Vec::new());
+            if let Some(setup) = common.direct(budget.offer().unwrap_or_default(), mss, Vec::new()) {
+                endpoint.listen_for_complete(port, setup.settings, Box::new(accept));
+            }
+        }
+        let resolver =
+            Resolver::with(lookup, Limits::alone(DIALLING)).map_err(LinkError::system("starting threads"))?;
+        Self::with(endpoint, Manner::Given(gate), budget, resolver, Ipv4Addr::UNSPECIFIED)
+    }
+
+    fn with(
+        endpoint: Endpoint,
+        manner: Manner,
+        budget: Budget,
+        resolver: Resolver,
+        client: Ipv4Addr,
+    ) -> Result<Self, LinkError> {
+        let board = Board::new(endpoint, Side::Server)?;
+        let names = Names::new(resolver, client).map_err(LinkError::system("eventfd"))?;
         board.sockets.add(names.bell(), NAMES).map_err(LinkError::system("epoll"))?;
-        let (guard, segments, buffer) = (settings.guard.clone(), Segments::default(), vec![0; 64 << 10]);
-        Ok(Self { board, addresses, guard, names, budget, dialling: 0, segments, buffer })
+        let (segments, buffer, refused) = (Segments::default(), vec![0; 64 << 10], BTreeMap::new());
+        Ok(Self { board, manner, names, budget, dialling: 0, segments, buffer, refused })
     }
 
     /// The state of the client `name`.
     pub fn status(&self, now: Instant, name: &str, address: &dyn Fn(PathId) -> Option<String>) -> ClientStatus {
         let joined = self.board.lines().filter(|(_, line)| matches!(line.stage, Stage::Joined(_)));
         let paths: Vec<PathState> = self.board.paths(now, address);
-        ClientStatus { name: name.to_owned(), scheduler: None, connections: joined.count(), paths }
+        let scheduler = self.gate().map(|gate| gate.scheduler().with_parameters());
+        ClientStatus { name: name.to_owned(), scheduler, connections: joined.count(), paths }
+    }
+
+    /// The gate, if there is one.
+    pub fn gate(&self) -> Option<&Gate> {
+        match &self.manner {
+            Manner::Given(gate) => Some(gate),
+            Manner::Asked(..) => None,
+        }
+    }
+
+    /// Connections whose target could not be had, and segments that broke a rule, by reason.
+    pub fn failures(&self) -> impl Iterator<Item = (String, u64)> + '_ {
+        let refused = self.refused.iter().map(|(why, count)| (format!("refused: {why:?}"), *count));
+        refused.chain(self.board.violations())
+    }
+
+    /// Ends all connections at once.
+    pub fn abort(&mut self, now: Instant) {
+        self.board.abort(now);
+    }
+
+    /// Clients have these addresses of the gate's now, by path; on the paths `moved` they are others than before.
+    pub fn set_addresses(&mut self, now: Instant, there: &[Option<Ipv4Addr>], moved: &[PathId]) {
+        let Manner::Given(gate) = &mut self.manner else { return };
+        gate.set(there);
+        for handle in self.board.handles() {
+            self.board.with(now, handle, |connection, cx| gate.renew(connection, cx, moved));
+        }
     }
 
     fn accept(&mut self, now: Instant, handle: Handle) {
@@ -108,18 +179,26 @@ impl Exit {
         });
         let each = each.unwrap_or_default();
         let share = self.budget.take(each).filter(|_| each > BARE);
+        let token = self.board.token();
         let stage = match share {
-            Some(_) => Stage::Asked(Frames::default(), false),
+            Some(_) => self.welcome(now, token, handle).unwrap_or_else(|why| self.refuse(now, handle, why)),
             None => self.refuse(now, handle, Refusal::TooMany),
         };
-        let token = self.board.token();
+        self.dialling += usize::from(stage.is_dialling());
         self.board.put(token, Line { handle: Some(handle), share, stage }, true);
+    }
+
+    /// The first stage of a connection.
+    fn welcome(&mut self, now: Instant, token: u64, handle: Handle) -> Result<Stage, Refusal> {
+        let Manner::Given(gate) = &self.manner else { return Ok(Stage::Asked(Frames::default(), false)) };
+        let target = self.board.with(now, handle, |connection, cx| gate.admit(connection, cx)).flatten();
+        self.seek(now, token, target.ok_or(Refusal::Unknown)?, Bytes::new())
     }
 
     /// Takes the next step of a line.
     fn step(&mut self, now: Instant, token: u64) {
         let Some(mut line) = self.board.take(token) else { return };
-        let busy = matches!(line.stage, Stage::Resolving(..) | Stage::Dialling(..));
+        let busy = line.stage.is_dialling();
         let end = line.handle.map(|handle| self.board.with(now, handle, |connection, _| News::of(connection).closed));
         line.stage = match (end, line.handle) {
             (Some(Some(None)), Some(handle)) => self.advance(now, token, handle, line.stage),
@@ -135,8 +214,7 @@ impl Exit {
             // The connection is gone, and its last bytes wait for the socket.
             _ => line.stage,
         };
-        let busier = matches!(line.stage, Stage::Resolving(..) | Stage::Dialling(..));
-        self.dialling = self.dialling + usize::from(busier) - usize::from(busy);
+        self.dialling = self.dialling + usize::from(line.stage.is_dialling()) - usize::from(busy);
         if line.handle.is_some() || flushes(&mut line.stage, now) {
             self.board.put(token, line, false);
         }
@@ -194,25 +272,40 @@ impl Exit {
     /// Begins what a request wants.
     fn open(&mut self, now: Instant, token: u64, handle: Handle, open: Open, early: Bytes) -> Result<Stage, Refusal> {
         let (name, scheduler) = scheduler(&open.scheduler).ok_or(Refusal::Unknown)?;
-        let path = |policy| Some(self.segments.with(described(self.addresses, policy)?));
+        let Manner::Asked(addresses, _) = self.manner else { return Err(Refusal::Unknown) };
+        let path = |policy| Some(self.segments.with(described(addresses, policy)?));
         let paths = open.policies.iter().map(path).collect::<Option<Vec<_>>>();
         let paths = paths.ok_or(Refusal::Unknown)?;
         self.board.with(now, handle, |connection, cx| {
             connection.set_scheduler(cx, name, scheduler);
             paths.into_iter().for_each(|path| connection.set_path(path));
         });
+        let host = open.target.host.checked().ok_or(Refusal::Unknown)?;
+        self.seek(now, token, Target { host, ..open.target }, early)
+    }
+
+    /// Looks for the addresses of a target, and dials them.
+    fn seek(&mut self, now: Instant, token: u64, target: Target, early: Bytes) -> Result<Stage, Refusal> {
         if self.dialling >= DIALLING {
             return Err(Refusal::TooMany);
         }
-        match open.target.host.checked().ok_or(Refusal::Unknown)? {
+        match target.host {
             Host::Address(address) => {
-                let admitted = self.guard.admit_some(vec![address], own_addresses())?;
-                self.dial(now, token, at_port(admitted, open.target.port), early)
+                let admitted = self.admit(vec![address])?;
+                self.dial(now, token, at_port(admitted, target.port), early)
             }
             Host::Name(name) => match self.names.ask(token, name) {
-                true => Ok(Stage::Resolving(open.target.port, early)),
+                true => Ok(Stage::Resolving(target.port, early)),
                 false => Err(Refusal::TooMany),
             },
+        }
+    }
+
+    /// Those of the addresses that may be dialled: all, if the owner named their target.
+    fn admit(&self, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Refusal> {
+        match &self.manner {
+            Manner::Asked(_, guard) => guard.admit_some(found, own_addresses()),
+            Manner::Given(_) => Ok(found),
         }
     }
 
@@ -250,7 +343,7 @@ impl Exit {
         let Stage::Resolving(_, early) = core::mem::replace(&mut line.stage, Stage::Over) else { return };
         let checked = |found: Vec<IpAddr>| match found.is_empty() {
             true => Err(Refusal::NoSuchName),
-            false => self.guard.admit_some(found, own_addresses()),
+            false => self.admit(found),
         };
         let dial = match found.map_err(|error| unresolved(error.kind())).and_then(checked) {
             Ok(to) => self.dial(now, token, at_port(to, port), early),
@@ -266,16 +359,30 @@ impl Exit {
         self.board.put(token, line, true);
     }
 
+    /// Nothing comes of a connection: a client of ours gets the reason, another one a reset.
     fn refuse(&mut self, now: Instant, handle: Handle, why: Refusal) -> Stage {
+        *self.refused.entry(why).or_default() += 1;
         self.say(now, handle, Answer::Refused(why));
-        self.board.with(now, handle, |connection, cx| connection.finish(cx));
+        let asked = self.gate().is_none();
+        self.board.with(now, handle, |connection, cx| if asked { connection.finish(cx) } else { connection.abort(cx) });
         Stage::Over
     }
 
+    /// Answers a client of ours.
     fn say(&mut self, now: Instant, handle: Handle, answer: Answer) {
+        if self.gate().is_some() {
+            return;
+        }
         // An answer has a few bytes, and is the first thing that is written.
         let frame = framed(&answer).unwrap_or_default();
         self.board.with(now, handle, |connection, cx| connection.write(cx, frame.into()));
+    }
+}
+
+impl Stage {
+    /// Its target is being resolved or dialled.
+    fn is_dialling(&self) -> bool {
+        matches!(self, Self::Resolving(..) | Self::Dialling(..))
     }
 }
 
@@ -308,46 +415,6 @@ fn flushes(stage: &mut Stage, now: Instant) -> bool {
         Stage::Joined(joint) => joint.is_ending(now),
         _ => false,
     }
-}
-
-/// Reads the bytes of a client as a server does, and dials nothing: the target that they name, if they do. For fuzzing, and for tests of
-/// other clients.
-///
-/// # Errors
-/// The bytes do not keep to the format, or request what there is not.
-pub fn read_request(bytes: &[u8]) -> Result<Option<Target>, LinkError> {
-    let mut frames = Frames::default();
-    frames.push(bytes);
-    while let Some(ask) = frames.next::<Ask>()? {
-        if let Ask::Open(open) = ask {
-            let policies = open.policies.iter().all(is_policy);
-            let known =
-                scheduler(&open.scheduler).is_some() && policies && open.target.host.clone().checked().is_some();
-            let what = "a target, a scheduler or a policy that there is not".to_owned();
-            return if known { Ok(Some(open.target)) } else { Err(LinkError::Malformed { what }) };
-        }
-    }
-    Ok(None)
-}
-
-/// A scheduler as a client names it.
-fn scheduler(text: &str) -> Option<(SchedulerName, Box<dyn Scheduler>)> {
-    let plug_in = anabranch_scenario::scheduler("client", text).ok()?;
-    let name = anabranch_schedulers::resolve(&plug_in.name).ok()?.label();
-    Some((name, anabranch_schedulers::build(&plug_in.name, &plug_in.parameters).ok()?))
-}
-
-/// A path with the policy that a client gives it, if that is one.
-fn described(addresses: Addresses, policy: &Policy) -> Option<PathSetup> {
-    let Policy { path: id, price, cap, weight } = *policy;
-    let stated = PathPolicy { price, cap, weight };
-    is_policy(policy).then(|| PathSetup { policy: stated, ..path(addresses, Side::Server, PathId(id)) })
-}
-
-fn is_policy(policy: &Policy) -> bool {
-    usize::from(policy.path) < MAX_PATHS
-        && (0.0..f64::INFINITY).contains(&policy.price)
-        && policy.weight.is_none_or(|weight| weight > 0.0 && weight.is_finite())
 }
 
 impl Served for Exit {

@@ -1,11 +1,12 @@
-//! The part that the proxies with and without a server have in common: the station's hall, the state, and the loop.
+//! The part that programs with one station have in common: its hall, where programs come to it, the state, and the loop.
 
 use super::board::{Board, Served};
 use super::hall::{Hall, Staged};
 use super::rules::Rules;
 use crate::station::Station;
-use crate::{Driver, Link, LinkError, Status, Window};
+use crate::{ClientStatus, Driver, Link, LinkError, Status, Window};
 use anabranch_units::{Duration, Instant, PathId};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The loop looks for signals, interfaces, other rules and readers of the state this often.
@@ -45,12 +46,12 @@ impl<T: Lobby> Served for T {
     }
 }
 
-/// A proxy: its one station, over a link.
+/// One station over a link.
 pub(crate) trait Front {
     /// The carrier of its packets.
     type Link: Link<()>;
     /// Its station.
-    type Station: Lobby + Station;
+    type Station: Station;
     /// The loop with both.
     fn driver(&self) -> &Driver<Self::Link, (), Self::Station>;
     /// The same, to change it.
@@ -60,36 +61,10 @@ pub(crate) trait Front {
     /// # Errors
     /// They cannot be looked at any more.
     fn look(&mut self) -> Result<(), LinkError>;
-    /// Its name in the state, and counts of its link.
-    fn link_status(&self) -> (String, Vec<(&'static str, u64)>);
-
-    /// From now on the rules are these.
-    fn set_rules(&mut self, rules: Rules) {
-        let now = self.driver().now();
-        if let Some(station) = self.driver_mut().station(()) {
-            station.hall_mut().set_rules(now, rules);
-        }
-    }
-
     /// The state now.
-    fn state(&self) -> Status {
-        let (driver, now) = (self.driver(), self.driver().now());
-        let hall = driver.stations().next().map(|(_, station)| station.hall());
-        let (name, counters) = self.link_status();
-        let counters = counters.into_iter().chain([("unread", driver.unread())]);
-        let counters = counters.map(|(name, count)| (name.to_owned(), count));
-        let listening = hall.iter().flat_map(|hall| hall.locals()).map(|local| local.to_string());
-        Status {
-            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
-            listening: listening.collect::<Vec<_>>().join(", "),
-            up_s: now.since(Instant::ZERO).as_secs_f64(),
-            clients: hall.map(|hall| hall.status(now, &name)).into_iter().collect(),
-            counters: counters.chain(hall.iter().flat_map(|hall| hall.failures())).collect(),
-        }
-    }
+    fn state(&self) -> Status;
 
-    /// Serves programs until `stop` is set, and shows the state to those who ask at `window`. `changed` gives other rules, when there
-    /// are some.
+    /// Serves until `stop` is set, shows the state to those who ask at `window`, and calls `each` at every look.
     ///
     /// # Errors
     /// The link fails, or [`Self::look`].
@@ -97,7 +72,7 @@ pub(crate) trait Front {
         &mut self,
         stop: &AtomicBool,
         window: Option<&Window>,
-        changed: &mut dyn FnMut() -> Option<Rules>,
+        each: &mut dyn FnMut(&mut Self),
     ) -> Result<(), LinkError> {
         let mut next = Instant::ZERO;
         while !stop.load(Ordering::Relaxed) {
@@ -109,13 +84,55 @@ pub(crate) trait Front {
             }
             next = now + LOOK;
             self.look()?;
-            if let Some(rules) = changed() {
-                self.set_rules(rules);
-            }
+            each(self);
             if let Some(window) = window {
                 window.answer(|| self.state());
             }
         }
         Ok(())
+    }
+}
+
+/// A look at rules that may have changed.
+pub(crate) fn follow_rules<F: Front>(front: &mut F, changed: &mut dyn FnMut() -> Option<Rules>)
+where
+    F::Station: Lobby,
+{
+    let (Some(rules), now) = (changed(), front.driver().now()) else { return };
+    if let Some(station) = front.driver_mut().station(()) {
+        station.hall_mut().set_rules(now, rules);
+    }
+}
+
+/// The state of a proxy, whose link has this name and these counts.
+pub(crate) fn state_of_proxy<F: Front>(
+    front: &F,
+    link: &str,
+    counts: impl Iterator<Item = (&'static str, u64)>,
+) -> Status
+where
+    F::Station: Lobby,
+{
+    let (driver, now) = (front.driver(), front.driver().now());
+    let hall = driver.stations().next().map(|(_, station)| station.hall());
+    let locals = hall.iter().flat_map(|hall| hall.locals()).map(|local| local.to_string()).collect();
+    let counts = counts.chain([("unread", driver.unread())]).map(|(name, count)| (name.to_owned(), count));
+    let counts = counts.chain(hall.iter().flat_map(|hall| hall.failures())).collect();
+    status(now, locals, hall.map(|hall| hall.status(now, link)), counts)
+}
+
+/// A state of a command with one station.
+pub(crate) fn status(
+    now: Instant,
+    locals: Vec<String>,
+    client: Option<ClientStatus>,
+    counters: BTreeMap<String, u64>,
+) -> Status {
+    Status {
+        anabranch: env!("CARGO_PKG_VERSION").to_owned(),
+        listening: locals.join(", "),
+        up_s: now.since(Instant::ZERO).as_secs_f64(),
+        clients: client.into_iter().collect(),
+        counters,
     }
 }

@@ -12,7 +12,7 @@ use crate::LinkError;
 use crate::status::{ClientStatus, PathState};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_trace::CloseReason;
-use anabranch_units::{Duration, Instant, PathId};
+use anabranch_units::{Duration, Instant, PathId, Side};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -65,7 +65,7 @@ impl<S: Staged> Hall<S> {
         routes: Routes,
         server: Option<SocketAddr>,
     ) -> Result<Self, LinkError> {
-        let board = Board::new(Endpoint::new(CONNECTIONS))?;
+        let board = Board::new(Endpoint::new(CONNECTIONS), Side::Client)?;
         listeners.register(&board.sockets)?;
         let (buffer, refused, cut_off) = (vec![0; 64 << 10], BTreeMap::new(), BTreeMap::new());
         Ok(Self { board, rules, routes, buffer, server, listeners, refused, cut_off })

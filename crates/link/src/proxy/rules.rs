@@ -21,6 +21,13 @@ pub struct PathRule {
     pub policy: PathPolicy,
 }
 
+/// A scheduler with its name; `None` if it cannot be built.
+pub(super) fn built(scheduler: &PlugIn) -> Option<(SchedulerName, Box<dyn Scheduler>)> {
+    let PlugIn { name, parameters } = scheduler;
+    let label = anabranch_schedulers::resolve(name).ok()?.label();
+    Some((label, anabranch_schedulers::build(name, parameters).ok()?))
+}
+
 /// Scheduler and policy of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Treatment {
@@ -33,9 +40,7 @@ pub struct Treatment {
 impl Treatment {
     /// The scheduler with its name; `None` if it cannot be built.
     pub(crate) fn build(&self) -> Option<(SchedulerName, Box<dyn Scheduler>)> {
-        let PlugIn { name, parameters } = &self.scheduler;
-        let label = anabranch_schedulers::resolve(name).ok()?.label();
-        Some((label, anabranch_schedulers::build(name, parameters).ok()?))
+        built(&self.scheduler)
     }
 
     /// The wish for the path through an interface.

@@ -1,7 +1,7 @@
 //! The proxy as a whole: the session with the server, its interfaces, its programs.
 
 use super::entry::Entry;
-use super::front::{Front, LOOK, Lobby};
+use super::front::{Front, LOOK, Lobby, follow_rules, state_of_proxy};
 use super::interfaces::Interfaces;
 use super::listeners::Listeners;
 use super::message::{PORT, Refusal};
@@ -122,7 +122,7 @@ impl Proxy {
         window: Option<&Window>,
         changed: &mut dyn FnMut() -> Option<Rules>,
     ) -> Result<(), LinkError> {
-        self.serve_until(stop, window, changed)
+        self.serve_until(stop, window, &mut |proxy| follow_rules(proxy, changed))
     }
 }
 
@@ -147,8 +147,9 @@ impl Front for Proxy {
         Ok(())
     }
 
-    fn link_status(&self) -> (String, Vec<(&'static str, u64)>) {
-        let link = &self.driver.link;
-        (format!("to {}", self.address), link.counters().all().chain([("unsent", link.unsent())]).collect())
+    fn state(&self) -> Status {
+        let (link, counters) = (&self.driver.link, self.driver.link.counters());
+        let counts = counters.all().chain([("unsent", link.unsent())]);
+        state_of_proxy(self, &format!("to {}", self.address), counts)
     }
 }

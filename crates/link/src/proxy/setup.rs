@@ -24,12 +24,14 @@ pub struct Common {
     pub congestion: PlugIn,
     /// How long a connection survives without any path.
     pub orphan_timeout: Duration,
+    /// Connections inside a carrier offer ECN: datagrams may be marked in place of being dropped.
+    pub ecn: bool,
 }
 
 impl Common {
     /// A connection inside the carrier with buffers of `each` bytes over these paths; `None` if the congestion control cannot be built.
     pub(crate) fn setup(&self, each: u64, paths: Vec<PathSetup>) -> Option<Setup> {
-        let tcp = TcpSettings { time_wait: TIME_WAIT, ..tcp() };
+        let tcp = TcpSettings { time_wait: TIME_WAIT, ecn: self.ecn, ..tcp() };
         let mss = mss(MAX_PACKET);
         // The carrier removes no option.
         self.with(each, paths, Settings { tcp, mptcp_required: true, mss, ..Settings::default() })

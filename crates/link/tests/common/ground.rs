@@ -1,10 +1,10 @@
 //! Two namespaces with two pairs of interfaces between them, shaped by `tbf` or not. Needs root.
 
-use super::{Downloaded, MSS, Receiver, Sender, admit, proxied, settle, stop};
+use super::{Congestion, Downloaded, MSS, Receiver, Sender, admit, proxied, settle, stop};
 use anabranch_carrier::Counters;
-use anabranch_lab::Namespace;
+use anabranch_lab::{LabError, Namespace};
 use anabranch_link::measure::Reach;
-use anabranch_link::secrets;
+use anabranch_link::{Marks, secrets};
 use anabranch_units::Duration;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::Ordering;
@@ -14,6 +14,14 @@ use std::sync::mpsc::channel;
 pub struct Ground {
     client: Namespace,
     server: Namespace,
+}
+
+/// The outcome of a download: the client's, its marks, the server's counters, and the congestion that the server noticed.
+pub struct Carried {
+    pub got: Downloaded,
+    pub marks: Marks,
+    pub counters: Counters,
+    pub congestion: Congestion,
 }
 
 const SERVER: &str = "10.99.9.1";
@@ -122,8 +130,23 @@ impl Ground {
         interfaces: &[&str],
         mss: u32,
         size: u64,
-        mut at: impl FnMut(u64) + Send,
+        at: impl FnMut(u64) + Send,
     ) -> (Downloaded, Counters) {
+        let Carried { got, counters, .. } = self.carry(interfaces, mss, size, at);
+        (got, counters)
+    }
+
+    /// Marks ECN-capable packets that come to a client's interface faster than so many per second. An error where nftables cannot.
+    pub fn mark(&self, n: u32, per_second: u32) -> Result<String, LabError> {
+        let rules = format!(
+            "table inet marks {{ chain incoming {{ type filter hook prerouting priority mangle; \
+             iifname \"va{n}\" ip ecn ect0 limit rate over {per_second}/second ip ecn set ce; }}; }}"
+        );
+        self.client.command("nft", &["-f", "-"], &rules)
+    }
+
+    /// A download, as both ends saw it.
+    pub fn carry(&self, interfaces: &[&str], mss: u32, size: u64, mut at: impl FnMut(u64) + Send) -> Carried {
         let (server, client) = (secrets::new_key(), secrets::new_key());
         let admitted = vec![admit(&client, "laptop")];
         let (public, stopped) = (server.key.public(), stop());
@@ -133,7 +156,8 @@ impl Ground {
         let work = move || {
             let sender = Sender::new(address, &server, admitted, "minrtt", size, mss);
             ready.send(()).unwrap();
-            sender.run(&flag).driver.link.counters()
+            let sender = sender.run(&flag);
+            (sender.driver.link.counters(), sender.congestion)
         };
         let serving = self.server.spawn("server", work).unwrap();
         is_ready.recv().unwrap();
@@ -142,9 +166,11 @@ impl Ground {
             assert!(receiver.join());
             // Every path has an address and an MTU before the first packet.
             settle(&mut receiver.driver, Duration::from_millis(300));
-            receiver.download(interfaces.len() as u8, mss, LIMIT, |_, bytes| at(bytes))
+            let got = receiver.download(interfaces.len() as u8, mss, LIMIT, |_, bytes| at(bytes));
+            (got, receiver.driver.link.marks())
         });
         stopped.store(true, Ordering::Relaxed);
-        (got.unwrap(), serving.join().unwrap().unwrap())
+        let ((got, marks), (counters, congestion)) = (got.unwrap(), serving.join().unwrap().unwrap());
+        Carried { got, marks, counters, congestion }
     }
 }

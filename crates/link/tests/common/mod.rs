@@ -9,9 +9,10 @@ use anabranch_carrier::files::{self, KeyFile};
 use anabranch_carrier::{Limits, PeerId};
 use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
-use anabranch_engine::{Cx, FourTuple, Settings};
+use anabranch_engine::{Cx, FourTuple, Settings, TcpSettings};
 use anabranch_lab::Clock;
 use anabranch_link::{ClientLink, Driver, Engine, Link, ServerLink, secrets};
+use anabranch_trace::{Event, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Duration, Instant, PathId};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -30,7 +31,7 @@ pub fn pattern() -> Bytes {
 pub fn setup(scheduler: &str, mss: u32, paths: Vec<PathSetup>) -> Setup {
     Setup {
         id: ConnId(0),
-        settings: Settings { mss, ..Settings::default() },
+        settings: Settings { mss, tcp: TcpSettings { ecn: true, ..TcpSettings::default() }, ..Settings::default() },
         scheduler: anabranch_schedulers::build(scheduler, &[]).unwrap(),
         congestion: anabranch_congestion::build("cubic", &[]).unwrap(),
         paths,
@@ -46,6 +47,22 @@ pub fn seed() -> u64 {
     rand_core::Rng::next_u64(&mut secrets::random())
 }
 
+/// The congestion that a sender noticed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Congestion {
+    /// Windows reduced because of a mark.
+    pub marked: u64,
+    pub retransmitted: u64,
+}
+
+impl Recorder for Congestion {
+    fn record(&mut self, _now: Instant, _origin: Origin, event: &Event) {
+        self.marked += u64::from(*event == Event::Marked);
+        self.retransmitted +=
+            u64::from(matches!(event, Event::DataSent { kind: SendKind::Retransmission | SendKind::Rescue, .. }));
+    }
+}
+
 /// A server that sends `size` bytes of the pattern on each connection.
 pub struct Sender {
     pub driver: Driver<ServerLink, PeerId>,
@@ -53,6 +70,7 @@ pub struct Sender {
     clients: usize,
     /// Each connection with what it has still to send.
     open: Vec<(PeerId, Handle, u64)>,
+    pub congestion: Congestion,
 }
 
 impl Sender {
@@ -71,7 +89,8 @@ impl Sender {
             endpoint.listen(PORT, Box::new(move |_| Some(setup(scheduler, mss, Vec::new()))));
             Some(Engine::new(endpoint, seed()))
         };
-        Self { driver: Driver::new(link, Clock::start(), Box::new(make)), size, clients: count, open: Vec::new() }
+        let driver = Driver::new(link, Clock::start(), Box::new(make));
+        Self { driver, size, clients: count, open: Vec::new(), congestion: Congestion::default() }
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -82,7 +101,7 @@ impl Sender {
         let pattern = pattern();
         while !stop.load(Ordering::Relaxed) {
             let deadline = self.driver.now() + Duration::from_millis(20);
-            self.driver.turn(deadline, &mut ()).unwrap();
+            self.driver.turn(deadline, &mut self.congestion).unwrap();
             for peer in (0..self.clients).map(PeerId) {
                 let accepted = |endpoint: &mut Endpoint, _: &mut Cx<'_>| endpoint.poll_accept();
                 while let Some(Some(handle)) = self.driver.with(peer, &mut (), accepted) {
@@ -90,7 +109,7 @@ impl Sender {
                 }
             }
             for (peer, handle, left) in &mut self.open {
-                self.driver.with(*peer, &mut (), |endpoint, cx| {
+                self.driver.with(*peer, &mut self.congestion, |endpoint, cx| {
                     let Some(connection) = endpoint.connection_mut(*handle) else { return };
                     feed(connection, cx, &pattern, self.size, left);
                 });

@@ -52,7 +52,7 @@ impl Running {
 
 fn common() -> Common {
     let congestion = anabranch_scenario::congestion("test", "cubic").unwrap();
-    Common { congestion, orphan_timeout: Duration::from_secs(60) }
+    Common { congestion, orphan_timeout: Duration::from_secs(60), ecn: true }
 }
 
 fn minrtt() -> Rules {

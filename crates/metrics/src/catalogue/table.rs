@@ -256,6 +256,13 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .less(),
     of_path(
+        "marked_packets",
+        "marked",
+        "Packets that the queue at the path's server → client bottleneck marked (ECN) in place of dropping them, of any flow. Absent \
+         where that queue does not mark.",
+    )
+    .less(),
+    of_path(
         "utilisation",
         "utilisation",
         "Bytes of all packets of this path, other flows' included, that left its server → client bottleneck ÷ \

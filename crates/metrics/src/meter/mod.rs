@@ -76,6 +76,8 @@ pub struct PathConfig {
     pub price: f64,
     /// The capacity of its server → client bottleneck, for `utilisation`.
     pub capacity: Option<CapacityCurve>,
+    /// That bottleneck's queue marks packets, for `marked_packets`.
+    pub marks: bool,
     /// When it is down, in either direction: beginnings and ends, for `return_s`.
     pub outages: Vec<(Instant, Instant)>,
 }
@@ -126,6 +128,7 @@ struct FlowMeter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     queue_max: Option<u32>,
+    marked: u64,
     departed: u64,
 }
 
@@ -262,7 +265,8 @@ impl Meter {
             LinkEvent::Enqueued { queue_packets, .. } => link.queue_max = link.queue_max.max(Some(queue_packets)),
             // A departure may be reported late: from before the measured time.
             LinkEvent::Departed if now >= self.config.from => link.departed += size as u64,
-            LinkEvent::Departed | LinkEvent::Dropped(_) => {}
+            LinkEvent::Marked if now >= self.config.from => link.marked += 1,
+            LinkEvent::Departed | LinkEvent::Dropped(_) | LinkEvent::Marked => {}
         }
     }
 
@@ -351,6 +355,7 @@ impl Meter {
                 ("rtt_mean_s", path.rtt.mean()),
                 ("cwnd_mean_packets", path.cwnd.mean()),
                 ("queue_max_packets", link.queue_max.map(f64::from)),
+                ("marked_packets", Some(link.marked as f64).filter(|_| config.marks)),
                 // A packet that was half sent when the measured time began counts as a whole one; the ratio is capped at 1.
                 ("utilisation", capacity.and_then(|bytes| ratio(link.departed as f64, bytes)).map(|u| u.min(1.0))),
                 ("return_s", returns.longest(end).map(Duration::as_secs_f64)),

@@ -9,8 +9,8 @@ pub(super) struct Receiver {
     /// Bytes delivered in the measured time.
     pub delivered: u64,
     pub duplicate: u64,
-    /// The out-of-order queue of each subflow, in bytes.
-    queues: [u64; PathId::LIMIT],
+    /// The out-of-order queue of each subflow that had one, in bytes.
+    queues: Vec<u64>,
     pub arrivals: Arrivals,
     pub outage: Outage,
 }
@@ -20,7 +20,7 @@ impl Receiver {
         Self {
             delivered: 0,
             duplicate: 0,
-            queues: [0; PathId::LIMIT],
+            queues: Vec::new(),
             arrivals: Arrivals::new(mss, threshold),
             outage: Outage::default(),
         }
@@ -34,9 +34,10 @@ impl Receiver {
 
     /// The out-of-order queue of the subflow on `path` has this many bytes from now on. Returns the sum over all subflows.
     pub fn on_queue(&mut self, path: PathId, bytes: u64) -> u64 {
-        if let Some(queue) = self.queues.get_mut(path.index()) {
-            *queue = bytes;
+        if self.queues.len() <= path.index() {
+            self.queues.resize(path.index() + 1, 0);
         }
+        self.queues[path.index()] = bytes;
         self.queues.iter().fold(0, |sum, bytes| sum.saturating_add(*bytes))
     }
 

@@ -12,6 +12,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         name: name.into(),
         price,
         capacity: Some(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))),
+        marks: name == "wlan",
         outages: vec![],
     };
     MeterConfig {
@@ -299,8 +300,11 @@ fn links_of_any_flow_down_only() {
         .link(9, 0, LinkEvent::Departed) // reported late
         .link(13, 0, LinkEvent::Departed)
         .link(14, 0, LinkEvent::Departed)
+        .link(9, 0, LinkEvent::Marked) // of the warm-up, reported late
+        .link(14, 0, LinkEvent::Marked)
         .tell(15, None, 0, Event::Link { direction: Direction::Up, size: 1500, what: LinkEvent::Departed });
     let result = run.end(20);
+    assert_eq!([0, 1].map(|path| result.paths[path].get("marked_packets")), [Some(1.0), None]);
     near(result.paths[0].get("queue_max_packets"), 7.0);
     // 3000 of 10 000 bytes: 8 Mbit/s for 10 ms.
     near(result.paths[0].get("utilisation"), 0.3);

@@ -1,6 +1,8 @@
 //! Topologies and a recorder for the tests.
 
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Delivery, Network, PathSpec, QueueSpec, WaySpec};
+use anabranch_network::{
+    Bottleneck, BottleneckSpec, CapacitySpec, Delivery, Markable, Network, PathSpec, QueueSpec, WaySpec,
+};
 use anabranch_trace::{DropCause, Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 
@@ -64,7 +66,7 @@ impl Log {
 }
 
 /// Every delivery up to `until`, with its time, as a driver in virtual time sees it.
-pub fn deliver<T: Clone>(
+pub fn deliver<T: Clone + Markable>(
     network: &mut Network<T>,
     recorder: &mut dyn Recorder,
     until: Instant,

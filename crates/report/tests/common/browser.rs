@@ -27,7 +27,13 @@ pub struct Browser {
 
 impl Browser {
     /// Starts Chromium; `None` where there is none, which is said.
+    #[allow(dead_code, reason = "one test gives it options")]
     pub fn start() -> Option<Self> {
+        Self::start_with(&[])
+    }
+
+    /// The same with further options, in the namespace of the calling thread.
+    pub fn start_with(options: &[String]) -> Option<Self> {
         let profile = tempfile::tempdir().unwrap();
         let program = ["chromium", "chromium-browser", "google-chrome"].into_iter().find(|name| is_there(name));
         let Some(program) = program else {
@@ -39,6 +45,7 @@ impl Browser {
             .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
             .args(["--hide-scrollbars", "--remote-debugging-port=0", "--window-size=1200,900"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
+            .args(options)
             .arg("about:blank")
             .stdin(Stdio::null())
             .stdout(Stdio::null())

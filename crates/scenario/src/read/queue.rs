@@ -74,7 +74,8 @@ pub(crate) fn queue(report: &mut Report, key: &'static Key, node: &Node) -> Opti
 
 fn codel(report: &mut Report, fields: &Fields<'_>) -> Option<CodelSpec> {
     let [target, interval] = ["target", "interval"].map(|name| fields.get(report, name, value::duration));
-    Some(CodelSpec { target: target?, interval: interval? })
+    let ecn = fields.get(report, "ecn", value::flag);
+    Some(CodelSpec { target: target?, interval: interval?, ecn: ecn? })
 }
 
 fn red(report: &mut Report, fields: &Fields<'_>) -> Option<RedSpec> {
@@ -82,7 +83,7 @@ fn red(report: &mut Report, fields: &Fields<'_>) -> Option<RedSpec> {
     let max = fields.get(report, "max", value::threshold);
     let max_p = fields.get(report, "max_p", value::probability);
     let weight = fields.get(report, "weight", value::probability);
-    let [gentle, wait] = ["gentle", "wait"].map(|name| fields.get(report, name, value::flag));
+    let [gentle, wait, ecn] = ["gentle", "wait", "ecn"].map(|name| fields.get(report, name, value::flag));
     let mean_packet = fields.get(report, "mean_packet", value::size);
     let (min, max, in_bytes) = thresholds(report, fields, min?, max)?;
     Some(RedSpec {
@@ -93,6 +94,7 @@ fn red(report: &mut Report, fields: &Fields<'_>) -> Option<RedSpec> {
         weight: weight?,
         gentle: gentle?,
         wait: wait?,
+        ecn: ecn?,
         mean_packet: u32::try_from(mean_packet?).ok()?,
     })
 }

@@ -92,8 +92,9 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         ["rto_min", "rto_max", "rto_initial", "delayed_ack", "time_wait"]
             .map(|name| fields.get(report, name, value::duration));
     let keep_alive = fields.get(report, "keep_alive", value::duration);
-    let [idle_restart, autotune, pacing, timestamps, sack] =
-        ["idle_restart", "autotune", "pacing", "timestamps", "sack"].map(|name| fields.get(report, name, value::flag));
+    let [idle_restart, autotune, pacing, timestamps, sack, ecn] =
+        ["idle_restart", "autotune", "pacing", "timestamps", "sack", "ecn"]
+            .map(|name| fields.get(report, name, value::flag));
     let nagle = fields.get(report, "nagle", value::flag).unwrap_or(nagle);
     let [initial_window, abc_limit, quick_acks, syn_retries, retries] =
         ["initial_window", "abc_limit", "quick_acks", "syn_retries", "retries"]
@@ -124,6 +125,7 @@ fn tcp(report: &mut Report, fields: &Fields<'_>, nagle: bool) -> Option<TcpSetti
         nagle,
         timestamps: timestamps?,
         sack: sack?,
+        ecn: ecn?,
         syn_retries: syn_retries?,
         retries: retries?,
         keep_alive,

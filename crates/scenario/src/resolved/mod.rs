@@ -152,6 +152,7 @@ impl Writer<'_> {
         self.line("nagle", tcp.nagle);
         self.line("timestamps", tcp.timestamps);
         self.line("sack", tcp.sack);
+        self.line("ecn", tcp.ecn);
         self.line("syn_retries", tcp.syn_retries);
         self.line("retries", tcp.retries);
         self.some("keep_alive", tcp.keep_alive.map(shown));

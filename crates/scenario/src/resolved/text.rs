@@ -74,9 +74,9 @@ pub(super) fn queue(queue: &Queue) -> String {
     let limit = self::limit(queue.limit);
     match queue.manager {
         Manager::Nobody => limit,
-        Manager::Codel(CodelSpec { target, interval }) => {
+        Manager::Codel(CodelSpec { target, interval, ecn }) => {
             let (target, interval) = (shown(target), shown(interval));
-            format!("{{ kind = \"codel\", limit = {limit}, target = {target}, interval = {interval} }}")
+            format!("{{ kind = \"codel\", limit = {limit}, target = {target}, interval = {interval}, ecn = {ecn} }}")
         }
         Manager::Red(red) => {
             let threshold = |amount: f64| match red.in_bytes && amount > 0.0 {
@@ -85,10 +85,10 @@ pub(super) fn queue(queue: &Queue) -> String {
             };
             let (min, max, mean) = (threshold(red.min), threshold(red.max), red.mean_packet);
             let [max_p, weight] = [red.max_p, red.weight].map(probability);
-            let (gentle, wait) = (red.gentle, red.wait);
+            let (gentle, wait, ecn) = (red.gentle, red.wait, red.ecn);
             format!(
                 "{{ kind = \"red\", limit = {limit}, min = {min}, max = {max}, max_p = {max_p}, weight = {weight}, \
-                 gentle = {gentle}, wait = {wait}, mean_packet = {mean} }}"
+                 gentle = {gentle}, wait = {wait}, ecn = {ecn}, mean_packet = {mean} }}"
             )
         }
     }

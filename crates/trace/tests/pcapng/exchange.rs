@@ -3,7 +3,7 @@
 use anabranch_units::{PathId, SeqNumber};
 use anabranch_wire::crypto::{add_addr_hmac, idsn, join_hmac, leftmost_64, leftmost_160, token};
 use anabranch_wire::{
-    AddAddr, DataAck, Dss, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, Segment,
+    AddAddr, DataAck, Dss, Ecn, Flags, Mapping, MpCapable, MpJoin, MptcpOption, Options, Packet, Reason, Segment,
     Timestamps, dss_checksum,
 };
 use bytes::Bytes;
@@ -47,6 +47,7 @@ impl Subflow {
             seq: SeqNumber(self.next[mine]),
             ack: SeqNumber(if flags.has(Flags::ACK) { self.next[theirs] } else { 0 }),
             flags,
+            ecn: Ecn::NotEct,
             window: 1000,
             options,
             payload: Bytes::from_static(payload),

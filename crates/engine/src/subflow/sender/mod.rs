@@ -110,6 +110,8 @@ pub enum RecoveryChange {
     LeaveLoss,
     /// The last reaction to a loss was unjustified: congestion control must take it back.
     Undo,
+    /// The peer echoes an ECN mark, and nothing was lost: congestion control must react.
+    Marked,
 }
 
 /// The action that is due when a timer fires.
