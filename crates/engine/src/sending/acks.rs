@@ -107,6 +107,7 @@ impl Sending {
     pub fn note_starved(&self, s: &mut Subflow) {
         if s.sender.measures_rate()
             && !self.wants_to_write
+            && !self.waited
             && !self.assignment.window_blocked()
             && let Some(p) = self.assignment.path(s.id).filter(|p| p.queued == 0)
             && (self.due.is_none() || self.assignment.backlog().bytes() < p.mss.into())

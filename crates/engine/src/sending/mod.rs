@@ -48,6 +48,8 @@ pub(crate) struct Sending {
     /// The connection has ended.
     stopped: bool,
     wants_to_write: bool,
+    /// It waited for room when the last round was held, and has had no time to write since.
+    waited: bool,
     /// An event is to report to the application that there is room again.
     pub writable: bool,
     pub data_fin: DataFin,
@@ -83,6 +85,7 @@ impl Sending {
             finished: false,
             stopped: false,
             wants_to_write: false,
+            waited: false,
             writable: false,
             data_fin: DataFin::default(),
             offset: Offset { sub: 1, data: 0 },

@@ -84,6 +84,7 @@ impl Sending {
             return false;
         }
         self.assignment.set_now(cx.now);
+        self.waited = self.wants_to_write;
         if cx.settings().tcp.idle_restart && !self.assignment.backlog().is_empty() {
             self.restart_idle(cx, subflows);
         }

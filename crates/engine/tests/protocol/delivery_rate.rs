@@ -135,6 +135,24 @@ fn a_full_buffer_is_not_the_application_s_limit() {
     assert_eq!(limits(16 << 20, 4000, 12_000, 0), [false; 2], "the peer's window has no room for more");
 }
 
+/// The application is woken by the acknowledgment that frees a third of the buffer, and fills it again at once.
+#[test]
+fn a_buffer_that_is_filled_again_at_once_is_not_the_application_s_limit() {
+    let told = Told::default();
+    let congestion = Box::new(Constant { cwnd: 40, rate_based: true, pacing: None, told: Arc::clone(&told) });
+    let mut h =
+        Solo::client_with(Setup { congestion, ..setup(Settings { send_buffer: 6000, ..tcp() }, client_paths(1)) });
+    h.at(40);
+    h.send(h.syn_ack(0).window(60_000));
+    h.write(&[1; 6000]);
+    for n in 1..=9 {
+        h.at(80 + n * 20);
+        h.answered(h.seg(1, 1 + n * 2000).window(60_000), &[1; 2000]);
+    }
+    let samples: Vec<_> = told.lock().expect("one thread").iter().filter_map(|acked| acked.rate).collect();
+    assert!(samples.len() >= 9 && samples[5..].iter().all(|sample| !sample.app_limited), "{samples:?}");
+}
+
 #[test]
 fn a_flight_that_is_repaired_is_not_limited_by_the_application() {
     let (mut h, told) = connected(10, true);
