@@ -189,7 +189,7 @@ impl Sending {
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.assignment);
             }
             RecoveryChange::Undo => {
-                // RFC 3168 §6.1.2: a mark asks for the reduction too, unless the congestion control ignores marks.
+                // RFC 3168 §6.1.2: a mark requires the reduction too, unless the congestion control ignores marks.
                 if !s.ecn.is_justified() || self.congestion.is_rate_based() {
                     self.congestion.on_undo(id, cx.now);
                     s.ecn.on_undo();

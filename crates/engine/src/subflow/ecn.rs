@@ -20,7 +20,7 @@ pub(crate) struct EcnState {
     reduced: u64,
     /// The same, when it was last reduced because of a mark, and no timeout came since.
     marked: u64,
-    /// A mark asks for the last reduction, whatever it was made for.
+    /// A mark requires the last reduction, even if that had another reason.
     justified: bool,
 }
 
@@ -118,7 +118,7 @@ impl EcnState {
         self.marked = 0;
     }
 
-    /// A mark asks for the last reduction: it stands even if nothing was lost.
+    /// A mark requires the last reduction: it stands even if nothing was lost.
     pub const fn is_justified(&self) -> bool {
         self.justified
     }

@@ -25,7 +25,7 @@ const TIMEOUT: Call = Call::Lost(Loss::Timeout { again: false });
 
 type Calls = Arc<Mutex<Vec<Call>>>;
 
-/// A window of 10 packets whatever happens, and what it was told.
+/// A constant window of 10 packets, which records its calls.
 #[derive(Debug)]
 struct Told {
     calls: Calls,
@@ -153,7 +153,7 @@ fn a_retransmission_that_is_lost_after_a_timeout_counts_in_a_marked_window() {
     echoed(&mut h, 80, 2001, &[]);
     acked(&mut h, 600, 3001, &[]);
     assert_eq!(reactions(&calls), [MARKED, TIMEOUT]);
-    // What was sent again after 3001 arrives, a round trip later.
+    // The retransmissions behind the first arrive, a round trip later.
     acked(&mut h, 640, 3001, &[(4001, 10_001)]);
     assert_eq!(reactions(&calls), [MARKED, TIMEOUT, FAST]);
 }
