@@ -445,11 +445,10 @@ impl Sender {
             newly_lost: verdict.lost,
             prior_in_flight,
             change,
-            marked: false,
             round_ended: self.end_round(),
             may_grow: forward && self.phase != RecoveryPhase::Recovery && !holds,
             rate,
-            useless: false,
+            ..AckOutcome::default()
         }
     }
 
