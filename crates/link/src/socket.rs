@@ -133,7 +133,8 @@ impl Socket {
             Err(source) => return Err(LinkError::System { what: "receiving datagrams".into(), source }),
         };
         for (meta, buffer) in metas.iter().zip(&self.buffers).take(received) {
-            // The kernel joins only datagrams whose packets have the same field.
+            // Linux joins only datagrams whose packets have the same field since "net: gro: add flush check in udp_gro_receive_segment"
+            // (2024). An older kernel joins others too: then all have the field of the first.
             let ecn = meta.ecn.map_or(Ecn::NotEct, |codepoint| Ecn::from_bits(codepoint as u8));
             buffer[..meta.len].chunks(meta.stride.max(1)).for_each(|datagram| take(meta.addr, ecn, datagram));
         }

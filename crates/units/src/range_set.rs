@@ -35,7 +35,8 @@ impl Range {
     }
 }
 
-/// A set of offsets. Work at either end is O(1), elsewhere O(log n) to find and O(n) to move, n = ranges held.
+/// A set of offsets. Work at the upper end and removal at the lower one are O(1), amortised; elsewhere O(log n) to find and O(n) to move, n = ranges
+/// held. A range that is added at the lower end moves all others if none was removed there before.
 #[derive(Clone, Debug, Default)]
 pub struct RangeSet {
     ranges: Row<Range>,

@@ -80,7 +80,7 @@ impl<T: Copy> Row<T> {
         self.forget_none();
     }
 
-    /// The shorter side moves.
+    /// The shorter side moves; the upper one if there is no room before the first.
     #[inline]
     pub fn insert(&mut self, at: usize, value: T) {
         if self.head > 0 && at < self.len() / 2 {
@@ -93,6 +93,7 @@ impl<T: Copy> Row<T> {
         }
     }
 
+    /// The shorter side moves.
     #[inline]
     pub fn remove(&mut self, at: usize) {
         if at < self.len() / 2 {
@@ -104,9 +105,14 @@ impl<T: Copy> Row<T> {
         self.forget_none();
     }
 
-    /// Removes those from `from` on and before `to`.
+    /// Removes those from `from` on and before `to`. The shorter side moves.
     pub fn cut(&mut self, from: usize, to: usize) {
-        self.items.drain(self.head + from..self.head + to);
+        if from < self.len() - to {
+            self.items.copy_within(self.head..self.head + from, self.head + to - from);
+            self.head += to - from;
+        } else {
+            self.items.drain(self.head + from..self.head + to);
+        }
         self.forget_none();
     }
 

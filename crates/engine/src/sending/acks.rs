@@ -125,6 +125,9 @@ impl Sending {
         let s = &mut subflows[i];
         let id = s.id;
         self.on_change(cx, s, outcome.change, outcome.newly_lost);
+        if outcome.marked {
+            self.on_marked(cx, s);
+        }
         let window = self.congestion.window(id);
         let acked = Acked {
             now: cx.now,
@@ -186,14 +189,12 @@ impl Sending {
                 }
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.assignment);
             }
-            RecoveryChange::Marked => {
-                self.congestion.on_loss(id, cx.now, Loss::Marked, self.assignment.paths());
-                s.ecn.on_marked(s.sender.nxt());
-                return cx.record(Some(id), Event::Marked);
-            }
             RecoveryChange::Undo => {
-                self.congestion.on_undo(id, cx.now);
-                s.ecn.on_undo();
+                // RFC 3168 §6.1.2: a mark requires the reduction too, unless the congestion control ignores marks.
+                if !s.ecn.is_justified() || self.congestion.is_rate_based() {
+                    self.congestion.on_undo(id, cx.now);
+                    s.ecn.on_undo();
+                }
                 cx.record(Some(id), Event::Undo);
             }
             RecoveryChange::ExitRecovery
@@ -202,6 +203,14 @@ impl Sending {
             | RecoveryChange::LeaveLoss => {}
         }
         cx.record(Some(id), Event::Recovery(s.sender.phase()));
+    }
+
+    /// The peer echoes a new mark.
+    #[inline(never)]
+    fn on_marked(&mut self, cx: &mut Scope<'_>, s: &mut Subflow) {
+        self.congestion.on_loss(s.id, cx.now, Loss::Marked, self.assignment.paths());
+        s.ecn.on_marked(s.sender.nxt(), !self.congestion.is_rate_based());
+        cx.record(Some(s.id), Event::Marked);
     }
 
     /// A failing path delivers again.

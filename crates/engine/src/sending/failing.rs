@@ -97,7 +97,7 @@ impl Sending {
         self.congestion.on_loss(id, cx.now, Loss::Timeout { again }, self.assignment.paths());
         cx.record(Some(id), Event::Recovery(s.sender.phase()));
         let s = &mut subflows[i];
-        s.ecn.on_reduced(s.sender.nxt());
+        s.ecn.on_timeout(s.sender.nxt(), again);
         self.fail(cx, subflows, i);
         subflows[i].sender.limit_rto(cx.settings().tcp.rto_max);
         if others {

@@ -60,6 +60,9 @@ impl Session {
         s.handshake.third_ack = false;
         s.acknowledges(window);
         s.begin(out, s.sender.nxt(), Flags::ACK, window, now);
+        if s.ecn.is_on() {
+            s.ecn.complete(out, false);
+        }
         out.options.push_mptcp(self.third_ack_option(s));
     }
 

@@ -372,16 +372,20 @@ impl Subflow {
         Some(outcome)
     }
 
-    /// An acknowledgment echoes a mark. In a recovery the window was reduced already; if the phase changes with this
-    /// acknowledgment, the next one echoes the same.
+    /// An acknowledgment echoes a mark. In a recovery the window was reduced already; if this acknowledgment reduces or restores it
+    /// for another reason, the next one echoes the same.
     #[inline(never)]
     fn on_echo(&mut self, outcome: &mut AckOutcome) {
-        // RFC 3168 §6.1.2: no increase in response to an echo
-        outcome.may_grow = false;
-        let intact = matches!(self.sender.phase(), RecoveryPhase::Open | RecoveryPhase::Disorder);
-        if intact && outcome.change.is_none() && self.ecn.is_new_mark(self.sender.una()) {
-            outcome.change = Some(RecoveryChange::Marked);
+        self.ecn.on_echo();
+        let phase = self.sender.phase();
+        if phase != RecoveryPhase::Loss {
+            // RFC 3168 §6.1.2: no increase in response to an echo. After a timeout there may be no new data that could carry CWR: the
+            // echoes would not end, and the window would stay at one packet.
+            outcome.may_grow = false;
         }
+        let intact = matches!(phase, RecoveryPhase::Open | RecoveryPhase::Disorder);
+        let reacts = matches!(outcome.change, Some(RecoveryChange::ProbeRepaired | RecoveryChange::Undo));
+        outcome.marked = intact && !reacts && self.ecn.is_new_mark(self.sender.una());
     }
 
     /// The SACK blocks of a segment, written to `blocks`: how many there are, and the DSACK block.

@@ -18,8 +18,10 @@ pub(crate) struct EcnState {
     reports: bool,
     /// The end of the data sent when the window was last reduced, for any reason.
     reduced: u64,
-    /// The same, when it was last reduced because of a mark.
+    /// The same, when it was last reduced because of a mark, and no timeout came since.
     marked: u64,
+    /// A mark requires the last reduction, even if that had another reason.
+    justified: bool,
 }
 
 /// `segment`, a SYN or SYN/ACK, sets up ECN (RFC 3168 §6.1.1). A SYN/ACK with both bits reflects those of the SYN: its host does
@@ -84,10 +86,18 @@ impl EcnState {
         self.capable && una > self.reduced
     }
 
-    /// The window was reduced because of a mark, when everything below `nxt` had been sent.
-    pub fn on_marked(&mut self, nxt: u64) {
+    /// An acknowledgment echoes a mark.
+    pub fn on_echo(&mut self) {
+        self.justified = self.capable;
+    }
+
+    /// The congestion control learned of a new mark, when everything below `nxt` had been sent. `heeded`: it reduced the window.
+    pub fn on_marked(&mut self, nxt: u64, heeded: bool) {
         self.on_reduced(nxt);
-        self.marked = nxt;
+        self.justified = true;
+        if heeded {
+            self.marked = nxt;
+        }
     }
 
     /// The window was reduced, when everything below `nxt` had been sent. RFC 3168 §6.1.2: the peer learns it whatever the reason.
@@ -95,7 +105,22 @@ impl EcnState {
         if self.capable {
             self.reports = true;
             self.reduced = nxt;
+            self.justified = false;
         }
+    }
+
+    /// The same because of a timeout. `again`: a further reduction of the same episode, which is undone as a whole. RFC 3168 §6.1.2: a
+    /// retransmission that is lost afterwards is a new sign of congestion, in a marked window too.
+    pub fn on_timeout(&mut self, nxt: u64, again: bool) {
+        let justified = self.justified && again;
+        self.on_reduced(nxt);
+        self.justified = justified;
+        self.marked = 0;
+    }
+
+    /// A mark requires the last reduction: it stands even if nothing was lost.
+    pub const fn is_justified(&self) -> bool {
+        self.justified
     }
 
     /// The last reduction because of a loss was undone: the peer need not learn of it, and its echoes count as before.
@@ -170,7 +195,7 @@ mod tests {
     #[test]
     fn new_data_alone_is_capable_and_says_once_that_the_window_was_reduced() {
         let mut state = EcnState::agreed(true, false);
-        state.on_marked(100);
+        state.on_marked(100, true);
         assert_eq!(sent(&mut state, false, b"again"), (Flags::ACK, Ecn::NotEct));
         assert_eq!(sent(&mut state, true, b""), (Flags::ACK, Ecn::NotEct), "a FIN");
         assert_eq!(sent(&mut state, true, b"new"), (Flags::ACK | Flags::CWR, Ecn::Ect0));
@@ -181,7 +206,7 @@ mod tests {
     fn a_window_of_data_is_marked_once() {
         let mut state = EcnState::agreed(true, false);
         assert!(state.is_new_mark(1));
-        state.on_marked(100);
+        state.on_marked(100, true);
         assert!(!state.is_new_mark(50) && !state.is_new_mark(100) && state.is_new_mark(101));
         assert!(state.covers_loss(99) && !state.covers_loss(100));
         // A loss in the next window counts, and marks of that window do not any more.
@@ -190,6 +215,41 @@ mod tests {
         state.on_undo();
         assert!(state.is_new_mark(150));
         assert_eq!(sent(&mut state, true, b"new").0, Flags::ACK);
+    }
+
+    #[test]
+    fn a_mark_that_is_not_heeded_covers_no_loss() {
+        let mut state = EcnState::agreed(true, false);
+        state.on_marked(100, false);
+        assert!(!state.covers_loss(50) && !state.is_new_mark(100));
+        assert_eq!(sent(&mut state, true, b"new").0, Flags::ACK | Flags::CWR);
+    }
+
+    #[test]
+    fn a_mark_covers_no_loss_after_a_timeout() {
+        let mut state = EcnState::agreed(true, false);
+        state.on_marked(100, true);
+        state.on_timeout(100, false);
+        assert!(!state.covers_loss(50) && !state.is_new_mark(100));
+    }
+
+    #[test]
+    fn an_echo_justifies_the_reduction_before_it() {
+        let mut state = EcnState::agreed(true, false);
+        state.on_reduced(100);
+        assert!(!state.is_justified());
+        state.on_echo();
+        assert!(state.is_justified());
+        // A further timeout of the same episode, and one of a new episode
+        state.on_timeout(100, true);
+        assert!(state.is_justified());
+        state.on_timeout(200, false);
+        assert!(!state.is_justified());
+        state.on_marked(300, true);
+        assert!(state.is_justified());
+        let mut incapable = EcnState::agreed(true, true);
+        incapable.on_echo();
+        assert!(!incapable.is_justified());
     }
 
     #[test]

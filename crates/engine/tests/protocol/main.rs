@@ -6,6 +6,7 @@ mod common;
 mod addresses;
 mod clock;
 mod delivery_rate;
+mod ecn;
 mod forward_delay;
 mod half_open;
 mod join;

@@ -83,6 +83,8 @@ pub struct AckOutcome {
     pub prior_in_flight: u32,
     /// The change in recovery.
     pub change: Option<RecoveryChange>,
+    /// The peer echoes an ECN mark that is new: congestion control must react, after it has to `change`.
+    pub marked: bool,
     /// A round trip ended: the first packet sent after the last such mark was acknowledged.
     pub round_ended: bool,
     /// The window may grow: data was acknowledged and no fast recovery is under way.
@@ -110,8 +112,6 @@ pub enum RecoveryChange {
     LeaveLoss,
     /// The last reaction to a loss was unjustified: congestion control must take it back.
     Undo,
-    /// The peer echoes an ECN mark, and nothing was lost: congestion control must react.
-    Marked,
 }
 
 /// The action that is due when a timer fires.
@@ -448,7 +448,7 @@ impl Sender {
             round_ended: self.end_round(),
             may_grow: forward && self.phase != RecoveryPhase::Recovery && !holds,
             rate,
-            useless: false,
+            ..AckOutcome::default()
         }
     }
 
