@@ -126,11 +126,14 @@ fn what_is_not_for_its_ports_reaches_no_device() {
     ground.forge(address, &[Flags::SYN, synack, Flags::RST, Flags(Flags::RST.0 | Flags::ACK.0), Flags::ACK, Flags(0)]);
     let refused = |port: &str| connect(&ground, Protocol::TCP, &format!("10.99.0.1:{port}")).unwrap_err().kind();
     assert_eq!(refused("9"), ErrorKind::ConnectionRefused);
-    let direct = ground.server.enter(|| {
+    let direct = || {
         let to = SocketAddr::from((address, 8080));
         TcpStream::connect_timeout(&to, Duration::from_millis(500)).map_err(|error| error.kind())
-    });
-    assert_eq!(direct.unwrap().unwrap_err(), ErrorKind::TimedOut);
+    };
+    // Another host, and a program of this one.
+    for namespace in [&ground.server, &ground.client] {
+        assert_eq!(namespace.enter(direct).unwrap().unwrap_err(), ErrorKind::TimedOut);
+    }
     assert_eq!(ground.device(&process.0).0, before, "none of these reaches the device");
     for protocol in [Protocol::MPTCP, Protocol::TCP] {
         let mut client = connect(&ground, protocol, "10.99.0.1:8081").unwrap();
@@ -208,6 +211,33 @@ fn a_start_takes_back_what_a_killed_server_left() {
     exchange(&ground, Protocol::MPTCP, || await_joins(&ground, 1), |_| {});
     serving.join().unwrap().unwrap();
     process.end(&ground);
+    assert_eq!(ground.traces(), before);
+}
+
+/// A firewall that is loaded anew may remove all rules of nftables, those included that keep the host from being a router.
+#[test]
+fn a_flush_of_all_rules_ends_the_server_and_nothing_is_left() {
+    let Some(ground) = ground() else { return };
+    let before = ground.traces();
+    let mut process = start(&ground, &[]);
+    run(&ground.client, "nft", "flush ruleset");
+    let until = Instant::now() + PATIENCE;
+    let code = loop {
+        if let Some(ended) = process.0.try_wait().unwrap() {
+            break ended.code();
+        }
+        assert!(Instant::now() < until, "it serves without the rules: {}", ground.said());
+        sleep(Duration::from_millis(20));
+    };
+    assert!(code == Some(1) && ground.said().contains("removed the nftables table"), "{code:?} {}", ground.said());
+    assert_eq!(ground.traces(), before);
+
+    // No process is left that could notice it.
+    let mut process = start(&ground, &[]);
+    signal(keeper(&process.0), "KILL");
+    process.0.wait().unwrap();
+    run(&ground.client, "nft", "flush ruleset");
+    start(&ground, &[]).end(&ground);
     assert_eq!(ground.traces(), before);
 }
 
