@@ -54,8 +54,9 @@ fn take(port: u16) -> Result<Socket, LinkError> {
     let taken = Socket::new(Domain::IPV4, Type::STREAM, None).and_then(|socket| {
         // Connections of a program that listened there before may be in TIME-WAIT.
         socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
         socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into())?;
-        // Two sockets that both have it set may share a port until one of them listens.
+        // Two sockets that both have it set may share a port until one of them listens. Servers on other interfaces share it by SO_REUSEPORT.
         socket.set_reuse_address(false)?;
         Ok(socket)
     });
