@@ -46,7 +46,7 @@ impl Engine {
 
     /// Its endpoint, to read from connections and to write to them, with the context for that.
     ///
-    /// Who sees some numbers of a stream may compute the next ones. So keys, initial sequence numbers and nonces of one call have a stream
+    /// A peer that sees some numbers of a stream may compute the next ones. So keys, initial sequence numbers and nonces of one call have a stream
     /// of their own, which the system's random numbers begin (RFC 9293 §3.4.1, RFC 6528 §3; RFC 8684 §5).
     pub fn with<T>(
         &mut self,
