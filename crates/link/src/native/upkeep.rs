@@ -1,6 +1,6 @@
 //! The network of a command, as its keeper makes it, follows the interfaces, and takes it back.
 
-use super::machine::{Machine, Seen};
+use super::machine::{Machine, Route, Seen, shown};
 use super::plan::{self, Way};
 use super::record::{Forwarding, Record, all_forward, forwards, set_forwarding};
 use super::{Orders, Ready, Turn, Turns};
@@ -138,11 +138,23 @@ impl Upkeep {
         let before = self.turns();
         for path in 0..self.known.len() {
             let seen = machine.see(&self.orders.interfaces[path]);
-            if seen != self.known[path].seen {
+            if seen != self.known[path].seen || self.has_lost_routes(path) {
                 self.change(path, seen)?;
             }
         }
         Ok(before != self.turns())
+    }
+
+    /// An interface that went and came back between two looks looks the same, but the kernel has removed its routes from every table.
+    fn has_lost_routes(&self, path: usize) -> bool {
+        if self.known[path].seen.is_none() {
+            return false;
+        }
+        let Way { interface, address, .. } = self.way(path);
+        // A table without any route is none, which is a failure of `ip`.
+        let routes: Vec<Route> =
+            shown(&["route", "show", "table", &plan::table(address).to_string()]).unwrap_or_default();
+        !routes.iter().any(|route| route.dev.as_deref() == Some(interface))
     }
 
     /// Routes follow the interface. Connections are lost with its address.
