@@ -1,5 +1,6 @@
 //! Users of a link: they exchange packets over it.
 
+use crate::driver::unpredictable;
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;
 use anabranch_trace::Recorder;
@@ -38,19 +39,27 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// With a seed for its keys that must be unpredictable.
+    /// With a seed for its first keys that must be unpredictable.
     pub fn new(endpoint: Endpoint, seed: u64) -> Self {
         Self { endpoint, rng: Rng::stream(seed, "engine") }
     }
 
     /// Its endpoint, to read from connections and to write to them, with the context for that.
+    ///
+    /// A peer that sees some numbers of a stream may compute the next ones. So keys, initial sequence numbers and nonces of one call have a stream
+    /// of their own, which the system's random numbers begin (RFC 9293 §3.4.1, RFC 6528 §3; RFC 8684 §5).
     pub fn with<T>(
         &mut self,
         now: Instant,
         recorder: &mut dyn Recorder,
         act: impl FnOnce(&mut Endpoint, &mut Cx<'_>) -> T,
     ) -> T {
-        act(&mut self.endpoint, &mut Cx { now, recorder, rng: &mut self.rng })
+        let next = self.rng.clone().bits();
+        let done = act(&mut self.endpoint, &mut Cx { now, recorder, rng: &mut self.rng });
+        if self.rng.clone().bits() != next {
+            self.rng = Rng::stream(unpredictable(), "engine");
+        }
+        done
     }
 }
 
@@ -69,5 +78,33 @@ impl Station for Engine {
 
     fn poll_timeout(&mut self) -> Instant {
         self.endpoint.poll_timeout().unwrap_or(Instant::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_wire::{Flags, Segment};
+    use std::net::Ipv4Addr;
+
+    /// The initial sequence numbers by which an engine with this seed answers two SYNs.
+    fn answers(seed: u64) -> [u32; 2] {
+        let mut engine = Engine::new(Endpoint::new(4), seed);
+        engine.endpoint.listen_for_complete(80, anabranch_engine::Settings::default(), Box::new(|_| None));
+        [5_000, 5_001].map(|src_port| {
+            let segment = Segment { src_port, dst_port: 80, flags: Flags::SYN, window: 1_000, ..Segment::default() };
+            let [src, dst] = [1, 2].map(|host| Ipv4Addr::new(192, 0, 2, host).into());
+            let (now, mut packet) = (Instant::from_millis(1), Packet { src, dst, segment });
+            engine.receive(now, &mut (), &packet);
+            assert!(engine.transmit_into(now, &mut (), &mut packet));
+            packet.segment.seq.0
+        })
+    }
+
+    #[test]
+    fn two_syns_are_not_answered_from_one_stream() {
+        let (one, same) = (answers(7), answers(7));
+        assert_eq!(one[0], same[0]);
+        assert_ne!(one[1], same[1]);
     }
 }

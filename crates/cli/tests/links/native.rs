@@ -35,7 +35,7 @@ fn stream(from: u64, len: usize) -> Vec<u8> {
 pub(super) fn verify(source: &mut impl Read, len: u64, mut at: impl FnMut(u64)) {
     let (mut got, mut piece) = (0, vec![0; PIECE]);
     while got < len {
-        let part = source.read(&mut piece).unwrap();
+        let part = source.read(&mut piece).unwrap_or_else(|error| panic!("at {got}: {error}"));
         assert!(part > 0 && piece[..part] == stream(got, part), "at {got}, {part} bytes");
         got += part as u64;
         at(got);

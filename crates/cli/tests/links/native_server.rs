@@ -9,7 +9,7 @@ use super::{listening, ran};
 use anabranch_lab::kernel::counters;
 use anabranch_wire::Flags;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ const PART: u64 = 20;
 fn ground() -> Option<Ground> {
     let ground = Ground::new()?;
     run(&ground.server, "ip", "mptcp limits set add_addr_accepted 8 subflows 8");
+    // ARP continues while a host is away: Linux ends a join for good when it gives a neighbour up.
+    (0..2).for_each(|n| drop(run(&ground.server, "sysctl", &format!("-w net.ipv4.neigh.vb{n}.mcast_solicit=60"))));
     Some(ground)
 }
 
@@ -83,6 +85,23 @@ fn await_joins(ground: &Ground, joins: u64) {
     }
 }
 
+/// Waits until the server has subflows over these interfaces alone: a client counts a join before the server does, and the keeper notices
+/// an interface later than it goes.
+fn await_subflows(ground: &Ground, expected: [bool; 2]) {
+    let until = Instant::now() + PATIENCE;
+    let uses = |state: &serde_json::Value, path: usize| {
+        state["clients"][0]["paths"][path]["cwnd_packets"].as_u64().is_some_and(|packets| packets > 0)
+    };
+    loop {
+        let state = status(ground.folder.path());
+        if [0, 1].map(|path| uses(&state, path)) == expected {
+            return;
+        }
+        assert!(Instant::now() < until, "{expected:?} is not so: {state} {:?}", counters(&ground.server).unwrap());
+        sleep(Duration::from_millis(20));
+    }
+}
+
 #[test]
 fn an_unmodified_client_uses_both_interfaces_in_both_directions_and_nothing_is_left() {
     let Some(ground) = ground() else { return };
@@ -126,11 +145,14 @@ fn what_is_not_for_its_ports_reaches_no_device() {
     ground.forge(address, &[Flags::SYN, synack, Flags::RST, Flags(Flags::RST.0 | Flags::ACK.0), Flags::ACK, Flags(0)]);
     let refused = |port: &str| connect(&ground, Protocol::TCP, &format!("10.99.0.1:{port}")).unwrap_err().kind();
     assert_eq!(refused("9"), ErrorKind::ConnectionRefused);
-    let direct = ground.server.enter(|| {
+    let direct = || {
         let to = SocketAddr::from((address, 8080));
         TcpStream::connect_timeout(&to, Duration::from_millis(500)).map_err(|error| error.kind())
-    });
-    assert_eq!(direct.unwrap().unwrap_err(), ErrorKind::TimedOut);
+    };
+    // Another host, and a program of this one.
+    for namespace in [&ground.server, &ground.client] {
+        assert_eq!(namespace.enter(direct).unwrap().unwrap_err(), ErrorKind::TimedOut);
+    }
     assert_eq!(ground.device(&process.0).0, before, "none of these reaches the device");
     for protocol in [Protocol::MPTCP, Protocol::TCP] {
         let mut client = connect(&ground, protocol, "10.99.0.1:8081").unwrap();
@@ -149,15 +171,21 @@ fn a_download_outlives_interfaces_that_go_and_come() {
     let serving = target(&ground, 1);
     // Each of these has to be used: the other interface, the one that came back, the one with another address.
     let steps: [(u64, &dyn Fn()); 5] = [
-        (DOWN / 24, &|| ground.cut(0)),
+        (DOWN / 24, &|| {
+            ground.cut(0);
+            await_subflows(&ground, [false, true]);
+        }),
         (DOWN * 2 / 24, &|| {
             ground.raise(0);
-            await_joins(&ground, 2);
+            await_subflows(&ground, [true, true]);
         }),
-        (DOWN * 3 / 24, &|| ground.cut(1)),
+        (DOWN * 3 / 24, &|| {
+            ground.cut(1);
+            await_subflows(&ground, [true, false]);
+        }),
         (DOWN * 4 / 24, &|| {
             ground.readdress(1, 7);
-            await_joins(&ground, 3);
+            await_subflows(&ground, [true, true]);
         }),
         (DOWN * 5 / 24, &|| ground.cut(0)),
     ];
@@ -168,10 +196,14 @@ fn a_download_outlives_interfaces_that_go_and_come() {
             step += 1;
         }
     };
-    exchange(&ground, Protocol::MPTCP, || await_joins(&ground, 1), at);
+    exchange(&ground, Protocol::MPTCP, || await_subflows(&ground, [true, true]), at);
     assert_eq!(step, steps.len());
     serving.join().unwrap().unwrap();
-    assert!(count(&ground, "RmAddr") >= 3, "{:?}", counters(&ground.server).unwrap());
+    assert!(
+        count(&ground, "MPJoinSynAckRx") >= 3 && count(&ground, "RmAddr") >= 3,
+        "{:?}",
+        counters(&ground.server).unwrap()
+    );
     process.end(&ground);
 }
 
@@ -200,14 +232,59 @@ fn a_start_takes_back_what_a_killed_server_left() {
 
     // No process is left to take anything back.
     let mut process = start(&ground, &[]);
+    let listener = ground.client.enter(|| TcpListener::bind("127.0.0.1:80").unwrap()).unwrap();
+    let mut client = connect(&ground, Protocol::TCP, SERVER).unwrap();
     signal(keeper(&process.0), "KILL");
     process.0.wait().unwrap();
+    drop(listener);
     assert_ne!(ground.traces(), before);
     let mut process = start(&ground, &[]);
+    // The devices have the addresses that connection tracking remembers.
+    client.write_all(b"more").unwrap();
+    assert_eq!(client.read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::ConnectionReset);
     let serving = target(&ground, 1);
     exchange(&ground, Protocol::MPTCP, || await_joins(&ground, 1), |_| {});
     serving.join().unwrap().unwrap();
     process.end(&ground);
+    assert_eq!(ground.traces(), before);
+}
+
+/// The kernel removes the routes of an interface that goes from every table, and its return is all that the keeper sees.
+#[test]
+fn an_interface_that_is_down_for_a_moment_has_its_routes_again() {
+    let Some(ground) = ground() else { return };
+    let mut process = start(&ground, &[]);
+    let whole = ground.traces();
+    let flap = "link set va0 down\nlink set va0 up\nroute replace default via 10.99.0.254 dev va0 metric 100\n";
+    ground.client.command("ip", &["-batch", "-"], flap).unwrap();
+    ground.await_nothing_but(&whole);
+    process.end(&ground);
+}
+
+/// A firewall that is loaded anew may remove all rules of nftables, those included that keep the host from being a router.
+#[test]
+fn a_flush_of_all_rules_ends_the_server_and_nothing_is_left() {
+    let Some(ground) = ground() else { return };
+    let before = ground.traces();
+    let mut process = start(&ground, &[]);
+    run(&ground.client, "nft", "flush ruleset");
+    let until = Instant::now() + PATIENCE;
+    let code = loop {
+        if let Some(ended) = process.0.try_wait().unwrap() {
+            break ended.code();
+        }
+        assert!(Instant::now() < until, "it serves without the rules: {}", ground.said());
+        sleep(Duration::from_millis(20));
+    };
+    assert!(code == Some(1) && ground.said().contains("removed the nftables table"), "{code:?} {}", ground.said());
+    assert_eq!(ground.traces(), before);
+
+    // No process is left that could notice it.
+    let mut process = start(&ground, &[]);
+    signal(keeper(&process.0), "KILL");
+    process.0.wait().unwrap();
+    run(&ground.client, "nft", "flush ruleset");
+    start(&ground, &[]).end(&ground);
     assert_eq!(ground.traces(), before);
 }
 

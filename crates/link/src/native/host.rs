@@ -54,7 +54,10 @@ fn take(port: u16) -> Result<Socket, LinkError> {
     let taken = Socket::new(Domain::IPV4, Type::STREAM, None).and_then(|socket| {
         // Connections of a program that listened there before may be in TIME-WAIT.
         socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
         socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)).into())?;
+        // Two sockets that both have it set may share a port until one of them listens. Servers on other interfaces share it by SO_REUSEPORT.
+        socket.set_reuse_address(false)?;
         Ok(socket)
     });
     taken.map_err(LinkError::system(format!("taking port {port}")))
@@ -139,5 +142,24 @@ impl Front for NativeHost {
         let counts = counts.chain(exit.into_iter().flat_map(Exit::failures)).collect();
         let locals = self.locals().iter().map(SocketAddr::to_string).collect();
         status(now, locals, exit.map(|exit| exit.status(now, "native", &name)), counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn no_program_listens_at_a_port_that_servers_have_taken() {
+        let first = take(0).unwrap();
+        let port = first.local_addr().unwrap().as_socket().unwrap().port();
+        let second = take(port).unwrap();
+        let listen = |address: &str| TcpListener::bind((address, port));
+        assert!(["0.0.0.0", "127.0.0.1"].iter().all(|address| listen(address).is_err()));
+        drop(first);
+        assert!(listen("0.0.0.0").is_err(), "a server on other interfaces is left");
+        drop(second);
+        assert!(listen("0.0.0.0").is_ok());
     }
 }

@@ -4,7 +4,7 @@ use super::upkeep::Upkeep;
 use super::{Orders, Report};
 use crate::LinkError;
 use nix::errno::Errno;
-use nix::libc::{RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_LINK};
+use nix::libc::{NFNLGRP_NFTABLES, RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_LINK};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl;
 use nix::sys::signal::{SigSet, SigmaskHow};
@@ -48,42 +48,52 @@ fn serve() -> Result<(), LinkError> {
     let mut line = String::new();
     BufReader::new(input.lock()).read_line(&mut line).map_err(LinkError::system("reading orders"))?;
     let Ok(orders) = serde_json::from_str::<Orders>(&line) else { return Ok(()) };
-    let kept = news().map_err(failed("netlink")).and_then(|news| {
+    let route = (SockProtocol::NetlinkRoute, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE);
+    let rules = (SockProtocol::NetlinkNetFilter, 1 << (NFNLGRP_NFTABLES - 1));
+    let all =
+        [route, rules].into_iter().map(|(protocol, groups)| news(protocol, groups)).collect::<nix::Result<Vec<_>>>();
+    let kept = all.map_err(failed("netlink")).and_then(|news| {
         let mut upkeep = Upkeep::begin(orders)?;
         say(&Report::Ready(upkeep.ready()));
-        follow(&mut upkeep, &input, &news).map_err(failed("waiting"))
+        follow(&mut upkeep, &input, &news)
     });
     kept.inspect_err(|error| say(&Report::Failed { what: error.to_string(), help: error.help() }))
 }
 
-/// A socket that becomes readable when links, addresses or routes change.
-fn news() -> nix::Result<OwnedFd> {
+/// A socket that becomes readable when something of these groups changes.
+fn news(protocol: SockProtocol, groups: i32) -> nix::Result<OwnedFd> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    let news = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
-    let groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE;
+    let news = socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
     bind(news.as_raw_fd(), &NetlinkAddr::new(0, groups as u32))?;
     Ok(news)
 }
 
 /// Follows the interfaces until the proxy has ended.
-fn follow(upkeep: &mut Upkeep, input: &Stdin, news: &OwnedFd) -> nix::Result<()> {
+///
+/// # Errors
+/// The rules of nftables are gone, or the system fails.
+fn follow(upkeep: &mut Upkeep, input: &Stdin, news: &[OwnedFd]) -> Result<(), LinkError> {
     let mut patience = PollTimeout::NONE;
     loop {
-        let mut polled = [PollFd::new(input.as_fd(), PollFlags::POLLIN), PollFd::new(news.as_fd(), PollFlags::POLLIN)];
+        let inputs = [input.as_fd()].into_iter().chain(news.iter().map(OwnedFd::as_fd));
+        let mut polled: Vec<PollFd<'_>> = inputs.map(|input| PollFd::new(input, PollFlags::POLLIN)).collect();
         match poll(&mut polled, patience) {
             Err(Errno::EINTR) => continue,
-            other => other?,
+            other => other.map_err(|error| LinkError::system("waiting")(error.into()))?,
         };
         let changed = |polled: &PollFd<'_>| polled.any().unwrap_or(true);
         // Nothing else is said to a keeper: the input ends.
         if changed(&polled[0]) {
             return Ok(());
         }
-        if changed(&polled[1]) {
+        if polled[1..].iter().any(changed) {
             thread::sleep(BURST);
             // The contents do not matter; what was lost (ENOBUFS) does not either.
-            while !matches!(read(news, &mut [0; 8_192]), Err(Errno::EAGAIN)) {}
+            for news in news {
+                while !matches!(read(news, &mut [0; 8_192]), Err(Errno::EAGAIN)) {}
+            }
         }
+        upkeep.check()?;
         patience = match upkeep.look() {
             Ok(changed) => {
                 if changed {

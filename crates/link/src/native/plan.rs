@@ -148,15 +148,17 @@ fn admission(device: &str, listens: bool) -> String {
 }
 
 /// For `nft`: the table `name`. A device's packets have its address, and leave by its interface alone, with the interface's address; what comes back
-/// is [admitted](admission). MSS options are those of the interface's MTU at most.
+/// is [admitted](admission). MSS options are those of the interface's MTU at most. Programs of this host reach no device of a server; the engine of a
+/// proxy may connect to an address of this host, whose answers come that way.
 pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>, listens: bool) -> String {
-    let [mut chains, mut first, mut to, mut from, mut forward] = [const { String::new() }; 5];
+    let [mut chains, mut first, mut to, mut from, mut forward, mut own] = [const { String::new() }; 6];
     for Way { interface, device, address } in ways {
         let _ = writeln!(first, "iifname \"{device}\" ip saddr != {address} drop");
         let _ = writeln!(chains, "chain {device} {{\n}}");
         if listens {
             let _ = writeln!(chains, "chain {device}-in {{\n}}");
             let _ = writeln!(to, "iifname \"{interface}\" goto {device}-in");
+            let _ = writeln!(own, "oifname \"{device}\" meta l4proto tcp drop");
         }
         let _ = writeln!(from, "ip saddr {address} oifname \"{interface}\" goto {device}");
         let _ = write!(
@@ -170,10 +172,14 @@ pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>, liste
     }
     let chain =
         |name: &str, hook: &str, rules: &str| format!("chain {name} {{\ntype {hook}; policy accept;\n{rules}}}\n");
-    let destination =
-        if listens { chain("destination", "nat hook prerouting priority -100", &to) } else { String::new() };
+    let serving = if listens {
+        chain("destination", "nat hook prerouting priority -100", &to)
+            + &chain("output", "filter hook output priority 0", &own)
+    } else {
+        String::new()
+    };
     format!(
-        "table inet {name} {{\n{chains}{}{destination}{}{}}}\n",
+        "table inet {name} {{\n{chains}{}{serving}{}{}}}\n",
         chain("prerouting", "filter hook prerouting priority -300", &first),
         chain("postrouting", "nat hook postrouting priority 100", &from),
         chain("forward", "filter hook forward priority 0", &forward),
@@ -212,11 +218,12 @@ mod tests {
         let source = Ipv4Addr::new(10, 1, 0, 5);
         let proxy = ruleset("t", [way].into_iter(), false) + &way.translation("t", source, &[]);
         assert!(proxy.contains("oifname \"anab7-0\" ct state != { established, related } drop"), "{proxy}");
-        assert!(!proxy.contains("dnat") && !proxy.contains("-in"), "{proxy}");
+        assert!(!proxy.contains("dnat") && !proxy.contains("hook output") && !proxy.contains("-in"), "{proxy}");
         let server = ruleset("t", [way].into_iter(), true) + &way.translation("t", source, &[80, 8080]);
         assert!(!server.contains("!= { established"), "{server}");
         for part in [
             "chain destination {\ntype nat hook prerouting priority -100; policy accept;\niifname \"wlan0\" goto anab7-0-in\n}",
+            "chain output {\ntype filter hook output priority 0; policy accept;\noifname \"anab7-0\" meta l4proto tcp drop\n}",
             "oifname \"anab7-0\" ct state { invalid, untracked } drop",
             "oifname \"anab7-0\" ct state new ct status & dnat == 0 drop",
             "add rule inet t anab7-0-in ip daddr 10.1.0.5 tcp dport { 80, 8080 } dnat ip to 198.18.5.1",

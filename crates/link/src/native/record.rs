@@ -153,7 +153,7 @@ impl Record {
 
     fn give_way(&self, interfaces: &[String]) -> Result<(), LinkError> {
         if !self.is_kept() {
-            return self.undo();
+            return if self.is_here()? { self.undo() } else { self.forget() };
         }
         let Some(used) = self.interfaces.iter().find(|name| interfaces.contains(name)) else { return Ok(()) };
         let what = format!("{used} is in use by another proxy or server (its keeper is process {})", self.keeper);
@@ -161,31 +161,45 @@ impl Record {
     }
 
     /// Takes everything back, however much of it was done. What fails keeps nothing else from being taken back, but for the table: it is
-    /// made first and deleted last. Without it nothing was done, or that was in another namespace: numbers of namespaces are given again.
+    /// made first and deleted last.
     pub fn undo(&self) -> Result<(), LinkError> {
-        if self.is_here()? {
-            let rules = self.remove_rules();
-            self.forwarding.iter().map(restore).fold(rules, Result::and)?;
+        let switches = self.forwarding.iter().map(restore).fold(Ok(()), Result::and);
+        self.remove_rules().and(switches)?;
+        if self.has_table()? {
             tool::run("nft", &["delete", "table", "inet", &self.table], "")?;
         }
+        self.forget()
+    }
+
+    fn forget(&self) -> Result<(), LinkError> {
         let path = self.path();
         fs::remove_file(&path).map_err(LinkError::system(format!("removing {}", path.display())))
     }
 
-    /// The table is in this namespace.
+    /// Something of it is in this namespace. If not, nothing was done, or that was in another one: numbers of namespaces are given again.
+    /// The table alone does not decide: who flushes all rules of nftables removes it.
     fn is_here(&self) -> Result<bool, LinkError> {
+        Ok(self.has_table()? || self.ruled()?.is_some())
+    }
+
+    /// The table of nftables is there.
+    pub fn has_table(&self) -> Result<bool, LinkError> {
         let own = format!("table inet {}", self.table);
         Ok(tool::run("nft", &["list", "tables", "inet"], "")?.lines().any(|line| line.trim() == own))
+    }
+
+    /// An address that has policy rules.
+    fn ruled(&self) -> Result<Option<Ipv4Addr>, LinkError> {
+        let rules: Vec<Rule> = shown(&["rule", "show"])?;
+        let own = |address: &Ipv4Addr| Some(plan::table(*address).to_string());
+        Ok(self.addresses.iter().copied().find(|address| rules.iter().any(|rule| rule.table == own(address))))
     }
 
     /// Rules and tables that are not there are no failure; those that remain are.
     fn remove_rules(&self) -> Result<(), LinkError> {
         let script: String = self.addresses.iter().copied().map(plan::removal).collect();
         let _ = tool::run("ip", &["-4", "-force", "-batch", "-"], &script);
-        let left: Vec<Rule> = shown(&["rule", "show"])?;
-        let own = |address: &&Ipv4Addr| Some(plan::table(**address).to_string());
-        let remains = |address: &&Ipv4Addr| left.iter().any(|rule| rule.table == own(address));
-        match self.addresses.iter().find(remains) {
+        match self.ruled()? {
             Some(address) => {
                 Err(LinkError::Ground { what: format!("the policy rules of {address} cannot be removed"), help: None })
             }

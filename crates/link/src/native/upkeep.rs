@@ -1,11 +1,12 @@
 //! The network of a command, as its keeper makes it, follows the interfaces, and takes it back.
 
-use super::machine::{Machine, Seen};
+use super::machine::{Machine, Route, Seen, shown};
 use super::plan::{self, Way};
 use super::record::{Forwarding, Record, all_forward, forwards, set_forwarding};
 use super::{Orders, Ready, Turn, Turns};
 use crate::LinkError;
 use anabranch_lab::tool;
+use anabranch_units::Rng;
 use std::fs;
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -48,6 +49,12 @@ fn prepare(device: &str) -> Result<(), LinkError> {
     Ok(())
 }
 
+/// The number of the block that these interfaces get if it is free: the same after a restart, so that segments of connections before it,
+/// which connection tracking still translates, are answered with resets.
+fn usual_block(interfaces: &[String]) -> u32 {
+    Rng::stream(0, &interfaces.join(",")).bits() as u32
+}
+
 impl Upkeep {
     /// Sets everything up, after it has taken back what was left behind.
     ///
@@ -60,7 +67,7 @@ impl Upkeep {
         let lock = Record::lock()?;
         Record::clear(&orders.interfaces)?;
         let used = Machine::read("all")?.used();
-        let Some(block) = plan::free_block(&used, std::process::id()) else {
+        let Some(block) = plan::free_block(&used, usual_block(&orders.interfaces)) else {
             let what = "198.18.0.0/15, from which the devices get addresses, is in use".to_owned();
             return Err(LinkError::Ground { what, help: Some("`ip route show table all` shows by whom".to_owned()) });
         };
@@ -107,6 +114,21 @@ impl Upkeep {
         self.known.iter().map(turn).collect()
     }
 
+    /// Makes sure that nothing is forwarded without the rules of nftables.
+    ///
+    /// # Errors
+    /// The table of them is gone.
+    pub fn check(&self) -> Result<(), LinkError> {
+        // Unless it can be listed nothing is known; it is looked for at the next change.
+        if self.record.has_table().unwrap_or(true) {
+            return Ok(());
+        }
+        let what = format!("another program removed the nftables table inet {}", self.record.table);
+        let help = "`nft flush ruleset` does, with which /etc/nftables.conf may begin. Start this command again after each reload of nftables; \
+                    systemd does so by Restart=on-failure";
+        Err(LinkError::Ground { what, help: Some(help.to_owned()) })
+    }
+
     /// Follows the interfaces. True if something has changed that connections notice.
     ///
     /// # Errors
@@ -116,11 +138,23 @@ impl Upkeep {
         let before = self.turns();
         for path in 0..self.known.len() {
             let seen = machine.see(&self.orders.interfaces[path]);
-            if seen != self.known[path].seen {
+            if seen != self.known[path].seen || self.has_lost_routes(path) {
                 self.change(path, seen)?;
             }
         }
         Ok(before != self.turns())
+    }
+
+    /// An interface that went and came back between two looks looks the same, but the kernel has removed its routes from every table.
+    fn has_lost_routes(&self, path: usize) -> bool {
+        if self.known[path].seen.is_none() {
+            return false;
+        }
+        let Way { interface, address, .. } = self.way(path);
+        // A table without any route is none, which is a failure of `ip`.
+        let routes: Vec<Route> =
+            shown(&["route", "show", "table", &plan::table(address).to_string()]).unwrap_or_default();
+        !routes.iter().any(|route| route.dev.as_deref() == Some(interface))
     }
 
     /// Routes follow the interface. Connections are lost with its address.
