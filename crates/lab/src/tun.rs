@@ -15,6 +15,8 @@ pub struct Tun {
     device: SyncDevice,
     /// Every packet has a [`VnetHeader`] before it.
     offload: bool,
+    /// Segments with a mapping leave apart: see [`Self::keep_mappings`].
+    keeps_mappings: bool,
     /// The buffer of the next packet. One that was read gets memory of its own, of its own size: it may wait for long.
     buffer: Vec<u8>,
     /// The segments to write next.
@@ -48,13 +50,21 @@ impl Tun {
         });
         match opened {
             Ok(device) => {
-                Ok(Self { device, offload, buffer: vec![0; LONGEST], train: Train::default(), packet: Vec::new() })
+                let (buffer, train) = (vec![0; LONGEST], Train::default());
+                Ok(Self { device, offload, keeps_mappings: false, buffer, train, packet: Vec::new() })
             }
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(LabError::Privilege { what: format!("/dev/net/tun cannot be opened: {error}") })
             }
             Err(error) => Err(LabError::System { what: format!("opening the TUN device {name}"), source: error }),
         }
+    }
+
+    /// Each segment keeps a mapping of its own: for a device behind which single packets may be lost. Linux resets a subflow if a
+    /// retransmission has another mapping than the one that it lies in (`MPTcpExtDSSNotMatching`), as that of a part of a train would.
+    #[must_use]
+    pub fn keep_mappings(self) -> Self {
+        Self { keeps_mappings: true, ..self }
     }
 
     /// The next packet of the kernel; `None` if there is none now.
@@ -112,7 +122,8 @@ impl Tun {
             packet.emit_into(&mut self.packet);
             return taken(self.device.send(&self.packet));
         }
-        if let Some(apart) = self.train.couple(packet) {
+        let alone = self.keeps_mappings && packet.segment.options.dss().is_some_and(|dss| dss.mapping.is_some());
+        if let Some(apart) = if alone { Some(packet) } else { self.train.couple(packet) } {
             self.flush()?;
             self.train = Train::of(apart);
         }

@@ -134,6 +134,25 @@ fn an_unmodified_client_uses_both_interfaces_in_both_directions_and_nothing_is_l
     assert!(!folder.join("proxy.sock").exists());
 }
 
+/// What a kernel cuts up loses single packets: a retransmission has the mapping of the packet that was lost.
+#[test]
+fn packets_that_are_lost_one_by_one_reset_no_subflow() {
+    let Some(ground) = ground() else { return };
+    for n in 0..2 {
+        run(&ground.client, "ip", &format!("link set va{n} gso_max_segs 1"));
+    }
+    run(&ground.server, "nft", "add table ip losing");
+    run(&ground.server, "nft", "add chain ip losing in { type filter hook prerouting priority -300 ; }");
+    run(&ground.server, "nft", "add rule ip losing in tcp sport 8080 numgen random mod 300 < 1 drop");
+    let process = start(&ground, &[]);
+    let serving = target(&ground, 1);
+    exchange(&ground, Protocol::MPTCP, || await_joins(&ground, 1), |_| {});
+    serving.join().unwrap().unwrap();
+    let faults = ["DSSNotMatching", "MPRstTx", "MPRstRx"].map(|name| count(&ground, name));
+    assert_eq!(faults, [0; 3], "{:?}", counters(&ground.server).unwrap());
+    drop(process);
+}
+
 /// A connection whose target does not answer is reset, and a port that is not forwarded stays the kernel's.
 #[test]
 fn what_is_not_for_its_ports_reaches_no_device() {

@@ -47,7 +47,8 @@ pub(super) struct Change {
 /// Opens the device of each path; they are named after this process.
 fn devices(count: usize) -> Result<(Vec<String>, Vec<Tun>), LinkError> {
     let names: Vec<String> = (0..count).map(|path| format!("anab{}-{path}", std::process::id())).collect();
-    let devices = names.iter().map(|name| Tun::open(name, MTU, true)).collect::<Result<Vec<_>, _>>()?;
+    let devices =
+        names.iter().map(|name| Tun::open(name, MTU, true).map(Tun::keep_mappings)).collect::<Result<Vec<_>, _>>()?;
     Ok((names, devices))
 }
 
