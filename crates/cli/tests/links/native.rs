@@ -205,6 +205,23 @@ impl Ground {
         }
     }
 
+    /// Waits until the process that is under test has subflows over these interfaces alone: the keeper notices an interface later than it goes, and a client counts
+    /// a join before the server does.
+    pub fn await_subflows(&self, expected: [bool; 2]) {
+        let until = Instant::now() + PATIENCE;
+        let uses = |state: &serde_json::Value, path: usize| {
+            state["clients"][0]["paths"][path]["cwnd_packets"].as_u64().is_some_and(|packets| packets > 0)
+        };
+        loop {
+            let state = status(self.folder.path());
+            if [0, 1].map(|path| uses(&state, path)) == expected {
+                return;
+            }
+            assert!(Instant::now() < until, "{expected:?} is not so: {state} {:?}", counters(&self.server).unwrap());
+            sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Sends segments to the device of path 0, straight from the neighbour.
     pub fn forge(&self, address: Ipv4Addr, flags: &[Flags]) {
         let (src, dst) = (Ipv4Addr::new(10, 99, 0, 254).into(), address.into());
@@ -470,12 +487,18 @@ fn a_server_without_multipath_tcp_is_reached_by_plain_tcp_and_one_with_it_outliv
     // Each of these has to be used: the other interface, the one that came back, the one with another address.
     let serving = ground.serve(Protocol::MPTCP, 1);
     let steps: [(u64, &(dyn Fn() + Sync)); 5] = [
-        (DOWN / 24, &|| ground.cut(0)),
+        (DOWN / 24, &|| {
+            ground.cut(0);
+            ground.await_subflows([false, true]);
+        }),
         (DOWN * 2 / 24, &|| {
             ground.raise(0);
             ground.await_joins(2);
         }),
-        (DOWN * 3 / 24, &|| ground.cut(1)),
+        (DOWN * 3 / 24, &|| {
+            ground.cut(1);
+            ground.await_subflows([true, false]);
+        }),
         (DOWN * 4 / 24, &|| {
             ground.readdress(1, 7);
             ground.await_joins(3);

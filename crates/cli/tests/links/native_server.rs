@@ -85,23 +85,6 @@ fn await_joins(ground: &Ground, joins: u64) {
     }
 }
 
-/// Waits until the server has subflows over these interfaces alone: a client counts a join before the server does, and the keeper notices
-/// an interface later than it goes.
-fn await_subflows(ground: &Ground, expected: [bool; 2]) {
-    let until = Instant::now() + PATIENCE;
-    let uses = |state: &serde_json::Value, path: usize| {
-        state["clients"][0]["paths"][path]["cwnd_packets"].as_u64().is_some_and(|packets| packets > 0)
-    };
-    loop {
-        let state = status(ground.folder.path());
-        if [0, 1].map(|path| uses(&state, path)) == expected {
-            return;
-        }
-        assert!(Instant::now() < until, "{expected:?} is not so: {state} {:?}", counters(&ground.server).unwrap());
-        sleep(Duration::from_millis(20));
-    }
-}
-
 #[test]
 fn an_unmodified_client_uses_both_interfaces_in_both_directions_and_nothing_is_left() {
     let Some(ground) = ground() else { return };
@@ -134,7 +117,7 @@ fn an_unmodified_client_uses_both_interfaces_in_both_directions_and_nothing_is_l
     assert!(!folder.join("proxy.sock").exists());
 }
 
-/// What a kernel cuts up loses single packets: a retransmission has the mapping of the packet that was lost.
+/// A kernel cuts packets up and loses single ones: a retransmission has the mapping of the packet that was lost.
 #[test]
 fn packets_that_are_lost_one_by_one_reset_no_subflow() {
     let Some(ground) = ground() else { return };
@@ -192,19 +175,19 @@ fn a_download_outlives_interfaces_that_go_and_come() {
     let steps: [(u64, &dyn Fn()); 5] = [
         (DOWN / 24, &|| {
             ground.cut(0);
-            await_subflows(&ground, [false, true]);
+            ground.await_subflows([false, true]);
         }),
         (DOWN * 2 / 24, &|| {
             ground.raise(0);
-            await_subflows(&ground, [true, true]);
+            ground.await_subflows([true, true]);
         }),
         (DOWN * 3 / 24, &|| {
             ground.cut(1);
-            await_subflows(&ground, [true, false]);
+            ground.await_subflows([true, false]);
         }),
         (DOWN * 4 / 24, &|| {
             ground.readdress(1, 7);
-            await_subflows(&ground, [true, true]);
+            ground.await_subflows([true, true]);
         }),
         (DOWN * 5 / 24, &|| ground.cut(0)),
     ];
@@ -215,7 +198,7 @@ fn a_download_outlives_interfaces_that_go_and_come() {
             step += 1;
         }
     };
-    exchange(&ground, Protocol::MPTCP, || await_subflows(&ground, [true, true]), at);
+    exchange(&ground, Protocol::MPTCP, || ground.await_subflows([true, true]), at);
     assert_eq!(step, steps.len());
     serving.join().unwrap().unwrap();
     assert!(
