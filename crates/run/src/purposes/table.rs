@@ -176,8 +176,5 @@ pub const PURPOSES: &[Purpose] = &[
     row("cost", ("tariffs", "price", Less), "the cheapest path first", "draft-bonaventure-iccrg-schedulers-02"),
     row("playahead", CHUNKS, "each segment goes where it arrives first, so that all paths finish together", "docs/forward.md"),
     row("minrtt+pr", TIGHT, "data that blocks the window is retransmitted on another path, and its path slowed down", "Raiciu et al., NSDI 2012"),
-    row("minrtt+or", TIGHT, "data that blocks the window is retransmitted on another path", "Raiciu et al., NSDI 2012").not_shown(
-        "The retransmission frees the window, but nothing keeps the far path from filling it again: the penalty of `minrtt+pr`, \
-         the row above, is for that.",
-    ),
+    row("minrtt+or", TIGHT, "data that blocks the window is retransmitted on another path", "Raiciu et al., NSDI 2012"),
 ];
