@@ -89,10 +89,10 @@ class Beside(MinRtt):
 
 
 def test_a_scheduler_sees_what_the_connections_beside_it_have_out():
-    alone = ab.Scenario(TWO)
-    ab.run(alone, Beside(), baselines=False, repeat=1)
+    ab.run(ab.Scenario(TWO), Beside(), baselines=False, repeat=1)
     assert Beside.most == 0
-    ab.run(alone.set("traffic.flows", "3"), Beside(), baselines=False, repeat=1)
+    three = {**TWO, "traffic": [{"kind": "bulk", "flows": 3}]}
+    ab.run(ab.Scenario(three), Beside(), baselines=False, repeat=1)
     assert Beside.most > 10_000
 
 
