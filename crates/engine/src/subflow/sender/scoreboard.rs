@@ -22,7 +22,7 @@ pub(super) struct Arrival {
 
 impl Arrival {
     /// RFC 8985 §6.2 step 2: an acknowledgment of a retransmitted segment may be meant for an earlier transmission.
-    /// What is SACKed came out of order, so that the echo is of an earlier segment and tells nothing (RFC 7323 §4.3).
+    /// A segment that is SACKed came out of order, so that the echo is of an earlier one and says nothing about it (RFC 7323 §4.3).
     fn is_ambiguous(&self, sent: &Sent, by_sack: bool) -> bool {
         sent.repeated
             && (!by_sack && echo_before(self.echo, sent.sent_at)
