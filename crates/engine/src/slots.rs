@@ -42,6 +42,12 @@ impl<T> Slots<T> {
         }
     }
 
+    /// The entry in a [place](Handle::index) of the table.
+    pub fn at(&self, index: usize) -> Option<(Handle, &T)> {
+        let (serial, entry) = self.slots.get(index)?.as_ref()?;
+        Some((Handle { serial: *serial, index }, entry))
+    }
+
     /// An entry, to change it.
     pub fn get_mut(&mut self, handle: Handle) -> Option<&mut T> {
         match self.slots.get_mut(handle.index)? {
@@ -82,6 +88,7 @@ mod tests {
         let c = slots.insert('c');
         assert_eq!((slots.get(a), slots.get(b)), (None, Some(&'b')));
         assert_eq!(slots.get_mut(c), Some(&mut 'c'));
+        assert_eq!((slots.at(a.index()), slots.at(b.index()), slots.at(2)), (Some((c, &'c')), Some((b, &'b')), None));
         assert!(a < b && b < c && slots.slots.len() == 2);
     }
 }

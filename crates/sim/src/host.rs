@@ -211,8 +211,11 @@ impl Host {
                 self.adopt(now, recorder, handle, workload);
             }
         }
-        if let Some(n) = handle.and_then(|handle| self.applications.find(handle)) {
-            told |= self.serve(n, now, recorder);
+        // First the connection, which is at hand: most packets are no news to its application.
+        let news = handle.filter(|handle| self.endpoint.has_news(*handle));
+        if let Some(n) = news.and_then(|handle| self.applications.find(handle)) {
+            told = true;
+            self.serve(n, now, recorder);
         }
         if told {
             self.go_on(now, recorder);
@@ -277,18 +280,9 @@ impl Host {
         act(&mut self.endpoint, &mut cx);
     }
 
-    /// Gives an application the events of its connection; false if there are none.
-    #[inline]
-    fn serve(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) -> bool {
-        let has_news = self.endpoint.has_news(self.applications[n].handle);
-        if has_news {
-            self.serve_news(n, now, recorder);
-        }
-        has_news
-    }
-
+    /// Gives an application the events of its connection, if there are any.
     #[inline(never)]
-    fn serve_news(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) {
+    fn serve(&mut self, n: usize, now: Instant, recorder: &mut dyn Recorder) {
         let Application { handle, workload, established, .. } = &mut self.applications[n];
         let Some(connection) = self.endpoint.news_of(*handle) else { return };
         let mut cx = Cx { now, recorder, rng: &mut self.rng };

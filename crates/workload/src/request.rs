@@ -9,7 +9,7 @@ use bytes::Bytes;
 const NUMBER: usize = 8;
 
 /// Least and greatest size of a request, bytes.
-pub const REQUEST_BYTES: core::ops::RangeInclusive<u64> = NUMBER as u64..=pattern::LONGEST as u64;
+pub const REQUEST_BYTES: core::ops::RangeInclusive<u64> = NUMBER as u64..=64 << 10;
 
 /// The parameters of an exchange, common to client and server.
 #[derive(Clone, Debug)]

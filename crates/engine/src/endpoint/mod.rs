@@ -168,10 +168,24 @@ impl Timers {
     }
 }
 
+/// A subflow by the index of its connection. Small, since among thousands of subflows every look at one is a miss of the caches: whether the
+/// ends are the same, the subflow itself tells.
+#[derive(Clone, Copy, Debug)]
+struct Recalled {
+    ports: u32,
+    /// [`Self::NOBODY`] where none is.
+    index: u32,
+    path: PathId,
+}
+
+impl Recalled {
+    const NOBODY: u32 = u32::MAX;
+}
+
 /// Subflows whose segments came lately, each in the one place that its ends give it: nearly every segment belongs to one.
 struct Recent {
     /// A power of two.
-    places: Vec<Option<(Ends, Handle, PathId)>>,
+    places: Vec<Recalled>,
     /// Bits of a word that are too many to number them.
     shift: u32,
 }
@@ -182,12 +196,13 @@ impl Recent {
 
     /// So many places, a power of two.
     fn of(count: usize) -> Self {
-        Self { places: vec![None; count], shift: u64::BITS - count.trailing_zeros() }
+        let nobody = Recalled { ports: 0, index: Recalled::NOBODY, path: PathId(0) };
+        Self { places: vec![nobody; count], shift: u64::BITS - count.trailing_zeros() }
     }
 
-    /// Places for twice as many subflows as there are, so that few share one.
+    /// Places for four times as many subflows as there are, so that few share one.
     fn make_room(&mut self, subflows: usize) {
-        let wanted = (2 * subflows).next_power_of_two().max(Self::FEWEST);
+        let wanted = (4 * subflows).next_power_of_two().max(Self::FEWEST);
         if self.places.len() < wanted {
             *self = Self::of(wanted);
         }
@@ -202,29 +217,24 @@ impl Recent {
         (mixed >> self.shift) as usize
     }
 
-    /// The subflow that a packet to this host belongs to, if it is here.
+    /// The subflow that a packet to this host probably belongs to, by the index of its connection.
     #[inline(always)]
-    fn find(&self, packet: &Packet) -> Option<(Handle, PathId)> {
+    fn find(&self, packet: &Packet) -> Option<(usize, PathId)> {
         let ports = ports(packet.segment.dst_port, packet.segment.src_port);
-        match &self.places[self.place(ports, &packet.src, &packet.dst)] {
-            Some((ends, handle, path))
-                if ends.ports == ports && ends.remote == packet.src && ends.local == packet.dst =>
-            {
-                Some((*handle, *path))
-            }
-            _ => None,
-        }
+        let recalled = &self.places[self.place(ports, &packet.src, &packet.dst)];
+        (recalled.ports == ports).then_some((recalled.index as usize, recalled.path))
     }
 
-    fn insert(&mut self, ends: Ends, handle: Handle, path: PathId) {
+    fn insert(&mut self, ends: &Ends, handle: Handle, path: PathId) {
         let place = self.place(ends.ports, &ends.remote, &ends.local);
-        self.places[place] = Some((ends, handle, path));
+        let index = u32::try_from(handle.index()).unwrap_or(Recalled::NOBODY);
+        self.places[place] = Recalled { ports: ends.ports, index, path };
     }
 
     /// These ends belong to another subflow, or to none.
     fn forget(&mut self, ends: &Ends) {
         let place = self.place(ends.ports, &ends.remote, &ends.local);
-        self.places[place] = None;
+        self.places[place].index = Recalled::NOBODY;
     }
 }
 
@@ -416,10 +426,18 @@ impl Endpoint {
     /// Takes a packet that was addressed to this host. Returns the connection it belongs to.
     #[inline]
     pub fn handle_packet(&mut self, cx: &mut Cx<'_>, packet: &Packet) -> Option<Handle> {
-        match self.recent.find(packet) {
+        match self.recall(packet) {
             Some((handle, path)) if self.handle_segment(cx, handle, path, &packet.segment) => Some(handle),
             _ => self.handle_other_packet(cx, packet),
         }
+    }
+
+    /// The subflow that a packet belongs to, if one came on it lately.
+    #[inline(always)]
+    fn recall(&self, packet: &Packet) -> Option<(Handle, PathId)> {
+        let (index, path) = self.recent.find(packet)?;
+        let (handle, slot) = self.slots.at(index)?;
+        slot.connection.has_subflow(path, packet).then_some((handle, path))
     }
 
     /// Takes a segment of a subflow; false if there is no such connection.
@@ -443,7 +461,7 @@ impl Endpoint {
             FourTuple { local: (packet.dst, segment.dst_port).into(), remote: (packet.src, segment.src_port).into() };
         let ends = Ends::from(&tuple);
         if let Some((handle, path)) = self.ends.get(&ends).copied() {
-            self.recent.insert(ends, handle, path);
+            self.recent.insert(&ends, handle, path);
             if self.handle_segment(cx, handle, path, segment) {
                 return Some(handle);
             }

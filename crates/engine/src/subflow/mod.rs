@@ -28,7 +28,7 @@ use crate::settings::{Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
 use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
-use anabranch_wire::{AddAddr, MptcpOption, Reason};
+use anabranch_wire::{AddAddr, MptcpOption, Packet, Reason};
 use core::net::IpAddr;
 use ecn::EcnState;
 use handshake::{Handshake, Terms};
@@ -56,6 +56,15 @@ pub(crate) struct PacketEnds {
     pub dst: IpAddr,
     src_port: u16,
     dst_port: u16,
+}
+
+impl PacketEnds {
+    /// A packet travels between these ends, the other way.
+    #[inline(always)]
+    pub fn answered_by(&self, packet: &Packet) -> bool {
+        let Packet { src, dst, segment } = packet;
+        self.src_port == segment.dst_port && self.dst_port == segment.src_port && self.src == *dst && self.dst == *src
+    }
 }
 
 impl From<FourTuple> for PacketEnds {
