@@ -211,9 +211,9 @@ impl Host {
                 self.adopt(now, recorder, handle, workload);
             }
         }
-        // First the connection, which is at hand: most packets are no news to its application.
-        let news = handle.filter(|handle| self.endpoint.has_news(*handle));
-        if let Some(n) = news.and_then(|handle| self.applications.find(handle)) {
+        // Most packets change nothing for the application: the connection, which the caches hold, tells.
+        let changed = handle.filter(|handle| self.endpoint.has_news(*handle));
+        if let Some(n) = changed.and_then(|handle| self.applications.find(handle)) {
             told = true;
             self.serve(n, now, recorder);
         }

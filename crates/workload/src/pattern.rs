@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 /// multiple of it, so a misplaced segment never looks correct.
 const PERIOD: u64 = 1_048_583;
 
-/// Longest piece in one call. Segments that begin in one written piece and end in another are copied, so that long pieces are cheap.
+/// Longest piece in one call. Segments that begin in one piece and end in another are copied: the longer the pieces, the fewer.
 pub const LONGEST: usize = 256 << 10;
 
 /// One period of random bytes, followed by its beginning, so that no piece wraps.
@@ -101,7 +101,7 @@ mod tests {
         assert_eq!((mismatch(700, &own), mismatch(700, &copy)), (None, None));
         assert_eq!(mismatch(PERIOD + 700, &own), None);
         assert!(mismatch(701, &own).is_some() && mismatch(700, &own.slice(1..)).is_some());
-        // What a piece over the wrap holds of the next period lies apart, and is right there alone.
+        // The part of a piece that lies behind the wrap is recognised, and is right at its own offset alone.
         let next = piece(PERIOD - 10, 1400).slice(10..);
         assert_eq!((mismatch(0, &next), mismatch(3 * PERIOD, &next)), (None, None));
         assert!(mismatch(1, &next).is_some() && mismatch(0, &next.slice(1..)).is_some());

@@ -30,7 +30,7 @@ use crate::subflow::forward::PeerClock;
 use crate::subflow::{State, Subflows};
 use anabranch_trace::{CloseReason, Event, SchedulerName};
 use anabranch_units::{ConnId, Instant, PathId, Side};
-use anabranch_wire::{Packet, Reason};
+use anabranch_wire::Reason;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
 use events::Pending;
@@ -64,7 +64,7 @@ pub struct Connection {
     session: Session,
     sending: Sending,
     receiving: Receiving,
-    subflows: Subflows,
+    pub(crate) subflows: Subflows,
     paths: Paths,
     /// Forward delays of all subflows are taken by it.
     peer_clock: PeerClock,
@@ -157,12 +157,6 @@ impl Connection {
     /// The subflows that exist now.
     pub fn subflows(&self) -> impl Iterator<Item = (PathId, FourTuple, State)> + '_ {
         self.subflows.iter().map(|s| (s.id, s.tuple, s.state))
-    }
-
-    /// A packet belongs to the subflow over this path.
-    #[inline(always)]
-    pub(crate) fn has_subflow(&self, id: PathId, packet: &Packet) -> bool {
-        self.subflows.place_of(id).is_some_and(|i| self.subflows[i].ends.answered_by(packet))
     }
 
     /// Counts the subflows that came and went: as long as it is the same, so is the set of [`Self::subflows`].

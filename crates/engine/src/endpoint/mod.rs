@@ -437,7 +437,7 @@ impl Endpoint {
     fn recall(&self, packet: &Packet) -> Option<(Handle, PathId)> {
         let (index, path) = self.recent.find(packet)?;
         let (handle, slot) = self.slots.at(index)?;
-        slot.connection.has_subflow(path, packet).then_some((handle, path))
+        slot.connection.subflows.has(path, packet).then_some((handle, path))
     }
 
     /// Takes a segment of a subflow; false if there is no such connection.

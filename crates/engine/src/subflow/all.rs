@@ -9,6 +9,7 @@ use crate::mode::Mode;
 use crate::reasons::UNSPECIFIED;
 use anabranch_trace::{Event, PathState};
 use anabranch_units::{Instant, PathId, Rng};
+use anabranch_wire::Packet;
 use core::ops::{Deref, Index, IndexMut};
 
 /// Values derived from the state of a subflow since it may last have changed.
@@ -65,6 +66,12 @@ impl Subflows {
     /// The place of the one over a path.
     pub fn place_of(&self, id: PathId) -> Option<usize> {
         id.place_in(&self.all, |s| s.id)
+    }
+
+    /// A packet belongs to the one over this path.
+    #[inline(always)]
+    pub fn has(&self, id: PathId, packet: &Packet) -> bool {
+        self.place_of(id).is_some_and(|i| self.all[i].ends.answered_by(packet))
     }
 
     /// Counts those that came and went.
