@@ -211,7 +211,7 @@ impl Host {
                 self.adopt(now, recorder, handle, workload);
             }
         }
-        // Most packets change nothing for the application: the connection, which the caches hold, tells.
+        // Most packets change nothing for the application, which lies elsewhere in memory than the connection: it is looked up last.
         let changed = handle.filter(|handle| self.endpoint.has_news(*handle));
         if let Some(n) = changed.and_then(|handle| self.applications.find(handle)) {
             told = true;

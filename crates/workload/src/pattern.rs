@@ -44,7 +44,7 @@ pub fn mismatch(offset: u64, data: &[u8]) -> Option<u64> {
 
 #[inline(never)]
 fn compare(offset: u64, data: &[u8]) -> Option<u64> {
-    // Part of a piece that began before the end of the period: it lies behind it.
+    // A piece that begins before the end of the period has its later bytes in the copy behind the period.
     let behind = (offset % PERIOD + PERIOD) as usize;
     if PATTERN.get(behind..behind + data.len()).is_some_and(|same| core::ptr::eq(data, same)) {
         return None;

@@ -168,8 +168,8 @@ impl Timers {
     }
 }
 
-/// A subflow by the index of its connection. Small, since among thousands of subflows every look at one is a miss of the caches: whether the
-/// ends are the same, the subflow itself tells.
+/// A subflow by the index of its connection. Small, since among thousands of subflows each look at one is a miss of the caches. The addresses
+/// are compared with those that the subflow itself has.
 #[derive(Clone, Copy, Debug)]
 struct Recalled {
     ports: u32,
@@ -217,7 +217,7 @@ impl Recent {
         (mixed >> self.shift) as usize
     }
 
-    /// The subflow that a packet to this host probably belongs to, by the index of its connection.
+    /// The subflow that a packet to this host probably belongs to, by the index of its connection; its addresses are not compared yet.
     #[inline(always)]
     fn find(&self, packet: &Packet) -> Option<(usize, PathId)> {
         let ports = ports(packet.segment.dst_port, packet.segment.src_port);

@@ -7,6 +7,7 @@ mod addresses;
 mod clock;
 mod delivery_rate;
 mod ecn;
+mod ends;
 mod forward_delay;
 mod half_open;
 mod join;
