@@ -21,8 +21,8 @@ pub struct Workload {
     text: String,
     /// Pairs of hosts, which share the paths.
     pairs: u32,
-    /// Runs, each with a seed of its own.
-    runs: u64,
+    /// Runs, each with a seed of its own, from 1 on.
+    pub runs: u64,
     /// The wrapper of the scheduler.
     seat: fn(Box<dyn Scheduler>) -> Box<dyn Scheduler>,
 }
@@ -158,6 +158,12 @@ impl Recorder for Count {
 }
 
 impl Workload {
+    /// As a scenario file; `None` if no one scenario has all of it.
+    #[allow(dead_code, reason = "for speed")]
+    pub fn scenario(&self) -> Option<&str> {
+        (self.pairs == 1).then_some(&self.text)
+    }
+
     /// With each scheduler wrapped in `seat`.
     #[allow(dead_code, reason = "for decisions")]
     pub fn seated(self, seat: fn(Box<dyn Scheduler>) -> Box<dyn Scheduler>) -> Self {

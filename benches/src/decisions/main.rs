@@ -6,6 +6,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a program with arguments that starts another")]
 
+#[path = "../callgrind.rs"]
 mod callgrind;
 mod kernel;
 #[allow(dead_code, reason = "speed uses the rest")]
@@ -86,12 +87,13 @@ fn timed(name: &str, paths: usize) -> Cost {
 
 /// By instructions, in a separate process; those of the first second are subtracted, and with them those of the start.
 fn counted(name: &str, paths: usize) -> Result<Cost, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let run = |seconds: u64| {
         let arguments = ["--one".into(), name.into(), paths.to_string(), seconds.to_string()];
-        let (printed, counted) = callgrind::run(&arguments, "decisions::Seat")?;
+        let (printed, counted) = callgrind::run(&this, &arguments, "decisions::Seat")?;
         let numbers: Vec<u64> = printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let [segments, rounds] = numbers[..] else { return Err(format!("it printed {printed:?}")) };
-        Ok([segments, rounds, counted.whole, counted.scheduler])
+        Ok([segments, rounds, counted.whole, counted.inside])
     };
     let (all, first) = (run(SECONDS.1)?, run(1)?);
     let [segments, rounds, whole, scheduler] = std::array::from_fn(|i| all[i].saturating_sub(first[i]));

@@ -1,6 +1,7 @@
-//! Instructions of a run of this program and of the scheduler in it, counted by callgrind.
+//! Instructions of a program's run, and of those parts of it whose names are given, counted by callgrind.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 /// Callgrind's counts.
@@ -8,8 +9,8 @@ use std::process::Command;
 pub struct Counted {
     /// Everything.
     pub whole: u64,
-    /// Inside the scheduler, with the functions that it calls.
-    pub scheduler: u64,
+    /// Inside the functions that were asked for, with those that they call.
+    pub inside: u64,
 }
 
 /// True if there is a valgrind.
@@ -17,30 +18,29 @@ pub fn is_here() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|ran| ran.status.success())
 }
 
-/// Runs this program again with `arguments`, under callgrind. Returns its output and the counts; functions whose names
-/// contain `seat` are the scheduler's.
-pub fn run(arguments: &[String], seat: &str) -> Result<(String, Counted), String> {
-    let file = std::env::temp_dir().join(format!("decisions-{}.callgrind", std::process::id()));
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+/// Runs `program` with `arguments` under callgrind. Returns its output and the counts, the inner ones of functions whose names contain
+/// `part`.
+pub fn run(program: &Path, arguments: &[String], part: &str) -> Result<(String, Counted), String> {
+    let kept = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let file = kept.path().join("profile");
     let ran = Command::new("valgrind")
-        .args(["--tool=callgrind", &format!("--callgrind-out-file={}", file.display())])
+        .args(["-q", "--tool=callgrind", &format!("--callgrind-out-file={}", file.display())])
         .arg(program)
         .args(arguments)
         .output()
-        .map_err(|error| error.to_string())?;
-    let profile = std::fs::read_to_string(&file).map_err(|error| format!("no profile: {error}"));
-    let _ = std::fs::remove_file(&file);
+        .map_err(|error| format!("valgrind: {error}"))?;
     if !ran.status.success() {
         return Err(String::from_utf8_lossy(&ran.stderr).into_owned());
     }
-    Ok((String::from_utf8_lossy(&ran.stdout).into_owned(), read(&profile?, seat)))
+    let profile = std::fs::read_to_string(&file).map_err(|error| format!("no profile: {error}"))?;
+    Ok((String::from_utf8_lossy(&ran.stdout).into_owned(), read(&profile, part)))
 }
 
 /// Reads a profile. A name is complete once, as `(12) name`; later it is `(12)` alone. After `calls=` comes a line with
 /// the inclusive cost of these calls.
-fn read(profile: &str, seat: &str) -> Counted {
+fn read(profile: &str, part: &str) -> Counted {
     let mut counted = Counted::default();
-    let mut seats: BTreeSet<&str> = BTreeSet::new();
+    let mut parts: BTreeSet<&str> = BTreeSet::new();
     let (mut within, mut called, mut cost_follows) = (false, false, false);
     for line in profile.lines() {
         if let Some(total) = line.strip_prefix("summary: ").or(line.strip_prefix("totals: ")) {
@@ -50,15 +50,15 @@ fn read(profile: &str, seat: &str) -> Counted {
         let function = line.strip_prefix("fn=").map(|name| (name, false));
         if let Some((name, callee)) = function.or(line.strip_prefix("cfn=").map(|name| (name, true))) {
             let (id, text) = name.split_once(' ').unwrap_or((name, ""));
-            if text.contains(seat) {
-                seats.insert(id);
+            if text.contains(part) {
+                parts.insert(id);
             }
-            *if callee { &mut called } else { &mut within } = seats.contains(id);
+            *if callee { &mut called } else { &mut within } = parts.contains(id);
         } else if line.starts_with("calls=") {
             cost_follows = true;
         } else if core::mem::take(&mut cost_follows) && called && !within {
             let cost = line.split_whitespace().nth(1).and_then(|cost| cost.parse::<u64>().ok());
-            counted.scheduler += cost.unwrap_or(0);
+            counted.inside += cost.unwrap_or(0);
         }
     }
     counted
@@ -94,6 +94,6 @@ calls=1 0
 0 30
 summary: 5000
 ";
-        assert_eq!(read(profile, "Seat"), Counted { whole: 5000, scheduler: 280 });
+        assert_eq!(read(profile, "Seat"), Counted { whole: 5000, inside: 280 });
     }
 }
