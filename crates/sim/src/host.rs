@@ -200,6 +200,7 @@ impl Host {
     }
 
     /// Handles a packet. True if an application got a connection, or an event.
+    #[inline(always)]
     pub fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) -> bool {
         let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
         let handle = self.endpoint.handle_packet(&mut cx, packet);
@@ -264,6 +265,7 @@ impl Host {
     }
 
     /// The first packet to send, with its path; see [`Endpoint::transmit_into`].
+    #[inline(always)]
     pub fn transmit_into(
         &mut self,
         now: Instant,
@@ -345,6 +347,7 @@ impl Host {
     }
 
     /// When this host must next be called.
+    #[inline]
     pub fn next_alarm(&mut self) -> Instant {
         let timer = self.endpoint.poll_timeout().unwrap_or(Instant::MAX);
         while let Some((at, handle)) = self.applications.first_wakeup().filter(|(at, _)| *at < timer) {

@@ -120,6 +120,7 @@ impl Connection {
     }
 
     /// The next bytes of the stream.
+    #[inline]
     pub fn read(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
         let (range, bytes) = self.receiving.read(cx.now, self.session.mode(), &mut self.subflows)?;
         cx.scope(&self.frame).record(None, Event::Delivered(range));

@@ -542,6 +542,7 @@ impl Endpoint {
     }
 
     /// As [`Self::poll_transmit`], into a packet that is overwritten.
+    #[inline(always)]
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<Option<PathId>> {
         if self.has_replies
             && let Some(path) = self.transmit_beside(cx, packet)

@@ -64,6 +64,7 @@ impl Subflows {
     }
 
     /// The place of the one over a path.
+    #[inline(always)]
     pub fn place_of(&self, id: PathId) -> Option<usize> {
         id.place_in(&self.all, |s| s.id)
     }
