@@ -173,6 +173,14 @@ pub enum LinkEvent {
     Marked,
 }
 
+impl LinkEvent {
+    /// Accepted or departed, as nearly every packet is.
+    #[inline(always)]
+    pub const fn is_of_queue(self) -> bool {
+        matches!(self, Self::Enqueued { .. } | Self::Departed)
+    }
+}
+
 /// One event. Ranges are offsets in the data sequence (0 = IDSN+1, the first byte) unless stated otherwise.
 ///
 /// The tag has its own byte: every recorder reads it first, and a tag packed into a field takes longer to read.

@@ -107,6 +107,21 @@ impl<R: Recorder> Recorder for Option<R> {
 #[derive(Debug, Default)]
 pub struct Tee<A, B>(pub A, pub B);
 
+impl<A: Recorder, B: Recorder> Tee<A, B> {
+    #[inline(always)]
+    fn link_both(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        self.0.link(now, path, direction, size, what);
+        self.1.link(now, path, direction, size, what);
+    }
+
+    /// Apart, so that the frequent events save no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn link_rarely(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
+        self.link_both(now, path, direction, size, what);
+    }
+}
+
 impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
     #[inline(always)]
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
@@ -115,8 +130,11 @@ impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
     }
     #[inline(always)]
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
-        self.0.link(now, path, direction, size, what);
-        self.1.link(now, path, direction, size, what);
+        if what.is_of_queue() {
+            self.link_both(now, path, direction, size, what);
+        } else {
+            self.link_rarely(now, path, direction, size, what);
+        }
     }
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
         self.0.packet(now, host, sent, path, packet);

@@ -259,6 +259,16 @@ impl Meter {
         self.efficiency.iter_mut().for_each(|efficiency| efficiency.restart(at));
     }
 
+    /// As [`Self::counts`]. Nothing is left to do after it, so that the usual case saves no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn on_link_at_turn(&mut self, now: Instant, path: PathId, size: u32, what: LinkEvent) {
+        if self.counts(now) {
+            self.on_link(now, path, size, what);
+        }
+    }
+
+    #[inline(always)]
     fn on_link(&mut self, now: Instant, path: PathId, size: u32, what: LinkEvent) {
         let Some(link) = self.links.get_mut(path.index()) else { return };
         match what {
@@ -381,8 +391,10 @@ impl Recorder for Meter {
 
     #[inline]
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
-        if direction == Direction::Down && (now < self.turn || self.counts(now)) {
-            self.on_link(now, path, size, what);
+        match direction {
+            Direction::Down if now < self.turn => self.on_link(now, path, size, what),
+            Direction::Down => self.on_link_at_turn(now, path, size, what),
+            Direction::Up => {}
         }
     }
 }
