@@ -23,13 +23,30 @@ impl SlidingBits {
         n >= self.base && n - self.base < SPAN
     }
 
-    /// Adds a number that is accepted.
-    pub fn insert(&mut self, n: u64) {
-        let at = ((n - self.base) / 64) as usize;
-        if at >= self.words.len() {
-            self.words.resize(at + 1, 0);
+    /// Adds a number; false if it is a member already or not accepted.
+    #[inline]
+    pub fn insert(&mut self, n: u64) -> bool {
+        if !self.accepts(n) {
+            return false;
         }
-        self.words[at] |= 1 << (n % 64);
+        let at = ((n - self.base) / 64) as usize;
+        let bit = 1 << (n % 64);
+        match self.words.get_mut(at) {
+            Some(word) => {
+                let new = *word & bit == 0;
+                *word |= bit;
+                new
+            }
+            None => self.insert_beyond(at, bit),
+        }
+    }
+
+    /// The set grows up to its word `at`, which gets one member.
+    #[cold]
+    fn insert_beyond(&mut self, at: usize, bit: u64) -> bool {
+        self.words.resize(at, 0);
+        self.words.push_back(bit);
+        true
     }
 
     pub fn remove(&mut self, n: u64) {
@@ -106,11 +123,8 @@ mod tests {
             let (mut bits, mut set, mut floor) = (SlidingBits::default(), BTreeSet::new(), 0);
             for op in ops {
                 match op {
-                    Op::Insert(n) if bits.accepts(n) => {
-                        bits.insert(n);
-                        set.insert(n);
-                    }
-                    Op::Insert(n) => prop_assert!(n < floor),
+                    Op::Insert(n) if bits.accepts(n) => prop_assert_eq!(bits.insert(n), set.insert(n)),
+                    Op::Insert(n) => prop_assert!(n < floor && !bits.insert(n)),
                     Op::Remove(n) => {
                         bits.remove(n);
                         set.remove(&n);
@@ -131,7 +145,8 @@ mod tests {
 
     #[test]
     fn far_numbers_are_refused() {
-        let bits = SlidingBits::default();
+        let mut bits = SlidingBits::default();
+        assert!(!bits.insert(SPAN) && bits.words.is_empty());
         assert!(bits.accepts(SPAN - 1) && !bits.accepts(SPAN) && !bits.accepts(u64::MAX));
     }
 }

@@ -82,6 +82,7 @@ impl Arrivals {
     }
 
     /// Counts the blocks that `range`, a part of `run`, completed: those that lie wholly in `run`.
+    #[inline(always)]
     fn complete(&mut self, range: Range, run: Range, disorder: &mut Disorder) {
         let mut number = range.start / self.block;
         let mut block = Range::new(number * self.block, number * self.block);

@@ -31,6 +31,7 @@ struct Run {
 
 impl Sequence {
     /// `number` arrived, for the first time; every number below `missing` had arrived before (or never will).
+    #[inline(always)]
     pub fn arrive(&mut self, number: u64, missing: u64, extents: &mut Extents) {
         let now = self.seen;
         self.seen += 1;

@@ -132,19 +132,20 @@ impl Reorder {
 
     /// `number` arrived, to be counted in `density`. Duplicates, packets that were given up, and numbers absurdly far ahead do not count; true if it
     /// was none of these.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, number: u64, density: &mut Density) -> bool {
+        let Some(threshold) = self.threshold else {
+            // The one that is waited for is never settled and never absurd.
+            let fresh = number == self.expected || number > self.expected && self.stored.insert(number);
+            if fresh {
+                self.count(number, density);
+            }
+            return fresh;
+        };
         // A number in the window may enter the buffer later: both sets must take it.
-        let fits = || self.stored.accepts(number) && (self.threshold.is_none() || self.arrived.accepts(number));
-        // The one that is waited for is never settled and never absurd.
-        let awaited = number == self.expected && self.threshold.is_none();
-        if !awaited && (self.is_settled(number) || !fits()) {
+        if self.is_settled(number) || !self.stored.accepts(number) || !self.arrived.accepts(number) {
             return false;
         }
-        let Some(threshold) = self.threshold else {
-            self.count(number, density);
-            return true;
-        };
         self.arrived.insert(number);
         self.window.push_back(number);
         // RFC 5236: the window looks DT arrivals ahead of the one that is counted.
@@ -174,9 +175,13 @@ impl Reorder {
             self.expected = self.arrived.first_member(self.expected).unwrap_or(self.expected);
             self.deliver_stored();
         }
+        if number != self.expected {
+            self.stored.insert(number);
+        }
         self.count(number, density);
     }
 
+    /// Counts a number that is the expected one or was stored just now.
     #[inline(always)]
     fn count(&mut self, number: u64, density: &mut Density) {
         // RFC 5236: D = RI − S.
@@ -190,7 +195,6 @@ impl Reorder {
             self.expected += 1;
             self.deliver_stored();
         } else {
-            self.stored.insert(number);
             self.occupancy += 1;
         }
         density.occupancy.add(self.occupancy);
