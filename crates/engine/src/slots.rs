@@ -14,10 +14,11 @@ impl Handle {
     }
 }
 
-/// Entries in the places that they keep until they are removed.
+/// Entries in the places that they keep until they are removed. Each is allocated apart: one that is gone gives its memory back, and the
+/// table takes little as it grows.
 #[derive(Debug)]
 pub(crate) struct Slots<T> {
-    slots: Vec<Option<(u64, T)>>,
+    slots: Vec<Option<(u64, Box<T>)>>,
     free: Vec<usize>,
     /// Entries so far.
     serial: u64,
@@ -63,7 +64,7 @@ impl<T> Slots<T> {
             self.slots.len() - 1
         });
         let handle = Handle { serial: self.serial, index };
-        self.slots[index] = Some((self.serial, entry));
+        self.slots[index] = Some((self.serial, Box::new(entry)));
         self.serial += 1;
         handle
     }
@@ -72,7 +73,7 @@ impl<T> Slots<T> {
     pub fn remove(&mut self, handle: Handle) -> Option<T> {
         self.get(handle)?;
         self.free.push(handle.index);
-        self.slots[handle.index].take().map(|(_, entry)| entry)
+        self.slots[handle.index].take().map(|(_, entry)| *entry)
     }
 }
 
