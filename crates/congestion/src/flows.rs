@@ -36,9 +36,10 @@ impl<T> Flows<T> {
         self.0.insert(at, Flow { id, window: WindowState::new(initial_window), state });
     }
 
-    /// Removes a subflow.
+    /// Removes a subflow, and gives its memory back.
     pub fn leave(&mut self, id: PathId) {
         self.0.retain(|f| f.id != id);
+        self.0.shrink_to_fit();
     }
 
     /// Slow start on path `id` ends at `ssthresh` packets at the latest.

@@ -672,6 +672,7 @@ impl Endpoint {
                 self.ends.remove(&ends);
             }
         }
+        slot.ends.reserve_exact(slot.connection.subflows.len());
         for (path, tuple, _) in slot.connection.subflows() {
             // Another connection's subflow keeps its ends: a join that drew the same port fails and draws again.
             let owner = self.ends.entry(Ends::from(&tuple)).or_insert((handle, path));

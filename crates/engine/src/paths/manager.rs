@@ -318,9 +318,10 @@ impl PathManager {
         self.changed();
     }
 
-    /// Nothing more is to be opened or announced.
+    /// Nothing more is to be opened or announced: what is known of the paths is of no use any more.
     pub fn stop(&mut self) {
         self.stopped = true;
+        self.known = Vec::new();
         self.changed();
     }
 

@@ -246,7 +246,10 @@ impl Assignment {
     }
     /// Nothing more is bound: gives back the memory of what is gone.
     pub(crate) fn give_memory_back(&mut self) {
+        self.view.paths.shrink_to_fit();
+        self.view.queues.shrink_to_fit();
         self.view.queues.iter_mut().for_each(|queue| queue.items.shrink_to_fit());
+        self.view.messages.shrink_to_fit();
         self.view.outstanding.give_back();
     }
     /// Queued data goes back to where it came from; `copies_stay`: only new data does.

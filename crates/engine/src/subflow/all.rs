@@ -57,10 +57,12 @@ impl Subflows {
         self.epoch += 1;
     }
 
-    /// Takes one out.
+    /// Takes one out. The others may last for long in TIME-WAIT: its memory is given back.
     pub fn remove(&mut self, i: usize) -> Subflow {
         self.epoch += 1;
-        self.all.remove(i)
+        let subflow = self.all.remove(i);
+        self.all.shrink_to_fit();
+        subflow
     }
 
     /// The place of the one over a path.
