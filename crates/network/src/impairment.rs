@@ -132,7 +132,7 @@ pub(crate) struct Impairments {
 impl Impairments {
     /// The impairments of `spec`, for the direction `way` (`"path.wlan.down"`).
     pub(crate) fn new(spec: &WaySpec, seed: u64, way: &str) -> Self {
-        let luck = |name| Rng::stream(seed, &format!("{way}.{name}"));
+        let luck = |name| Rng::stream(seed, &[way, name].join("."));
         let mut others: Vec<(Rng, Box<dyn Impairment>)> = vec![];
         if spec.corrupt > 0.0 {
             others.push((luck("corrupt"), Box::new(Corruption(spec.corrupt))));

@@ -101,12 +101,12 @@ impl<T: Clone + Markable> Network<T> {
             sent: 0,
         };
         for link in &topology.links {
-            network.add_drain(&link.down, ways, seed, &format!("link.{}.down", link.name));
-            network.add_drain(&link.up, ways, seed, &format!("link.{}.up", link.name));
+            network.add_drain(&link.down, ways, seed, &["link", &link.name, "down"].join("."));
+            network.add_drain(&link.up, ways, seed, &["link", &link.name, "up"].join("."));
         }
         for path in &topology.paths {
-            network.add_way(&path.down, ways, seed, Direction::Down, &format!("path.{}.down", path.name));
-            network.add_way(&path.up, ways, seed, Direction::Up, &format!("path.{}.up", path.name));
+            network.add_way(&path.down, ways, seed, Direction::Down, &["path", &path.name, "down"].join("."));
+            network.add_way(&path.up, ways, seed, Direction::Up, &["path", &path.name, "up"].join("."));
         }
         network.agenda = Agenda::new(ways + network.drains.len());
         (0..network.drains.len()).for_each(|drain| network.note_least_delay(drain));

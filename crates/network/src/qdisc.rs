@@ -63,7 +63,7 @@ impl QueueSpec {
         match *self {
             QueueSpec::Packets(_) | QueueSpec::Bytes(_) => Box::new(self.limit()),
             QueueSpec::Red(spec, limit) => {
-                Box::new(Red::new(spec, limit, rate, Rng::stream(seed, &format!("{name}.red"))))
+                Box::new(Red::new(spec, limit, rate, Rng::stream(seed, &[name, "red"].join("."))))
             }
             QueueSpec::Codel(spec, limit) => Box::new(Codel::new(spec, limit)),
         }

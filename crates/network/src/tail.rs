@@ -1,6 +1,7 @@
 //! The own bottleneck of a path. It drops only at the tail, so that each departure is known on arrival.
 
 use crate::bottleneck::WayId;
+use crate::way::FEW;
 use crate::{BottleneckSpec, Capacity, CapacitySpec, DropTail, FixedRate, Qdisc, QueueState, TraceDriven};
 use anabranch_trace::{LinkEvent, Recorder};
 use anabranch_units::{Duration, Instant, Rate};
@@ -58,7 +59,7 @@ impl Tail {
             CapacitySpec::Trace(trace) => Drain::Trace(TraceDriven::new(trace.clone())),
         };
         let qdisc = spec.queue.limit();
-        Self { way, inside: VecDeque::new(), bytes: 0, free: Instant::ZERO, departed: 0, qdisc, drain }
+        Self { way, inside: VecDeque::with_capacity(FEW), bytes: 0, free: Instant::ZERO, departed: 0, qdisc, drain }
     }
 
     /// The waiting packets.

@@ -12,6 +12,9 @@ use std::collections::VecDeque;
 /// So many packets with what belongs to them fill a good part of a processor's second cache; fewer are found there.
 const MANY: usize = 512;
 
+/// Places in a queue at first: a burst of an initial window with its acknowledgments does not make it grow.
+pub(crate) const FEW: usize = 16;
+
 /// A packet in propagation.
 #[derive(Clone, Debug)]
 struct Travelling<T> {
@@ -70,7 +73,7 @@ impl<T: Clone> Way<T> {
         Self {
             delay: spec.delay,
             last: Instant::ZERO,
-            line: VecDeque::new(),
+            line: VecDeque::with_capacity(FEW),
             held: VecDeque::new(),
             impairments: Impairments::new(spec, seed, name),
             outages: Outages::new(&spec.outages),

@@ -96,7 +96,7 @@ impl Host {
     pub fn new(side: Side, port: u16, parties: Vec<Party>, opening: Opening, rng: Rng) -> Self {
         let mut endpoint = Endpoint::default();
         let mut setups = VecDeque::new();
-        let mut waiting = VecDeque::new();
+        let mut waiting = VecDeque::with_capacity(parties.len());
         for Party { setup, workload } in parties {
             let id = setup.id;
             // Apart: a queue keeps the place of what has left it.

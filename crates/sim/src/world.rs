@@ -181,7 +181,8 @@ impl World {
     }
 
     fn add_flow(&mut self, n: usize, flow: FlowSetup, seed: u64) {
-        let stream = |side: &str| Rng::stream(seed, &format!("flow.{}.{side}", flow.id.0));
+        let number = flow.id.0.to_string();
+        let stream = |side| Rng::stream(seed, &["flow", &number, side].join("."));
         self.set_alarm(flow.start, Alarm::Start(n as u32));
         if let End::Engine { opening: Opening::At(times), .. } = &flow.client {
             times.iter().filter(|at| **at > flow.start).for_each(|at| self.set_alarm(*at, Alarm::Start(n as u32)));
