@@ -63,7 +63,8 @@ impl RunMetrics {
         self.values.retain(|(n, _)| *n != name);
         if let Some(value) = value {
             let order = |name: &str| METRICS.iter().position(|m| !m.per_path && m.name == name);
-            let at = self.values.partition_point(|(n, _)| order(n) < order(name));
+            let place = order(name);
+            let at = self.values.partition_point(|(n, _)| order(n) < place);
             self.values.insert(at, (name, value));
         }
     }
@@ -82,5 +83,7 @@ fn lookup(values: &[(&'static str, f64)], name: &str) -> Option<f64> {
 
 /// Leaves out what does not apply.
 pub(crate) fn present<const N: usize>(values: [(&'static str, Option<f64>); N]) -> Vec<(&'static str, f64)> {
-    values.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+    let mut present = Vec::with_capacity(N);
+    present.extend(values.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    present
 }
