@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// A run's metrics as its outcome, without curves.
 pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome {
-    let values = |list: &[(&'static str, f64)]| -> Values { list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect() };
+    let values = |list: &[(&'static str, f64)]| -> Values { list.iter().copied().collect() };
     RunOutcome {
         metrics: values(&metrics.values),
         paths: metrics.paths.iter().map(|p| (p.name.clone(), values(&p.values))).collect(),

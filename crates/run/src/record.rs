@@ -67,6 +67,6 @@ impl RunRecord {
         let paths = self.paths.iter().flat_map(|(path, values)| {
             values.iter().map(move |(metric, value)| (MetricRef::of_path(path, metric).to_string(), *value))
         });
-        self.metrics.iter().map(|(name, value)| (name.clone(), *value)).chain(paths)
+        self.metrics.iter().map(|(name, value)| (name.to_owned(), *value)).chain(paths)
     }
 }

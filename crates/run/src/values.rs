@@ -2,27 +2,31 @@
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
+
+/// A metric's name: nearly always one of the metrics' table.
+pub(crate) type Name = Cow<'static, str>;
 
 /// Metric values by name, in the order of the metrics' table. A metric that does not apply is absent.
 ///
 /// Runs of one shape hold their names together.
 #[derive(Clone, Default, PartialEq)]
 pub struct Values {
-    names: Arc<Vec<String>>,
+    names: Arc<Vec<Name>>,
     values: Vec<f64>,
 }
 
 impl Values {
     /// Of as many values as names.
-    pub(crate) fn new(names: Arc<Vec<String>>, values: Vec<f64>) -> Self {
+    pub(crate) fn new(names: Arc<Vec<Name>>, values: Vec<f64>) -> Self {
         Self { names, values }
     }
 
     /// The names, which runs may hold together.
-    pub(crate) fn names(&self) -> &Arc<Vec<String>> {
+    pub(crate) fn names(&self) -> &Arc<Vec<Name>> {
         &self.names
     }
 
@@ -37,13 +41,13 @@ impl Values {
     }
 
     /// Names and values.
-    pub fn iter(&self) -> impl Iterator<Item = (&String, &f64)> {
-        self.names.iter().zip(&self.values)
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &f64)> {
+        self.keys().zip(&self.values)
     }
 
     /// The names.
-    pub fn keys(&self) -> impl Iterator<Item = &String> {
-        self.names.iter()
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(AsRef::as_ref)
     }
 
     /// How many there are.
@@ -61,7 +65,7 @@ impl Values {
         match self.place(&name) {
             Some(place) => self.values[place] = value,
             None => {
-                Arc::make_mut(&mut self.names).push(name);
+                Arc::make_mut(&mut self.names).push(name.into());
                 self.values.push(value);
             }
         }
@@ -70,16 +74,19 @@ impl Values {
     /// Keeps the values for which `keep` holds.
     pub fn retain(&mut self, keep: impl Fn(f64) -> bool) {
         if !self.values.iter().all(|value| keep(*value)) {
-            *self =
-                self.iter().filter(|(_, value)| keep(**value)).map(|(name, value)| (name.clone(), *value)).collect();
+            *self = self.pairs().filter(|(_, value)| keep(*value)).collect();
         }
     }
 
     /// Sorts by a key of the names; equal ones keep their order.
     pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&str) -> K) {
-        let mut pairs: Vec<(String, f64)> = self.iter().map(|(name, value)| (name.clone(), *value)).collect();
+        let mut pairs: Vec<(Name, f64)> = self.pairs().collect();
         pairs.sort_by_key(|(name, _)| key(name));
         *self = pairs.into_iter().collect();
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (Name, f64)> {
+        self.names.iter().cloned().zip(self.values.iter().copied())
     }
 
     fn place(&self, name: &str) -> Option<usize> {
@@ -103,9 +110,10 @@ impl Index<&str> for Values {
     }
 }
 
-impl FromIterator<(String, f64)> for Values {
-    fn from_iter<I: IntoIterator<Item = (String, f64)>>(pairs: I) -> Self {
-        let (names, values): (Vec<String>, Vec<f64>) = pairs.into_iter().unzip();
+impl<N: Into<Name>> FromIterator<(N, f64)> for Values {
+    fn from_iter<I: IntoIterator<Item = (N, f64)>>(pairs: I) -> Self {
+        let (names, values): (Vec<Name>, Vec<f64>) =
+            pairs.into_iter().map(|(name, value)| (name.into(), value)).unzip();
         Self { names: Arc::new(names), values }
     }
 }

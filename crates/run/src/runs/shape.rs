@@ -1,7 +1,7 @@
 //! The names of a run's values.
 
 use crate::record::RunRecord;
-use crate::values::Values;
+use crate::values::{Name, Values};
 use anabranch_metrics::MetricRef;
 use indexmap::IndexMap;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// The names of a run's values, in order: those of the connection, then those of each path.
 #[derive(Debug, PartialEq)]
 pub(super) struct Shape {
-    metrics: Arc<Vec<String>>,
-    paths: Vec<(String, Arc<Vec<String>>)>,
+    metrics: Arc<Vec<Name>>,
+    paths: Vec<(String, Arc<Vec<Name>>)>,
 }
 
 impl Shape {
@@ -47,8 +47,7 @@ impl Shape {
 
     /// The values of a run, given in order.
     pub fn values(&self, mut values: impl Iterator<Item = f64>) -> (Values, IndexMap<String, Values>) {
-        let mut take =
-            |names: &Arc<Vec<String>>| Values::new(names.clone(), values.by_ref().take(names.len()).collect());
+        let mut take = |names: &Arc<Vec<Name>>| Values::new(names.clone(), values.by_ref().take(names.len()).collect());
         let metrics = take(&self.metrics);
         (metrics, self.paths.iter().map(|(path, names)| (path.clone(), take(names))).collect())
     }
