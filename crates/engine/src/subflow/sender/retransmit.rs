@@ -173,9 +173,10 @@ impl SentQueue {
     #[inline(always)]
     pub fn drop_plain(&mut self, ack: u64, mut look: impl FnMut(&Sent)) {
         let (before, mut newer) = (self.first, None);
-        while let Some(packet) = self.packets.pop_front_if(|packet| packet.is_plain() && packet.seq().end <= ack) {
-            look(&packet);
+        while let Some(packet) = self.packets.front().filter(|packet| packet.is_plain() && packet.seq().end <= ack) {
+            look(packet);
             newer = beside(self.first, packet.newer);
+            self.packets.pop_front();
             self.go_up();
         }
         if self.first > before {
