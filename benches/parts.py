@@ -3,8 +3,8 @@
 
     python3 benches/parts.py target/dist/speed w1
 
-An instruction belongs to the innermost file of this workspace that it was compiled from: what a function of the standard library costs
-belongs to the line that calls it. A part is a file, or a folder with its files. Needs valgrind and addr2line, and a program with line tables.
+An instruction belongs to the innermost file that it was compiled from, but what libraries and the crate `units` cost where they are inlined
+belongs to their caller. The first table adds the files up by purpose. Needs valgrind and addr2line, and a program with line tables.
 """
 
 import collections
@@ -16,13 +16,14 @@ import tempfile
 
 # Parts by purpose: the first beginning of a path that fits.
 PURPOSES = [
-    ("sender, scoreboard, acknowledgments", ["engine/src/subflow/sender", "engine/src/sending/acks", "engine/src/subflow/mod"]),
-    ("scheduler and its view", ["engine/src/schedule", "engine/src/sending/rounds", "engine/src/sending/refresh", "engine/src/path.", "schedulers"]),
-    ("timers and deadlines", ["engine/src/subflow/all", "engine/src/subflow/life", "engine/src/sending/timers", "engine/src/deadlines"]),
+    ("sender, scoreboard", ["engine/src/subflow/sender", "engine/src/sending/acks"]),
+    ("scheduler and its view", ["engine/src/schedule", "engine/src/sending/r", "engine/src/path.", "schedulers"]),
+    ("timers, what is to be sent", ["engine/src/subflow/all", "engine/src/subflow/life", "engine/src/sending/timers", "engine/src/deadlines"]),
     ("building segments", ["engine/src/connection/transmit", "engine/src/sending", "engine/src/subflow/segments", "engine/src/session", "wire"]),
-    ("segments that arrive", ["engine/src/connection", "engine/src/subflow/acceptance"]),
-    ("receiving", ["engine/src/receiving", "engine/src/subflow/receive"]),
+    ("receiving", ["engine/src/receiving", "engine/src/subflow/receive", "engine/src/pieces"]),
     ("endpoint", ["engine/src/endpoint", "engine/src/slots", "engine/src/ensemble", "engine/src/four_tuple"]),
+    ("recorder, events", ["engine/src/cx", "trace/src/recorder", "trace/src/event"]),
+    ("segments that arrive", ["engine/src/connection", "engine/src/subflow"]),
     ("rest of the engine", ["engine"]),
     ("congestion control", ["congestion"]),
     ("event loop and hosts", ["sim"]),
@@ -30,9 +31,7 @@ PURPOSES = [
     ("application", ["workload"]),
     ("reordering metrics", ["metrics/src/reorder"]),
     ("meter", ["metrics"]),
-    ("digest", ["trace/src/digest"]),
-    ("recorder dispatch, events", ["trace"]),
-    ("units", ["units"]),
+    ("digest", ["trace"]),
 ]
 
 
@@ -75,16 +74,16 @@ def read(lines, program):
 
 
 def sources(program, addresses):
-    """The source file of each address: the innermost of this workspace, or none."""
+    """The source file of each address."""
     asked = "\n".join(f"{address:#x}" for address in addresses)
     told = subprocess.run(["addr2line", "-a", "-i", "-e", program], input=asked, check=True, capture_output=True, text=True)
     found, address = {}, None
     for line in told.stdout.splitlines():
         if line.startswith("0x"):
             address = int(line, 16)
-            found[address] = None
-        elif found[address] is None and (own := re.search(r"/crates/([^:]+):", line)) and "/registry/" not in line:
-            found[address] = own[1]
+        elif (own := re.search(r"/crates/([^:]+):", line)) and "/registry/" not in line:
+            if found.get(address, "units").startswith("units"):
+                found[address] = own[1]
     return found
 
 
@@ -92,7 +91,7 @@ def purpose(path):
     for name, beginnings in PURPOSES:
         if any(path.startswith(beginning) for beginning in beginnings):
             return name
-    return "rest"
+    return "units"
 
 
 def main(program, workload):

@@ -1,4 +1,4 @@
-//! What a user runs beside what is counted here: the same scenarios by the command and by this program.
+//! The same scenarios by the command, as a user runs them, and by this program.
 
 use crate::callgrind;
 use crate::workloads::Workload;

@@ -9,7 +9,7 @@ use std::process::Command;
 pub struct Counted {
     /// Everything.
     pub whole: u64,
-    /// Inside the functions that were asked for, with those that they call.
+    /// Inside the functions whose names contain the part that is given, with those that they call.
     pub inside: u64,
 }
 

@@ -23,7 +23,7 @@ use workloads::Workload;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What is compared with the command, unless workloads are named.
+/// Workloads that are compared with the command, unless others are named.
 const COMPARED: [&str; 3] = ["w1", "w1-lossless", "w3"];
 
 fn main() -> ExitCode {

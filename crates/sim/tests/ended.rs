@@ -1,4 +1,4 @@
-//! What a connection that has ended leaves in its hosts while it is in TIME-WAIT. The only test of its process, because it counts every
+//! The memory that a connection leaves in its hosts while it is in TIME-WAIT. The only test of its process, because it counts every
 //! allocation.
 
 mod common;
@@ -56,7 +56,7 @@ fn left(count: u32) -> (usize, usize) {
 
 #[test]
 fn little_is_left_of_a_connection_in_time_wait() {
-    // What all worlds of a process share is allocated by the first.
+    // The first world of a process allocates for all.
     left(1);
     // Powers of two: tables that double are as full in both.
     let ((few, _), (many, ends)) = (left(256), left(512));
