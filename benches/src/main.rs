@@ -33,6 +33,7 @@ fn main() -> ExitCode {
     let all: Vec<Workload> = workloads::all().into_iter().chain(crowds).collect();
     let fine = match arguments[..] {
         ["--only", ref named @ ..] => chosen(all, named).map(count),
+        ["--against"] => Err("--against: name the command, as in target/dist/anabranch".into()),
         ["--against", command, ref named @ ..] => {
             let named = if named.is_empty() { &COMPARED } else { named };
             chosen(all, named).and_then(|workloads| against::compare(Path::new(command), &workloads))

@@ -38,8 +38,7 @@ impl Connection {
         }
         let s = &self.subflows[i];
         let id = s.id;
-        packet.src = s.ends.src;
-        packet.dst = s.ends.dst;
+        (packet.src, packet.dst) = (s.ends.src, s.ends.dst);
         if s.state == State::Closed {
             // Its reset has left: that was its last segment.
             self.drop_subflow(cx, i, PathState::Dead);
