@@ -3,29 +3,40 @@
 use super::browser::Browser;
 use super::opened;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// The release that is fetched from the npm registry.
 const AXE: &str = "axe-core@4.10.3";
 
-/// The script, in target/; `None` where npm or its registry cannot be reached, which is said.
+/// The script, in target/; `None` where npm or its registry cannot be reached, which is said. Tests of one run wait for one
+/// another here, and the file appears whole: a test that read it half unpacked failed.
 pub fn script() -> Option<String> {
-    let folder: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/axe");
-    let file = folder.join("package/axe.min.js");
-    if !file.exists() {
-        fs::create_dir_all(&folder).unwrap();
-        let run = |program: &str, words: &[&str]| {
-            let ended = Command::new(program).args(words).current_dir(&folder).output();
-            ended.is_ok_and(|output| output.status.success())
-        };
-        let archive = format!("{}.tgz", AXE.replace('@', "-"));
-        if !(run("npm", &["pack", AXE]) && run("tar", &["-xzf", &archive, "package/axe.min.js"])) {
-            eprintln!("SKIPPED: {AXE} cannot be fetched from the npm registry");
-            return None;
-        }
-    }
-    Some(fs::read_to_string(file).unwrap())
+    static SCRIPT: OnceLock<Option<String>> = OnceLock::new();
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").join(format!("{AXE}.min.js"));
+    SCRIPT
+        .get_or_init(|| {
+            if !file.exists() && fetch(&file).is_none() {
+                eprintln!("SKIPPED: {AXE} cannot be fetched from the npm registry");
+                return None;
+            }
+            Some(fs::read_to_string(&file).unwrap())
+        })
+        .clone()
+}
+
+/// Unpacks the script beside its place, then moves it there.
+fn fetch(file: &Path) -> Option<()> {
+    fs::create_dir_all(file.parent()?).unwrap();
+    let folder = tempfile::tempdir_in(file.parent()?).unwrap();
+    let run = |program: &str, words: &[&str]| {
+        let ended = Command::new(program).args(words).current_dir(&folder).output();
+        ended.is_ok_and(|output| output.status.success()).then_some(())
+    };
+    run("npm", &["pack", AXE])?;
+    run("tar", &["-xzf", &format!("{}.tgz", AXE.replace('@', "-")), "package/axe.min.js"])?;
+    fs::rename(folder.path().join("package/axe.min.js"), file).ok()
 }
 
 /// Serious and critical findings within an element: rule, and the places.
