@@ -60,7 +60,18 @@ impl<'a> Scope<'a> {
     pub fn record(&mut self, path: Option<PathId>, event: Event) {
         let Frame { id, side, .. } = self.frame;
         let origin = Origin { host: Some(*side), connection: *id, path: path.unwrap_or_default() };
-        self.recorder.record(self.now, origin, &event);
+        let (now, to) = (self.now, &mut *self.recorder);
+        // Known where this is inlined: no choice is left at run time.
+        match event {
+            Event::DataSent { seq, data, kind } => to.data_sent(now, origin, seq, data, kind),
+            Event::DataArrived { data, new, ofo } => to.data_arrived(now, origin, data, new, ofo),
+            Event::Delivered(data) => to.delivered(now, origin, data),
+            Event::DataAcked(offset) => to.data_acked(now, origin, offset),
+            Event::Window(change) => to.window(now, origin, &change),
+            Event::SubflowOfo(bytes) => to.subflow_ofo(now, origin, bytes),
+            Event::ControlSent { flags, again } => to.control_sent(now, origin, flags, again),
+            _ => to.record(now, origin, &event),
+        }
     }
 
     /// Records that the peer broke a rule on `path`.

@@ -1,7 +1,7 @@
 //! The receivers of events.
 
-use crate::{DecisionLog, Event, LinkEvent};
-use anabranch_units::{ConnId, Direction, Instant, PathId, Side};
+use crate::{DecisionLog, Event, LinkEvent, SendKind, WindowChange};
+use anabranch_units::{ConnId, Direction, Instant, PathId, Range, Side};
 use anabranch_wire::Packet;
 
 /// Where an event happened. The fields are in the digest's order, so that packing costs nothing.
@@ -27,6 +27,38 @@ impl Origin {
 pub trait Recorder {
     /// Receives an event.
     fn record(&mut self, now: Instant, origin: Origin, event: &Event);
+
+    // The most frequent kinds have a function each, compiled for its kind alone where `record` is inlined, so that nothing looks for the
+    // kind at run time. No recorder need write one.
+
+    /// [`Event::DataSent`].
+    fn data_sent(&mut self, now: Instant, origin: Origin, seq: u64, data: Range, kind: SendKind) {
+        self.record(now, origin, &Event::DataSent { seq, data, kind });
+    }
+    /// [`Event::DataArrived`].
+    fn data_arrived(&mut self, now: Instant, origin: Origin, data: Range, new: u64, ofo: u64) {
+        self.record(now, origin, &Event::DataArrived { data, new, ofo });
+    }
+    /// [`Event::Delivered`].
+    fn delivered(&mut self, now: Instant, origin: Origin, data: Range) {
+        self.record(now, origin, &Event::Delivered(data));
+    }
+    /// [`Event::DataAcked`].
+    fn data_acked(&mut self, now: Instant, origin: Origin, offset: u64) {
+        self.record(now, origin, &Event::DataAcked(offset));
+    }
+    /// [`Event::Window`].
+    fn window(&mut self, now: Instant, origin: Origin, change: &WindowChange) {
+        self.record(now, origin, &Event::Window(*change));
+    }
+    /// [`Event::SubflowOfo`].
+    fn subflow_ofo(&mut self, now: Instant, origin: Origin, bytes: u64) {
+        self.record(now, origin, &Event::SubflowOfo(bytes));
+    }
+    /// [`Event::ControlSent`].
+    fn control_sent(&mut self, now: Instant, origin: Origin, flags: u8, again: bool) {
+        self.record(now, origin, &Event::ControlSent { flags, again });
+    }
 
     /// A packet of `size` bytes met a link: equivalent to an [`Event::Link`]. Nearly half of all events are of this
     /// kind, so that recorders in a hot loop have a fast path for them.
