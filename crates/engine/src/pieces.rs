@@ -10,6 +10,9 @@ const SMALL: usize = 512;
 /// Pieces for which a queue that is empty keeps room.
 const ROOM: usize = 8;
 
+/// Pieces for which a queue has room at most that is kept for others.
+const MUCH: usize = 64;
+
 /// `bytes` for as long as may be: a small piece in memory of its own.
 #[inline(always)]
 pub(crate) fn kept(bytes: Bytes) -> Bytes {
@@ -43,11 +46,10 @@ impl From<Bytes> for Pieces {
 }
 
 impl Pieces {
-    /// One that is to wait, with room for `few`.
-    pub fn waiting(first: Bytes, few: usize) -> Self {
-        let mut pieces = VecDeque::with_capacity(few);
-        pieces.push_back(kept(first));
-        Self(pieces)
+    /// One that is to wait, in an empty queue, which then has room for `few` at least.
+    pub fn wait(&mut self, first: Bytes, few: usize) {
+        self.0.reserve_exact(few);
+        self.0.push_back(kept(first));
     }
 
     /// Adds the next bytes. The only piece is taken as it is: nearly always it is gone soon.
@@ -77,12 +79,19 @@ impl Pieces {
         }
     }
 
-    /// Adds all of `others`.
+    /// Adds all of `others`. The fewer ones move.
     pub fn append(&mut self, others: &mut Self) {
         if let Some(small) = others.0.pop_front_if(|first| first.len() < SMALL) {
             self.push_back(small);
         }
-        self.0.append(&mut others.0);
+        if self.0.len() < others.0.len() {
+            core::mem::swap(&mut self.0, &mut others.0);
+            while let Some(last) = others.0.pop_back() {
+                self.0.push_front(last);
+            }
+        } else {
+            self.0.append(&mut others.0);
+        }
     }
 
     /// Takes the first piece.
@@ -91,11 +100,20 @@ impl Pieces {
         self.0.pop_front()
     }
 
-    /// Gives back the memory that many pieces took, if there are none now.
+    /// Gives the memory that many pieces took to `spare`, or back, if there are none now.
     #[inline]
-    pub fn relax(&mut self) {
+    pub fn relax(&mut self, spare: &mut Self) {
         if self.0.capacity() > ROOM && self.0.is_empty() {
-            self.0 = VecDeque::new();
+            core::mem::take(self).become_spare(spare);
+        }
+    }
+
+    /// Keeps the memory of an empty queue in the place of one that has less, unless it is much.
+    #[inline]
+    pub fn become_spare(self, spare: &mut Self) {
+        debug_assert!(self.0.is_empty());
+        if self.0.capacity() > spare.0.capacity() && self.0.capacity() <= MUCH {
+            *spare = self;
         }
     }
 

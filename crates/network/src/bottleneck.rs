@@ -32,9 +32,17 @@ impl WayId {
     }
 
     /// Records a link event of a packet of `size` bytes on this way.
+    #[inline(always)]
     pub(crate) fn record(self, recorder: &mut dyn Recorder, at: Instant, size: u32, what: LinkEvent) {
-        let path = PathId(self.path().min(u8::MAX.into()) as u8);
-        recorder.link(at, path, self.direction(), size, what);
+        let (path, direction) = (PathId(self.path().min(u8::MAX.into()) as u8), self.direction());
+        // Known where this is inlined: no choice is left at run time.
+        match what {
+            LinkEvent::Enqueued { queue_packets, queue_bytes } => {
+                recorder.enqueued(at, path, direction, size, queue_packets, queue_bytes);
+            }
+            LinkEvent::Departed => recorder.departed(at, path, direction, size),
+            _ => recorder.link(at, path, direction, size, what),
+        }
     }
 }
 

@@ -66,6 +66,23 @@ pub trait Recorder {
         self.record(now, Origin::network(path), &Event::Link { direction, size, what });
     }
 
+    /// [`LinkEvent::Enqueued`].
+    fn enqueued(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        direction: Direction,
+        size: u32,
+        queue_packets: u32,
+        queue_bytes: u64,
+    ) {
+        self.link(now, path, direction, size, LinkEvent::Enqueued { queue_packets, queue_bytes });
+    }
+    /// [`LinkEvent::Departed`].
+    fn departed(&mut self, now: Instant, path: PathId, direction: Direction, size: u32) {
+        self.link(now, path, direction, size, LinkEvent::Departed);
+    }
+
     /// A packet left (`sent`) or reached a host. `path` is the network path. Captures use this. The events of sending
     /// come before it, the events of its arrival after it.
     fn packet(&mut self, _now: Instant, _host: Side, _sent: bool, _path: PathId, _packet: &Packet) {}

@@ -28,6 +28,8 @@ pub(crate) struct Reassembly {
     runs: VecDeque<Run>,
     /// Bytes in the runs.
     held: u64,
+    /// An empty queue, whose memory the next run takes.
+    spare: Pieces,
 }
 
 impl Reassembly {
@@ -110,7 +112,9 @@ impl Reassembly {
             above.range.start = range.start;
             above.pieces.push_front(piece);
         } else if is_room_for_another(self.runs.len(), self.held) || range.start == self.next {
-            self.runs.insert(at, Run { range, pieces: Pieces::waiting(piece, FEW) });
+            let mut pieces = core::mem::take(&mut self.spare);
+            pieces.wait(piece, FEW);
+            self.runs.insert(at, Run { range, pieces });
         } else {
             return;
         }
@@ -123,13 +127,14 @@ impl Reassembly {
             self.next = run.range.end;
             self.held -= run.range.len();
             self.ready.append(&mut run.pieces);
+            run.pieces.become_spare(&mut self.spare);
         }
     }
 
     /// The next bytes for the application.
     pub fn read(&mut self) -> Option<(Range, Bytes)> {
         let Some(bytes) = self.ready.pop_front() else {
-            self.ready.relax();
+            self.ready.relax(&mut self.spare);
             return None;
         };
         let range = Range::new(self.read, self.read + bytes.len() as u64);
@@ -139,7 +144,7 @@ impl Reassembly {
 
     /// Nothing comes any more, and all was read: gives back the memory.
     pub fn give_back(&mut self) {
-        self.ready = Pieces::default();
+        (self.ready, self.spare) = (Pieces::default(), Pieces::default());
         self.runs.shrink_to_fit();
     }
 

@@ -130,7 +130,7 @@ impl Assignment {
     }
     /// The peer's window: its size and its right edge. An edge never moves back, and an acknowledgment that another one
     /// overtook does not show the size.
-    #[inline]
+    #[inline(always)]
     pub fn set_window(&mut self, size: u64, edge: u64) {
         let from = edge.saturating_sub(size);
         if from >= self.view.window_from {
@@ -138,10 +138,16 @@ impl Assignment {
         }
         self.view.window_edge = self.view.window_edge.max(edge);
         if size > self.view.max_window {
-            self.view.max_window = size;
-            let worth = self.largest_worth();
-            self.view.paths.iter_mut().for_each(|p| p.segment = worth.min(p.mss.into()) as u32);
+            self.widen_window(size);
         }
+    }
+    /// The peer never had a window as wide as `size`.
+    #[cold]
+    #[inline(never)]
+    fn widen_window(&mut self, size: u64) {
+        self.view.max_window = size;
+        let worth = self.largest_worth();
+        self.view.paths.iter_mut().for_each(|p| p.segment = worth.min(p.mss.into()) as u32);
     }
     /// A round begins: what the windows must have room for follows from what waits.
     #[inline]
