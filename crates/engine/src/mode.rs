@@ -5,8 +5,10 @@
 pub(crate) enum Mode {
     /// MPTCP was offered or requested and is not agreed yet.
     Opening,
-    /// MPTCP. `confirmed`: the peer has shown that it got our keys (RFC 8684 §3.1).
-    Multipath { confirmed: bool },
+    /// MPTCP.
+    Agreed,
+    /// MPTCP, and the peer has shown that it got our keys (RFC 8684 §3.1).
+    Confirmed,
     /// Plain TCP: never offered, refused, or fallen back to (RFC 8684 §3.7).
     Plain,
 }
@@ -19,8 +21,9 @@ impl Mode {
     }
 
     /// MPTCP is agreed on.
+    #[inline(always)]
     pub fn is_multipath(self) -> bool {
-        matches!(self, Self::Multipath { .. })
+        matches!(self, Self::Agreed | Self::Confirmed)
     }
 }
 

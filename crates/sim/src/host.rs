@@ -264,16 +264,21 @@ impl Host {
         }
     }
 
-    /// The first packet to send, with its path; see [`Endpoint::transmit_into`].
+    /// What [`Self::transmit_into`] calls, where several packets leave.
     #[inline(always)]
+    pub(crate) fn sender<'a>(&'a mut self, now: Instant, recorder: &'a mut dyn Recorder) -> (&'a mut Endpoint, Cx<'a>) {
+        (&mut self.endpoint, Cx { now, recorder, rng: &mut self.rng })
+    }
+
+    /// The first packet to send, with its path; see [`Endpoint::transmit_into`].
     pub fn transmit_into(
         &mut self,
         now: Instant,
         recorder: &mut dyn Recorder,
         packet: &mut Packet,
     ) -> Option<Option<anabranch_units::PathId>> {
-        let mut cx = Cx { now, recorder, rng: &mut self.rng };
-        self.endpoint.transmit_into(&mut cx, packet)
+        let (endpoint, mut cx) = self.sender(now, recorder);
+        endpoint.transmit_into(&mut cx, packet)
     }
 
     /// Changes the endpoint at `now`.

@@ -530,7 +530,8 @@ impl World {
         let Place::Engine(engine) = &mut self.hosts[host.index()] else { return };
         let flow = &self.flows[host.flow()];
         let (side, captured, mut sent) = (engine.side, flow.captured, 0);
-        while let Some(path) = engine.transmit_into(self.now, recorder, &mut self.draft.packet) {
+        let (endpoint, mut cx) = engine.sender(self.now, recorder);
+        while let Some(path) = endpoint.transmit_into(&mut cx, &mut self.draft.packet) {
             sent += 1;
             if sent > MOST_PACKETS {
                 break;
@@ -547,7 +548,7 @@ impl World {
                 return self.stuck = Some(Stuck::Wire);
             }
             if captured {
-                recorder.packet(self.now, side, true, PathId(path as u8), packet);
+                cx.recorder.packet(self.now, side, true, PathId(path as u8), packet);
             }
             let size = packet.len() as u32;
             let next = self.spare.pop().unwrap_or_default();
@@ -555,7 +556,7 @@ impl World {
             parcel.host = host.peer();
             parcel.sent = self.now;
             parcel.raw = None;
-            self.network.send(self.now, recorder, path, side.sends(), size, parcel);
+            self.network.send(self.now, cx.recorder, path, side.sends(), size, parcel);
         }
         if sent > 0 {
             engine.still.sent(self.now, sent);

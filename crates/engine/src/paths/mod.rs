@@ -113,7 +113,7 @@ impl Paths {
         let s = &mut subflows[i];
         s.backup.ours = backup;
         // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
-        if mode == (Mode::Multipath { confirmed: true }) {
+        if mode == Mode::Confirmed {
             s.signal_backup();
         }
         Some(i)

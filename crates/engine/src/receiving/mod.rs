@@ -175,32 +175,64 @@ impl Receiving {
         subflows: &mut Subflows,
         i: usize,
         start: u64,
+        bytes: Bytes,
+    ) {
+        let range = Range::new(start, start + bytes.len() as u64);
+        // Nearly always it lies within what was announced, which is never more than the edge.
+        if range.end <= self.announced && self.fin.is_none() {
+            self.take_arrival(cx, mode, subflows, i, range, bytes);
+        } else {
+            self.on_arrival_at_end(cx, mode, subflows, i, range, bytes);
+        }
+    }
+
+    /// The same for data that may lie beyond the window, or behind the end of the stream.
+    #[cold]
+    #[inline(never)]
+    fn on_arrival_at_end(
+        &mut self,
+        cx: &mut Scope<'_>,
+        mode: Mode,
+        subflows: &mut Subflows,
+        i: usize,
+        mut range: Range,
         mut bytes: Bytes,
     ) {
         let id = subflows[i].id;
-        let mut range = Range::new(start, start + bytes.len() as u64);
         if self.linux_drops(mode, range) {
             return cx.violation(id, Violation::BeyondWindow);
         }
-        // Nearly always it lies within what was announced, which is never more than the edge.
-        if range.end > self.announced || self.fin.is_some() {
-            let (edge, fin) = (self.edge(mode), self.fin.unwrap_or(u64::MAX));
-            if range.end > edge.min(fin) {
-                // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
-                cx.violation(id, Violation::BeyondWindow);
-                let end = self.refused_from(mode).min(fin);
-                if start >= end {
-                    return;
-                }
-                if range.end > end {
-                    bytes = Bytes::copy_from_slice(&bytes[..(end - start) as usize]);
-                    range.end = end;
-                }
+        let (edge, fin) = (self.edge(mode), self.fin.unwrap_or(u64::MAX));
+        if range.end > edge.min(fin) {
+            // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
+            cx.violation(id, Violation::BeyondWindow);
+            let end = self.refused_from(mode).min(fin);
+            if range.start >= end {
+                return;
+            }
+            if range.end > end {
+                bytes = Bytes::copy_from_slice(&bytes[..(end - range.start) as usize]);
+                range.end = end;
             }
         }
+        self.take_arrival(cx, mode, subflows, i, range, bytes);
+    }
+
+    /// Takes bytes that belong to `range`, which is within the window.
+    #[inline(always)]
+    fn take_arrival(
+        &mut self,
+        cx: &mut Scope<'_>,
+        mode: Mode,
+        subflows: &mut Subflows,
+        i: usize,
+        range: Range,
+        bytes: Bytes,
+    ) {
+        let id = subflows[i].id;
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();
-        let new = self.reassembly.accept(start, bytes);
+        let new = self.reassembly.accept(range.start, bytes);
         let ofo = self.reassembly.ofo_bytes();
         cx.record(Some(id), Event::DataArrived { data: range, new, ofo });
         if new > 0 && self.is_separate(mode) {

@@ -54,6 +54,7 @@ impl Reassembly {
     }
 
     /// Takes bytes that belong at `start`; returns how many of them are new.
+    #[inline(always)]
     pub fn accept(&mut self, start: u64, bytes: Bytes) -> u64 {
         let all = Range::new(start, start + bytes.len() as u64);
         let above = self.runs.front().map_or(u64::MAX, |run| run.range.start);
@@ -64,20 +65,26 @@ impl Reassembly {
             }
             return all.len();
         }
-        let mut fresh = Range::new(start.max(self.next), all.end);
-        if fresh.is_empty() {
-            return 0;
-        }
         let before = self.held;
-        if let Some((at, gap)) = self.first_gap(fresh)
+        if start > self.next
+            && let Some((at, gap)) = self.first_gap(all)
             && gap == all
         {
             // Nearly always: above a hole, and nothing of it is there.
             self.hold(at, gap, bytes);
             return self.held - before;
         }
+        self.accept_parts(all, &bytes)
+    }
+
+    /// Takes what is new of the bytes of `all`; returns how many that are.
+    #[cold]
+    #[inline(never)]
+    fn accept_parts(&mut self, all: Range, bytes: &Bytes) -> u64 {
+        let before = self.held;
+        let mut fresh = Range::new(all.start.max(self.next), all.end);
         while let Some((at, gap)) = self.first_gap(fresh) {
-            let new = bytes.slice((gap.start - start) as usize..(gap.end - start) as usize);
+            let new = bytes.slice((gap.start - all.start) as usize..(gap.end - all.start) as usize);
             self.hold(at, gap, part(new, bytes.len()));
             fresh.start = gap.end;
         }
@@ -148,6 +155,7 @@ impl Reassembly {
         self.runs.shrink_to_fit();
     }
 
+    #[inline(always)]
     fn pass_on(&mut self, bytes: Bytes) {
         self.next += bytes.len() as u64;
         if !bytes.is_empty() {

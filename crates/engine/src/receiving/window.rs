@@ -183,7 +183,7 @@ impl Receiving {
         // about the window (Linux 6.18: `mptcp_space`).
         let held = match mode {
             Mode::Plain => subflows.iter().map(|s| s.receiver.held_bytes()).sum(),
-            Mode::Opening | Mode::Multipath { .. } => 0,
+            Mode::Opening | Mode::Agreed | Mode::Confirmed => 0,
         };
         Waiting { next, unread: next - self.reassembly.read_bytes(), held: self.reassembly.ofo_bytes() + held }
     }

@@ -101,7 +101,7 @@ impl Session {
             Some((key, checksum)) => {
                 self.keys.learn(key);
                 self.checksum |= checksum;
-                self.mode = Mode::Multipath { confirmed: false };
+                self.mode = Mode::Agreed;
             }
             // RFC 8684 §3.7: no MP_CAPABLE on the SYN/ACK
             None => self.mode = Mode::Plain,
@@ -117,7 +117,7 @@ impl Session {
         match capable(segment) {
             Some(MpCapable { sender_key: Some(theirs), receiver_key: Some(ours), .. }) if *ours == self.keys.local => {
                 self.keys.learn(*theirs);
-                self.mode = Mode::Multipath { confirmed: true };
+                self.mode = Mode::Confirmed;
                 Learned::Mode
             }
             // The third ACK was lost, and perhaps the first data too. The peer repeats its keys with the first byte until
@@ -273,7 +273,7 @@ impl Session {
         let shows = |o: &MptcpOption| matches!(o, MptcpOption::AddAddr(_)) || self.first_data(o).is_some();
         if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
-            self.mode = Mode::Multipath { confirmed: true };
+            self.mode = Mode::Confirmed;
         }
         self.dss_seen
     }

@@ -77,7 +77,7 @@ impl Session {
 
     /// MPTCP is spoken, and the peer has shown that it got our keys.
     pub fn is_confirmed(&self) -> bool {
-        self.mode == Mode::Multipath { confirmed: true }
+        self.mode == Mode::Confirmed
     }
 
     /// From here on plain TCP is spoken.

@@ -273,7 +273,7 @@ impl Subflow {
     /// The server repeats its SYN/ACK: our third ACK was lost. It carried keys or an HMAC unless they are known to
     /// have come.
     fn repeat_third_ack(&mut self, mode: Mode) {
-        let waiting = if self.join { !self.handshake.confirmed } else { mode == Mode::Multipath { confirmed: false } };
+        let waiting = if self.join { !self.handshake.confirmed } else { mode == Mode::Agreed };
         self.handshake.third_ack |= waiting && self.handshake.active;
     }
 

@@ -335,7 +335,7 @@ impl Subflow {
     /// A client's first subflow whose peer has not shown that it got our keys (RFC 8684 §3.1).
     #[inline(always)]
     pub fn shows_keys(&self, mode: Mode) -> bool {
-        mode == Mode::Multipath { confirmed: false } && self.handshake.active && !self.join
+        mode == Mode::Agreed && self.handshake.active && !self.join
     }
 
     // ---- a failing path ----

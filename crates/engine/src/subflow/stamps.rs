@@ -15,6 +15,13 @@ pub(crate) struct Stamps {
     recent: Option<(u32, Instant)>,
 }
 
+/// RFC 7323 §5.5: a value of long ago does not count. Apart, so that a segment in order does not pay for it.
+#[cold]
+#[inline(never)]
+fn is_fresh(at: Instant, now: Instant) -> bool {
+    now.since(at) < STALE
+}
+
 impl Stamps {
     pub fn new() -> Self {
         Self { recent: None }
@@ -32,9 +39,9 @@ impl Stamps {
     }
 
     /// PAWS: true if the segment is old (RFC 7323 §5.3 R1).
+    #[inline(always)]
     pub fn is_old(&self, stamps: Timestamps, now: Instant) -> bool {
-        // RFC 7323 §5.5: a value of long ago does not count
-        self.recent.is_some_and(|(val, at)| (stamps.val.wrapping_sub(val) as i32) < 0 && now.since(at) < STALE)
+        self.recent.is_some_and(|(val, at)| (stamps.val.wrapping_sub(val) as i32) < 0 && is_fresh(at, now))
     }
 
     /// Keeps the peer's value for echoing if the segment touches what was last acknowledged (RFC 7323 §4.3).

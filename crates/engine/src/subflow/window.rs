@@ -25,7 +25,7 @@ impl SendWindow {
     #[inline(always)]
     pub fn update(&mut self, seq: u64, ack: u64, size: u64, unit: u64) -> Ordering {
         // RFC 9293 §3.10.7.4: not an old segment
-        if (seq, ack) < (self.wl1, self.wl2) {
+        if seq < self.wl1 || seq == self.wl1 && ack < self.wl2 {
             return Ordering::Equal;
         }
         (self.wl1, self.wl2) = (seq, ack);
