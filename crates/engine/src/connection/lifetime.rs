@@ -51,7 +51,13 @@ impl Lifetime {
     }
 
     /// When a connection without subflows is given up, if it waits `patience` for one.
+    #[inline(always)]
     pub fn deadline(&self, patience: Duration) -> Instant {
+        if self.orphaned.is_none() { NEVER } else { self.orphan_deadline(patience) }
+    }
+
+    #[cold]
+    fn orphan_deadline(&self, patience: Duration) -> Instant {
         let orphaned = self.orphaned.filter(|_| !self.closed);
         orphaned.map_or(NEVER, |since| since + patience)
     }

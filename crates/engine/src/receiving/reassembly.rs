@@ -94,6 +94,7 @@ impl Reassembly {
     }
 
     /// The lowest part of `within` that is not held, and the index of the first run above it.
+    #[inline(always)]
     fn first_gap(&self, within: Range) -> Option<(usize, Range)> {
         let mut gap = within;
         let mut at = match self.runs.back() {
