@@ -425,7 +425,16 @@ impl RangeSet {
     }
 
     /// Removes everything below `offset`; returns the number of removed offsets.
+    #[inline]
     pub fn remove_below(&mut self, offset: u64) -> u64 {
+        match self.ranges.first() {
+            Some(first) if first.start < offset => self.remove_first_below(offset),
+            _ => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn remove_first_below(&mut self, offset: u64) -> u64 {
         let mut removed = 0;
         while let Some(first) = self.ranges.first_mut().filter(|first| first.start < offset) {
             if first.end <= offset {

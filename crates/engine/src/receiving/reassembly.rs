@@ -112,6 +112,7 @@ impl Reassembly {
     }
 
     /// Holds the bytes of `range`, which belong just below run `at`, if there is room.
+    #[inline(always)]
     fn hold(&mut self, at: usize, range: Range, piece: Bytes) {
         if let Some(below) = self.runs.get_mut(at.wrapping_sub(1)).filter(|run| run.range.end == range.start) {
             below.range.end = range.end;

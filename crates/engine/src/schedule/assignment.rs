@@ -350,6 +350,7 @@ impl Assignment {
         next.is_some()
     }
     /// Binds new data to a path, to be sent now. False if the peer's windows do not admit it.
+    #[inline(always)]
     pub(super) fn bind(&mut self, i: usize, range: Range) -> bool {
         let admitted = range.end <= self.view.window_edge && range.len() <= self.view.paths[i].left();
         if admitted {

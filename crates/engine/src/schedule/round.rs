@@ -59,6 +59,7 @@ impl<'a> Round<'a> {
 
     /// Binds the next new segment to `on`, to be sent now. Refused if the path is not [`PathView::eligible`],
     /// if there is no new data, or if the peer's window does not admit it.
+    #[inline(always)]
     pub fn send_next(&mut self, on: PathId) -> bool {
         let Some(i) = self.eligible(on) else { return false };
         let next = self.assignment.next_new(0, self.assignment.paths()[i].mss);

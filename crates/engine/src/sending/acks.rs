@@ -124,7 +124,9 @@ impl Sending {
         }
         let s = &mut subflows[i];
         let id = s.id;
-        self.on_change(cx, s, outcome.change, outcome.newly_lost);
+        if outcome.change.is_some() || outcome.newly_lost > 0 {
+            self.on_change(cx, s, outcome.change, outcome.newly_lost);
+        }
         if outcome.marked {
             self.on_marked(cx, s);
         }

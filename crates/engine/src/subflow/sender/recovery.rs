@@ -63,6 +63,7 @@ impl Sender {
         }
     }
 
+    #[inline(always)]
     fn judge_open(&mut self, ack: &Facts) -> Verdict {
         if self.undo.all_duplicates() {
             return self.take_back();
@@ -171,6 +172,7 @@ impl Sender {
     }
 
     /// Marks what is lost, by the rules that were agreed, and arms the reordering timer.
+    #[inline(always)]
     fn detect(&mut self, now: Instant, una_advanced: bool) -> Marked {
         if !self.sack {
             return Marked { packets: self.detect_by_duplicates(una_advanced), again: false };
@@ -188,6 +190,7 @@ impl Sender {
     }
 
     /// RFC 8985 §6.2 step 5.
+    #[inline(always)]
     fn detect_by_time(&mut self, now: Instant) -> Marked {
         self.timers.disarm(Timer::Reorder);
         let Some(newest) = self.rack.newest() else { return Marked::default() };
