@@ -1,6 +1,6 @@
 //! Active-backup: one path carries everything, the others are backups.
 
-use crate::pick::{fill, live};
+use crate::pick::live;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, seconds};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, Instant, PathId};
@@ -114,7 +114,7 @@ impl ActiveBackup {
 impl Scheduler for ActiveBackup {
     fn schedule(&mut self, round: &mut Round<'_>) {
         if let Some(id) = self.choose(round) {
-            fill(round, id);
+            round.fill(id);
         }
     }
 

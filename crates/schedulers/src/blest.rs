@@ -1,6 +1,6 @@
 //! BLEST: waits rather than letting a slow path block the connection's window.
 
-use crate::pick::{blocked, by_rtt_unless, fastest_live, fill, no_choice};
+use crate::pick::{blocked, by_rtt_unless, fastest_live, no_choice};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_units::{Duration, Instant};
@@ -131,7 +131,7 @@ impl Scheduler for Blest {
     fn schedule(&mut self, round: &mut Round<'_>) {
         let Some(fast) = fastest_live(round).copied() else { return };
         if no_choice(round) {
-            fill(round, fast.id);
+            round.fill(fast.id);
             return;
         }
         if let Some(rtt) = fast.srtt {

@@ -1,6 +1,6 @@
 //! ECF: waits for the fast path if that completes the remaining data earlier than a slow one.
 
-use crate::pick::{by_rtt_unless, fastest_live, fill, no_choice};
+use crate::pick::{by_rtt_unless, fastest_live, no_choice};
 use anabranch_engine::plugin::{Entry, Handle, Parameter, Parameters, milliseconds, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler};
 use anabranch_units::{Duration, PathId};
@@ -147,7 +147,7 @@ impl Scheduler for Ecf {
     fn schedule(&mut self, round: &mut Round<'_>) {
         let Some(fast) = fastest_live(round).copied() else { return };
         if no_choice(round) {
-            fill(round, fast.id);
+            round.fill(fast.id);
             return;
         }
         by_rtt_unless(round, &fast, |view, slow| self.waits(view.backlog().bytes(), &fast, slow));

@@ -1,6 +1,6 @@
 //! FIFO: the path that has room takes the next segment.
 
-use crate::pick::{Ahead, fill, free, queued, takes_ahead, takes_up_to};
+use crate::pick::{Ahead, free, queued, takes_ahead, takes_up_to};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
 use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, View};
 
@@ -93,11 +93,11 @@ impl Scheduler for Fifo {
         if let Cause::Ack(own) = round.cause()
             && round.candidates().any(|p| p.id == own)
         {
-            fill(round, own);
+            round.fill(own);
         }
         let next = |view: &View| view.candidates().find(|p| p.eligible()).map(|p| p.id);
         while let Some(id) = next(round) {
-            if !fill(round, id) {
+            if !round.fill(id) {
                 return;
             }
         }

@@ -1,7 +1,7 @@
 //! Peekaboo: learns whether to wait for the fast path or to use the next one.
 
 use crate::linucb::LinUcb;
-use crate::pick::{fastest_live, fill, no_choice};
+use crate::pick::{fastest_live, no_choice};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId, Rng};
@@ -234,10 +234,10 @@ impl Scheduler for Peekaboo {
             self.waiting = None;
         }
         if no_choice(round) {
-            fill(round, fast.id);
+            round.fill(fast.id);
             return;
         }
-        if fast.eligible() && !fill(round, fast.id) || self.waiting.is_some() {
+        if fast.eligible() && !round.fill(fast.id) || self.waiting.is_some() {
             return;
         }
         self.learn(round.now());

@@ -76,17 +76,10 @@ impl Ahead {
     }
 }
 
-/// Sends new segments on `on` while it takes them. True if it stopped for lack of room, false if data or the peer's
-/// window ran out.
-pub fn fill(round: &mut Round<'_>, on: PathId) -> bool {
-    while round.send_next(on) {}
-    !round.path(on).is_some_and(PathView::eligible)
-}
-
 /// Fills the candidate with the lowest RTT, then the next: minRTT, and the fallback of schedulers that cannot decide.
 pub fn by_rtt(round: &mut Round<'_>) {
     while let Some(id) = round.fastest_eligible().map(|p| p.id) {
-        if !fill(round, id) {
+        if !round.fill(id) {
             return;
         }
     }
@@ -110,7 +103,7 @@ pub fn by_score(round: &mut Round<'_>, order: impl Fn(&PathView, &PathView) -> O
 /// true, no more is sent.
 pub fn by_rtt_unless(round: &mut Round<'_>, fast: &PathView, mut waits: impl FnMut(&View, &PathView) -> bool) {
     // Sending changes a path's own room only: `fast` stays the fastest live path, and is used until it is full.
-    if fast.eligible() && !fill(round, fast.id) {
+    if fast.eligible() && !round.fill(fast.id) {
         return;
     }
     while let Some(slow) = round.fastest_eligible() {

@@ -1,6 +1,6 @@
 //! STMS: the slow path sends ahead by a gap, which its acknowledgments adjust.
 
-use crate::pick::{fastest_live, fill, rate};
+use crate::pick::{fastest_live, rate};
 use anabranch_engine::congestion::Acked;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
@@ -121,7 +121,7 @@ impl Stms {
 impl Scheduler for Stms {
     fn schedule(&mut self, round: &mut Round<'_>) {
         let Some(fast) = fastest_live(round).map(|p| p.id) else { return };
-        fill(round, fast);
+        round.fill(fast);
         let mut done = fast.bit();
         // In the order of delay, so that a path's gap counts from the data that the faster ones have left.
         while let Some(p) = next(round, done).copied() {

@@ -59,9 +59,25 @@ impl<'a> Round<'a> {
 
     /// Binds the next new segment to `on`, to be sent now. Refused if the path is not [`PathView::eligible`],
     /// if there is no new data, or if the peer's window does not admit it.
-    #[inline(always)]
     pub fn send_next(&mut self, on: PathId) -> bool {
-        let Some(i) = self.eligible(on) else { return false };
+        self.eligible(on).is_some_and(|i| self.bind_next(i))
+    }
+
+    /// [`Self::send_next`] on `on` while it takes segments. True if it stopped for lack of room, false if data or the peer's window
+    /// ran out.
+    pub fn fill(&mut self, on: PathId) -> bool {
+        let Some(i) = self.assignment.index(on) else { return true };
+        while self.assignment.paths()[i].eligible() {
+            if !self.bind_next(i) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Binds the next new segment to the path at place `i`.
+    #[inline(always)]
+    fn bind_next(&mut self, i: usize) -> bool {
         let next = self.assignment.next_new(0, self.assignment.paths()[i].mss);
         next.is_some_and(|next| self.assignment.bind(i, next))
     }

@@ -118,7 +118,7 @@ impl Sending {
                 if !round.rescue().is_empty() {
                     round.rescue_by_rtt();
                 }
-                while round.send_next(id) {}
+                round.fill(id);
             }
             None => {
                 if !round.rescue().is_empty() {
