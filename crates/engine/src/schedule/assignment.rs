@@ -337,8 +337,7 @@ impl Assignment {
     #[inline]
     pub(super) fn bind_ahead(&mut self, i: usize, skip: u64) -> bool {
         let view = &mut self.view;
-        let (mss, left) = (u64::from(view.paths[i].segment), view.paths[i].left());
-        debug_assert_eq!(mss, u64::from(view.paths[i].mss).min(view.largest_worth()));
+        let (mss, left) = (view.segment(i), view.paths[i].left());
         let (edge, written, holds_runts) = (view.window_edge, view.written, view.holds_runts());
         let next = view.backlog.take(skip, mss, |next| {
             let held = next.len() < mss && holds_runts && next.end == written;

@@ -78,7 +78,7 @@ impl<'a> Round<'a> {
     /// Binds the next new segment to the path at place `i`.
     #[inline(always)]
     fn bind_next(&mut self, i: usize) -> bool {
-        let next = self.assignment.next_new(0, self.assignment.paths()[i].mss);
+        let next = self.assignment.next_of(0, self.assignment.segment(i));
         next.is_some_and(|next| self.assignment.bind(i, next))
     }
 

@@ -174,9 +174,22 @@ impl View {
     /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
     #[inline]
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
-        let mss = u64::from(mss).min(self.largest_worth());
         let skip = if self.in_sequence { 0 } else { skip };
-        self.unless_held(self.backlog.after_skipping(skip, mss)?, mss)
+        self.next_of(skip, u64::from(mss).min(self.largest_worth()))
+    }
+
+    /// Bytes of a full segment on the path at place `i`.
+    #[inline(always)]
+    pub(super) fn segment(&self, i: usize) -> u64 {
+        let path = &self.paths[i];
+        debug_assert_eq!(u64::from(path.segment), u64::from(path.mss).min(self.largest_worth()));
+        path.segment.into()
+    }
+
+    /// [`Self::next_new`] of at most `segment` bytes.
+    #[inline(always)]
+    pub(super) fn next_of(&self, skip: u64, segment: u64) -> Option<Range> {
+        self.unless_held(self.backlog.after_skipping(skip, segment)?, segment)
     }
 
     /// `next`, unless Nagle's rule holds it back.
