@@ -325,6 +325,29 @@ mod tests {
         assert!(!view.may_wait_for(A));
     }
 
+    /// Stops for lack of room, of data, of the peer's window, and at a runt that Nagle's rule holds back.
+    #[test]
+    fn a_path_is_filled_as_by_single_commands() {
+        for (cwnd, written, window, nagle, stops_for_room) in [
+            (3, 9000, 9000, false, true),
+            (9, 3500, 9000, false, false),
+            (9, 3500, 9000, true, false),
+            (9, 9000, 2500, false, false),
+            (0, 9000, 9000, false, true),
+        ] {
+            let mut filled = Assignment::new(nagle);
+            filled.set_path(PathView { cwnd, ..PathView::new(A, 1000) });
+            filled.set_window(window, window);
+            filled.set_written(written);
+            let mut single = filled.clone();
+            assert_eq!(with_round(&mut filled, |round| round.fill(A)), stops_for_room, "{cwnd} {written} {window}");
+            with_round(&mut single, |round| while round.send_next(A) {});
+            assert!(filled.queue(A).eq(single.queue(A)) && filled.backlog() == single.backlog());
+            assert_eq!(filled.path(A), single.path(A));
+        }
+        assert!(with_round(&mut bound(), |round| round.fill(PathId(7))), "a path that is not there has no room");
+    }
+
     #[test]
     fn a_segment_may_be_copied_before_it_leaves() {
         let mut view = bound();
