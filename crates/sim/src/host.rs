@@ -264,7 +264,7 @@ impl Host {
         }
     }
 
-    /// What [`Self::transmit_into`] calls, where several packets leave.
+    /// The parts that [`Self::transmit_into`] calls, for several packets in turn.
     #[inline(always)]
     pub(crate) fn sender<'a>(&'a mut self, now: Instant, recorder: &'a mut dyn Recorder) -> (&'a mut Endpoint, Cx<'a>) {
         (&mut self.endpoint, Cx { now, recorder, rng: &mut self.rng })
