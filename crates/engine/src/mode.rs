@@ -5,16 +5,16 @@
 pub(crate) enum Mode {
     /// MPTCP was offered or requested and is not agreed yet.
     Opening,
-    /// MPTCP.
+    /// MPTCP; the peer has not shown yet that it got our keys.
     Agreed,
-    /// MPTCP, and the peer has shown that it got our keys (RFC 8684 §3.1).
+    /// MPTCP; the peer has shown that it got our keys (RFC 8684 §3.1).
     Confirmed,
     /// Plain TCP: never offered, refused, or fallen back to (RFC 8684 §3.7).
     Plain,
 }
 
 impl Mode {
-    /// Plain TCP: one comparison, where that of whole values takes several.
+    /// Plain TCP.
     #[inline(always)]
     pub fn is_plain(self) -> bool {
         matches!(self, Self::Plain)

@@ -10,7 +10,7 @@ const SMALL: usize = 512;
 /// Pieces for which a queue that is empty keeps room.
 const ROOM: usize = 8;
 
-/// Pieces for which a queue has room at most that is kept for others.
+/// A spare queue has room for at most so many pieces.
 const MUCH: usize = 64;
 
 /// `bytes` for as long as may be: a small piece in memory of its own.
@@ -46,7 +46,7 @@ impl From<Bytes> for Pieces {
 }
 
 impl Pieces {
-    /// One that is to wait, in an empty queue, which then has room for `few` at least.
+    /// Adds a piece that is to wait to an empty queue, which has room for `few` at least from then on.
     pub fn wait(&mut self, first: Bytes, few: usize) {
         self.0.reserve_exact(few);
         self.0.push_back(kept(first));
@@ -100,7 +100,7 @@ impl Pieces {
         self.0.pop_front()
     }
 
-    /// Gives the memory that many pieces took to `spare`, or back, if there are none now.
+    /// The memory of a queue that held many pieces and is empty becomes the `spare` one, or is given back.
     #[inline]
     pub fn relax(&mut self, spare: &mut Self) {
         if self.0.capacity() > ROOM && self.0.is_empty() {
@@ -108,7 +108,7 @@ impl Pieces {
         }
     }
 
-    /// Keeps the memory of an empty queue in the place of one that has less, unless it is much.
+    /// The memory of an empty queue replaces that of `spare`, if that is less and this is not much.
     #[inline]
     pub fn become_spare(self, spare: &mut Self) {
         debug_assert!(self.0.is_empty());

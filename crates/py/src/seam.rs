@@ -61,10 +61,7 @@ impl Lent for EngineRound<'_> {
                 self.rescue_by_rtt();
                 true
             }
-            Order::Fill(on) => {
-                while self.send_next(on) {}
-                !self.path(on).is_some_and(PathView::eligible)
-            }
+            Order::Fill(on) => self.fill(on),
         })
     }
 }

@@ -91,7 +91,9 @@ impl Scheduler for Stepwise {
         }
         if round.candidates().nth(1).is_none() {
             let only = round.candidates().next().map(|path| path.id);
-            while only.is_some_and(|only| round.send_next(only)) {}
+            if let Some(only) = only {
+                round.fill(only);
+            }
             return;
         }
         let can_send =

@@ -29,7 +29,7 @@ pub trait Recorder {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event);
 
     // The most frequent kinds have a function each, compiled for its kind alone where `record` is inlined, so that nothing looks for the
-    // kind at run time. No recorder need write one.
+    // kind at run time. A recorder implements `record` alone, and `link`: one that wraps another calls these two.
 
     /// [`Event::DataSent`].
     fn data_sent(&mut self, now: Instant, origin: Origin, seq: u64, data: Range, kind: SendKind) {

@@ -56,6 +56,7 @@ impl Lifetime {
         if self.orphaned.is_none() { NEVER } else { self.orphan_deadline(patience) }
     }
 
+    /// The same of one that waits: apart, because nearly none does.
     #[cold]
     fn orphan_deadline(&self, patience: Duration) -> Instant {
         let orphaned = self.orphaned.filter(|_| !self.closed);

@@ -306,8 +306,7 @@ impl Assignment {
     /// peer's window admits. Nagle's rule does not count.
     pub(crate) fn bind_probe(&mut self, id: PathId) {
         let Some(i) = self.index(id) else { return };
-        let mss = u64::from(self.view.paths[i].mss).min(self.largest_worth());
-        if let Some(next) = self.view.backlog.after_skipping(0, mss) {
+        if let Some(next) = self.view.backlog.after_skipping(0, self.segment(i)) {
             self.bind(i, next);
         }
     }

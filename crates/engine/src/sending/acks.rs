@@ -124,9 +124,7 @@ impl Sending {
         }
         let s = &mut subflows[i];
         let id = s.id;
-        if outcome.change.is_some() || outcome.newly_lost > 0 {
-            self.on_change(cx, s, outcome.change, outcome.newly_lost);
-        }
+        self.on_change(cx, s, outcome.change, outcome.newly_lost);
         if outcome.marked {
             self.on_marked(cx, s);
         }
@@ -166,7 +164,8 @@ impl Sending {
         }
     }
 
-    /// Acts on what an acknowledgment or a timer found out about losses.
+    /// Acts on the losses that an acknowledgment or a timer showed.
+    #[inline(always)]
     pub(super) fn on_change(
         &mut self,
         cx: &mut Scope<'_>,
@@ -174,11 +173,18 @@ impl Sending {
         change: Option<RecoveryChange>,
         newly_lost: u32,
     ) {
-        let id = s.id;
         if newly_lost > 0 {
-            cx.record(Some(id), Event::Lost { packets: newly_lost });
+            cx.record(Some(s.id), Event::Lost { packets: newly_lost });
         }
-        let Some(change) = change else { return };
+        if let Some(change) = change {
+            self.on_recovery_change(cx, s, change);
+        }
+    }
+
+    /// Loss recovery changed.
+    #[inline(never)]
+    fn on_recovery_change(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, change: RecoveryChange) {
+        let id = s.id;
         match change {
             RecoveryChange::EnterRecovery | RecoveryChange::ProbeRepaired => {
                 if !s.ecn.covers_loss(s.sender.una()) {

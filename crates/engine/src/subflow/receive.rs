@@ -127,16 +127,19 @@ impl Receiver {
     /// Steps over the peer's FIN if everything before it has come; true when it does so.
     #[inline(always)]
     pub fn take_fin(&mut self) -> bool {
-        self.fin == Some(self.next) && self.step_over_fin()
+        let reached = self.fin == Some(self.next);
+        if reached {
+            self.step_over_fin();
+        }
+        reached
     }
 
     #[cold]
-    fn step_over_fin(&mut self) -> bool {
+    fn step_over_fin(&mut self) {
         self.next += 1;
         // Nothing is held below it, and nothing comes above it: gives back the memory.
         self.pieces = VecDeque::new();
         self.held = RangeSet::new();
-        true
     }
 
     /// SACK blocks, newest first (RFC 2018 §4); at most four.

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 const AXE: &str = "axe-core@4.10.3";
 
 /// The script, in target/; `None` where npm or its registry cannot be reached, which is said. Tests of one run wait for one
-/// another here, and the file appears whole: a test that read it half unpacked failed.
+/// another here, and the file appears whole, so that none reads it half unpacked.
 pub fn script() -> Option<String> {
     static SCRIPT: OnceLock<Option<String>> = OnceLock::new();
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target").join(format!("{AXE}.min.js"));
