@@ -20,7 +20,7 @@ impl Sending {
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
     #[inline(always)]
     pub fn on_window(&mut self, mode: Mode, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
-        // RFC 9293 §3.10.7.4: an acknowledgment that a newer one overtook does not show the window.
+        // RFC 9293 §3.10.7.4: SND.UNA =< SEG.ACK. An acknowledgment that a newer one overtook does not show the window.
         if ack < s.sender.una() {
             return;
         }

@@ -12,7 +12,7 @@ use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::{Cx, FourTuple, Settings, TcpSettings};
 use anabranch_lab::Clock;
 use anabranch_link::{ClientLink, Driver, Engine, Link, ServerLink, secrets};
-use anabranch_trace::{Event, Origin, Recorder, SendKind};
+use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{ConnId, Duration, Instant, PathId};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -52,14 +52,17 @@ pub fn seed() -> u64 {
 pub struct Congestion {
     /// Windows reduced because of a mark.
     pub marked: u64,
-    pub retransmitted: u64,
+    /// Packets taken for lost. A tail loss probe repeats the last packet without this, where its acknowledgment is only late (RFC 8985 §7).
+    pub lost: u64,
 }
 
 impl Recorder for Congestion {
     fn record(&mut self, _now: Instant, _origin: Origin, event: &Event) {
-        self.marked += u64::from(*event == Event::Marked);
-        self.retransmitted +=
-            u64::from(matches!(event, Event::DataSent { kind: SendKind::Retransmission | SendKind::Rescue, .. }));
+        match *event {
+            Event::Marked => self.marked += 1,
+            Event::Lost { packets } => self.lost += u64::from(packets),
+            _ => {}
+        }
     }
 }
 
