@@ -8,7 +8,6 @@ use crate::path::PathView;
 use anabranch_trace::SendKind;
 use anabranch_units::{Instant, PathId, Range, RangeSet};
 use core::ops::Deref;
-use std::collections::BTreeMap;
 
 /// The send side's assignment of data to subflows. The connection keeps it up to date, rounds change it by their
 /// commands, and tests set up situations with it; schedulers read it as a [`View`].
@@ -17,8 +16,6 @@ pub struct Assignment {
     pub(super) view: View,
     /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
     pub(super) copied_early: bool,
-    /// When new data was queued ahead of its window, by its first offset. Empty unless a scheduler does so.
-    bound_ahead: BTreeMap<u64, Instant>,
     /// The scheduler reads the paths' capacities.
     pub(super) measures: bool,
     /// The connection's part in what its endpoint knows of them.
@@ -33,24 +30,6 @@ impl Deref for Assignment {
 }
 
 impl Assignment {
-    /// New data from `start` on is queued ahead of its window.
-    pub(super) fn note_bound(&mut self, start: u64) {
-        self.bound_ahead.insert(start, self.view.now);
-    }
-    /// New data from `start` on is sent: when it was queued ahead of its window, if it was.
-    #[inline]
-    pub(crate) fn take_bound(&mut self, start: u64) -> Option<Instant> {
-        if self.bound_ahead.is_empty() { None } else { self.take_bound_of(start) }
-    }
-    #[cold]
-    fn take_bound_of(&mut self, start: u64) -> Option<Instant> {
-        // Data that was cut off because the peer had it already is never sent: its entry is removed here.
-        while let Some(first) = self.bound_ahead.first_entry().filter(|first| *first.key() < self.view.acked.min(start))
-        {
-            first.remove();
-        }
-        self.bound_ahead.remove(&start)
-    }
     /// Of an empty connection; `nagle` holds back small rests.
     pub fn new(nagle: bool) -> Self {
         Self { view: View { nagle, send_buffer: u64::MAX, ..View::default() }, ..Self::default() }
@@ -264,7 +243,6 @@ impl Assignment {
             match q.kind {
                 SendKind::First => {
                     self.view.backlog.insert(q.range);
-                    self.bound_ahead.remove(&q.range.start);
                     if self.copied_early {
                         let sent = self.view.outstanding.from(q.range.start).take_while(|(r, _)| r.start < q.range.end);
                         sent.for_each(|(r, _)| {
@@ -343,7 +321,7 @@ impl Assignment {
             !held && next.end <= edge && next.len() <= left
         });
         if let Some(range) = next {
-            self.push(i, Queued { range, kind: SendKind::First }, false);
+            self.push(i, Queued::new(range, SendKind::First), false);
         }
         next.is_some()
     }
@@ -353,16 +331,23 @@ impl Assignment {
         let admitted = range.end <= self.view.window_edge && range.len() <= self.view.paths[i].left();
         if admitted {
             self.view.backlog.remove(range);
-            self.push(i, Queued { range, kind: SendKind::First }, false);
+            self.push(i, Queued::new(range, SendKind::First), false);
         }
         admitted
     }
-    /// The last new data in a path's queue is longer by `bytes`.
-    pub(super) fn extend_last(&mut self, i: usize, bytes: u64) {
+    /// Binds new data to a path, to be sent when its window has room.
+    pub(super) fn bind_early(&mut self, i: usize, range: Range) {
+        self.view.backlog.remove(range);
+        let ahead = Some(self.view.now);
+        self.push(i, Queued { ahead, ..Queued::new(range, SendKind::First) }, false);
+    }
+    /// Binds new data that follows the last new data of a path's queue, as part of that.
+    pub(super) fn extend_last(&mut self, i: usize, range: Range) {
+        self.view.backlog.remove(range);
         let last = self.view.queues[i].items.iter_mut().rev().find(|q| q.kind == SendKind::First);
         if let Some(last) = last {
-            last.range.end += bytes;
-            self.view.paths[i].queued_bytes += bytes;
+            last.range.end = range.end;
+            self.view.paths[i].queued_bytes += range.len();
         }
     }
     #[inline]

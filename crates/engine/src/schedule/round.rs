@@ -112,9 +112,7 @@ impl<'a> Round<'a> {
         if last.is_some_and(|q| q.range.end > next.start) {
             return false;
         }
-        self.assignment.view.backlog.remove(next);
-        self.assignment.note_bound(next.start);
-        self.assignment.push(i, Queued { range: next, kind: SendKind::First }, false);
+        self.assignment.bind_early(i, next);
         true
     }
 
@@ -138,15 +136,13 @@ impl<'a> Round<'a> {
         let room = open.map_or(0, |last| u64::from(p.mss).saturating_sub(last.len()));
         let most = if room > 0 { room } else { p.mss.into() };
         let bound = Range::new(next.start, next.end.min(end).min(next.start + most));
-        self.assignment.view.backlog.remove(bound);
         if open.is_none() {
             self.assignment.view.queues[i].open = bound.start;
         }
         if room > 0 {
-            self.assignment.extend_last(i, bound.len());
+            self.assignment.extend_last(i, bound);
         } else {
-            self.assignment.note_bound(bound.start);
-            self.assignment.push(i, Queued { range: bound, kind: SendKind::First }, false);
+            self.assignment.bind_early(i, bound);
         }
         Some(bound)
     }
@@ -179,7 +175,7 @@ impl<'a> Round<'a> {
             self.assignment.view.rescue.remove(range);
         }
         let i = self.assignment.index(on).expect("eligible paths exist");
-        self.assignment.push(i, Queued { range, kind }, true);
+        self.assignment.push(i, Queued::new(range, kind), true);
         true
     }
 
@@ -265,7 +261,7 @@ impl<'a> Round<'a> {
     /// As [`PathView::eligible`] but for later data in the queue: a scheduler that binds data long before it leaves must
     /// not keep stranded data from being rescued.
     fn may_rescue(&self, p: &PathView, range: Range) -> bool {
-        let rescue = Queued { range, kind: SendKind::Rescue };
+        let rescue = Queued::new(range, SendKind::Rescue);
         let ahead =
             self.assignment.queue(p.id).take_while(|q| !q.yields_to(rescue)).take(p.cwnd as usize).count() as u32;
         PathView { queued: ahead, ..*p }.eligible()
@@ -374,7 +370,7 @@ mod tests {
             round.rescue_by_rtt();
         });
         assert_eq!(view.queue(B).next().map(|q| (q.range, q.kind)), Some((FIRST, SendKind::Rescue)));
-        let later = Queued { range: Range::new(1500, 2500), kind: SendKind::Rescue };
+        let later = Queued::new(Range::new(1500, 2500), SendKind::Rescue);
         assert_eq!(view.queue(B).filter(|q| q.yields_to(later)).map(|q| q.range.start).min(), Some(2000));
         view.path_mut(B).unwrap().in_flight = 10;
         assert!(!with_round(&mut view, |round| round.repeat(B, FIRST, Repeat::Rescue)), "the window is full");

@@ -13,9 +13,16 @@ pub struct Queued {
     pub range: Range,
     /// Why.
     pub kind: SendKind,
+    /// When new data was bound to a path ahead of its window. `None`: it was bound to leave at once.
+    pub ahead: Option<Instant>,
 }
 
 impl Queued {
+    /// To leave at once.
+    pub(super) const fn new(range: Range, kind: SendKind) -> Self {
+        Self { range, kind, ahead: None }
+    }
+
     /// A copy stands before first transmissions; a rescue only before those of later data: it is as urgent as they.
     pub(super) fn yields_to(&self, copy: Queued) -> bool {
         self.kind == SendKind::First && (copy.kind != SendKind::Rescue || self.range.start > copy.range.start)

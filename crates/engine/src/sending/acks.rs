@@ -4,7 +4,7 @@ use super::{Fresh, Sending};
 use crate::congestion::{Acked, Loss, PACED_HEADERS};
 use crate::cx::Scope;
 use crate::mode::Mode;
-use crate::schedule::{Cause, SchedulerEvent};
+use crate::schedule::{Cause, Queued, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
 use crate::subflow::{Move, Subflow, Subflows};
@@ -271,7 +271,7 @@ impl Sending {
     /// New data left on `s`.
     #[inline(always)]
     pub(super) fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) {
-        let Fresh { range, kind, data_fin } = fresh;
+        let Fresh { queued: Queued { range, kind, ahead }, data_fin } = fresh;
         let seq = sent.seq().start;
         s.on_sent(cx.now, sent);
         if data_fin {
@@ -285,7 +285,7 @@ impl Sending {
             self.give_back_unused(cx, s);
         }
         cx.record(Some(s.id), Event::DataSent { seq, data: range, kind });
-        if let Some(since) = self.assignment.take_bound(range.start).filter(|since| *since < cx.now) {
+        if let Some(since) = ahead.filter(|since| *since < cx.now) {
             cx.record(Some(s.id), Event::BoundAhead { since });
         }
     }

@@ -21,7 +21,7 @@ use crate::congestion::CongestionControl;
 use crate::cx::Scope;
 use crate::ensemble::Member;
 use crate::mode::{Mode, Offset};
-use crate::schedule::{Assignment, Cause, Scheduler, View};
+use crate::schedule::{Assignment, Cause, Queued, Scheduler, View};
 use crate::settings::{HostModel, Settings};
 use crate::subflow::sender::Sent;
 use crate::subflow::{Subflow, Subflows};
@@ -319,21 +319,20 @@ impl Sending {
         let last = self.finished && queued.range.end == self.buffer.end();
         let data_fin = last && !mode.is_plain() && !(s.sender.nxt() == 1 && s.shows_keys(mode));
         s.probe = false;
-        Some(Fresh { range: queued.range, kind: queued.kind, data_fin })
+        Some(Fresh { queued, data_fin })
     }
 
     /// The segment of `s` with new data.
     #[inline(always)]
     pub fn segment_of(&mut self, s: &Subflow, new: Fresh) -> Sent {
-        Sent::new(s.sender.nxt(), self.buffer.slice(new.range), new.range.start, new.data_fin)
+        Sent::new(s.sender.nxt(), self.buffer.slice(new.queued.range), new.queued.range.start, new.data_fin)
     }
 }
 
 /// New data that is about to leave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fresh {
-    pub range: Range,
-    pub kind: SendKind,
+    pub queued: Queued,
     /// The DATA_FIN goes with it.
     pub data_fin: bool,
 }
