@@ -338,7 +338,7 @@ impl Assignment {
     /// Binds new data to a path, to be sent when its window has room.
     pub(super) fn bind_early(&mut self, i: usize, range: Range) {
         self.view.backlog.remove(range);
-        let ahead = Some(self.view.now);
+        let ahead = self.view.now;
         self.push(i, Queued { ahead, ..Queued::new(range, SendKind::First) }, false);
     }
     /// Binds new data that follows the last new data of a path's queue, as part of that.

@@ -13,14 +13,14 @@ pub struct Queued {
     pub range: Range,
     /// Why.
     pub kind: SendKind,
-    /// When new data was bound to a path ahead of its window. `None`: it was bound to leave at once.
-    pub ahead: Option<Instant>,
+    /// When new data was bound to a path ahead of its window; [`Instant::MAX`] if it was bound to leave at once.
+    pub ahead: Instant,
 }
 
 impl Queued {
     /// To leave at once.
     pub(super) const fn new(range: Range, kind: SendKind) -> Self {
-        Self { range, kind, ahead: None }
+        Self { range, kind, ahead: Instant::MAX }
     }
 
     /// A copy stands before first transmissions; a rescue only before those of later data: it is as urgent as they.

@@ -285,8 +285,8 @@ impl Sending {
             self.give_back_unused(cx, s);
         }
         cx.record(Some(s.id), Event::DataSent { seq, data: range, kind });
-        if let Some(since) = ahead.filter(|since| *since < cx.now) {
-            cx.record(Some(s.id), Event::BoundAhead { since });
+        if ahead < cx.now {
+            cx.record(Some(s.id), Event::BoundAhead { since: ahead });
         }
     }
 
