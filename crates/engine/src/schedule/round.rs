@@ -293,6 +293,7 @@ impl<'a> Round<'a> {
 mod tests {
     use super::*;
     use crate::congestion::FixedWindows;
+    use anabranch_units::Instant;
 
     const A: PathId = PathId(0);
     const B: PathId = PathId(1);
@@ -319,6 +320,27 @@ mod tests {
         assert!(view.may_wait_for(A) && !view.may_wait_for(B));
         view.take_back(A);
         assert!(!view.may_wait_for(A));
+    }
+
+    /// The time goes with the data, though its head is acknowledged; a copy has none, nor has data that was bound anew.
+    #[test]
+    fn what_waits_for_its_window_keeps_when_it_was_bound() {
+        let mut view = Assignment::new(false);
+        view.set_path(PathView::new(A, 1000));
+        view.set_path(PathView { cwnd: 10, ..PathView::new(B, 1000) });
+        view.set_window(1 << 20, 1 << 20);
+        view.set_written(2000);
+        view.set_now(Instant::from_millis(5));
+        assert!(with_round(&mut view, |round| round.enqueue_next(A) && round.enqueue_next(A)));
+        view.set_now(Instant::from_millis(7));
+        assert!(with_round(&mut view, |round| round.repeat(B, FIRST, Repeat::Copy)));
+        assert_eq!(view.take_admissible(B).map(|q| (q.range, q.ahead)), Some((FIRST, Instant::MAX)));
+        view.on_data_acked(500);
+        let cut = view.take_admissible(A).map(|q| (q.range, q.ahead));
+        assert_eq!(cut, Some((Range::new(500, 1000), Instant::from_millis(5))));
+        view.take_back(A);
+        assert!(with_round(&mut view, |round| round.send_next(B)));
+        assert_eq!(view.take_admissible(B).map(|q| q.ahead), Some(Instant::MAX));
     }
 
     /// Stops for lack of room, of data, of the peer's window, and at a runt that Nagle's rule holds back.
