@@ -159,4 +159,5 @@ fn marks_on_the_way_slow_the_sender_down_without_a_loss() {
     let (marks, congestion) = (carried.marks, carried.congestion);
     assert!(marks.taken > 100 && marks.refused == 0, "{marks:?}");
     assert!(congestion.marked > 10 && congestion.lost == 0, "{congestion:?}");
+    assert_eq!(ground.dropped(0), 0, "the kernel saw a loss");
 }

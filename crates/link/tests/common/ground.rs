@@ -145,6 +145,13 @@ impl Ground {
         self.client.command("nft", &["-f", "-"], &rules)
     }
 
+    /// Packets that the shaper of the server's `n`th interface dropped, as the kernel counts them.
+    pub fn dropped(&self, n: u32) -> u64 {
+        let shown = self.server.command("tc", &["-s", "qdisc", "show", "dev", &format!("vb{n}")], "").unwrap();
+        let count = shown.split_once("(dropped ").and_then(|(_, rest)| rest.split_once(',')).map(|(count, _)| count);
+        count.and_then(|count| count.parse().ok()).unwrap_or_else(|| panic!("no count of drops in {shown}"))
+    }
+
     /// A download, as both ends saw it.
     pub fn carry(&self, interfaces: &[&str], mss: u32, size: u64, mut at: impl FnMut(u64) + Send) -> Carried {
         let (server, client) = (secrets::new_key(), secrets::new_key());
