@@ -1,9 +1,8 @@
 //! STTF: every segment to the path that would deliver it first, with a growing window.
 
-use crate::pick::Ahead;
+use crate::pick::{Ahead, free, takes_ahead};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
-use anabranch_trace::RecoveryPhase;
 use anabranch_units::{Duration, PathId};
 
 page!(
@@ -95,10 +94,6 @@ fn sent_in(rounds: u64, window: u64, ssthresh: u64) -> u64 {
         .saturating_add(rounds.saturating_mul(rounds.saturating_add(1)) / 2)
 }
 
-fn free(path: &PathView) -> u64 {
-    path.cwnd.saturating_sub(path.in_flight).into()
-}
-
 fn rtt(path: &PathView) -> Option<Duration> {
     path.latest_rtt.or(path.srtt)
 }
@@ -116,11 +111,6 @@ fn arrived_by(path: &PathView, time: Duration) -> u64 {
     let Some(rtt) = rtt(path).filter(|rtt| time >= *rtt / 2) else { return 0 };
     let rounds = time.saturating_sub(rtt / 2).as_nanos() / rtt.as_nanos().max(1);
     free(path).saturating_add(sent_in(rounds, path.cwnd.into(), path.ssthresh.into()))
-}
-
-/// May get data: also with a full window, but not during the repair of a timeout.
-fn takes(path: &PathView) -> bool {
-    path.usable && path.recovery != RecoveryPhase::Loss
 }
 
 /// STTF.
@@ -142,7 +132,7 @@ impl Sttf {
 
     /// The path with the least time, and the number of packets that it can take before that time grows.
     fn shortest(&self, view: &View) -> Option<(PathId, u64)> {
-        let times = view.candidates().filter(|p| takes(p));
+        let times = view.candidates().filter(|p| takes_ahead(p));
         let times = times.filter_map(|p| Some((transfer_time(p, u64::from(p.queued) + 1)?, p.id)));
         let (time, id) = times.min()?;
         let path = view.path(id)?;
@@ -156,7 +146,7 @@ impl Sttf {
         if waiting == 0 || self.acked < waiting / AMORTISED {
             return false;
         }
-        let by = |time| view.candidates().filter(|p| takes(p)).map(move |p| arrived_by(p, time));
+        let by = |time| view.candidates().filter(|p| takes_ahead(p)).map(move |p| arrived_by(p, time));
         let arrived = |time| by(time).fold(0, u64::saturating_add);
         // The first time by which all would have arrived, searched within a day.
         let (mut early, mut late) = (0, 86_400_000_000_000);
@@ -170,7 +160,7 @@ impl Sttf {
         }
         let just_before = Duration::from_nanos(early.saturating_sub(1));
         let mut left = waiting.saturating_sub(arrived(just_before));
-        view.candidates().filter(|p| takes(p)).any(|p| {
+        view.candidates().filter(|p| takes_ahead(p)).any(|p| {
             let before = arrived_by(p, just_before);
             let last = arrived_by(p, Duration::from_nanos(early)).saturating_sub(before).min(left);
             left -= last;
@@ -192,7 +182,7 @@ impl Sttf {
 
 impl Scheduler for Sttf {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        self.ahead.recall(round, takes);
+        self.ahead.recall(round, takes_ahead);
         if core::mem::take(&mut self.round_ended) && self.is_out_of_date(round) {
             self.ahead.recall_all(round);
             self.acked = 0;
@@ -213,6 +203,7 @@ mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
     use anabranch_engine::schedule::Cause;
+    use anabranch_trace::RecoveryPhase;
 
     /// T in ms for Q packets with R = 20, w = 10, `room` packets of free window.
     fn time(packets: u64, room: u32, ssthresh: u32) -> u64 {
