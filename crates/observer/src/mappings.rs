@@ -1,10 +1,8 @@
 //! From a subflow's sequence to the data sequence (RFC 8684 §3.3.1), in either direction.
 
+use crate::MAX_PIECES;
 use anabranch_units::Range;
 use std::collections::VecDeque;
-
-/// Most separate mappings held for one direction of a subflow.
-const MAX_MAPPINGS: usize = 16_384;
 
 /// Bytes `sub` of the subflow are bytes `data..` of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +15,14 @@ pub(crate) struct Entry {
     pub whole: bool,
 }
 
-/// Two mappings disagree on a byte, or there are too many.
+/// Why a mapping is not noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused;
+pub(crate) enum Refused {
+    /// It disagrees with another one on a byte.
+    Conflict,
+    /// There are too many.
+    NoRoom,
+}
 
 impl Entry {
     /// The data range of a part of the mapping.
@@ -47,7 +50,7 @@ impl Mappings {
         let mut at = self.entries.partition_point(|e| e.sub.end <= entry.sub.start);
         let shared = self.entries.range(at..).take_while(|known| known.sub.start < entry.sub.end);
         if shared.into_iter().any(|known| !known.agrees(&entry) || known.whole != entry.whole) {
-            return Err(Refused);
+            return Err(Refused::Conflict);
         }
         while let Some(known) = self.entries.get(at).map(|e| e.sub).filter(|known| known.start < entry.sub.end) {
             let before = Range::new(entry.sub.start, known.start);
@@ -74,8 +77,8 @@ impl Mappings {
             below.sub.end = entry.sub.end;
             return Ok(());
         }
-        if self.entries.len() >= MAX_MAPPINGS {
-            return Err(Refused);
+        if self.entries.len() >= MAX_PIECES {
+            return Err(Refused::NoRoom);
         }
         self.entries.insert(at, entry);
         Ok(())
@@ -124,7 +127,7 @@ mod tests {
         // Repeated, with a hole filled and more bytes behind it.
         assert_eq!(m.add(entry(50, 500, 49)), Ok(()));
         assert_eq!(m.end(), Some(499));
-        assert_eq!(m.add(entry(499, 600, 0)), Err(Refused));
+        assert_eq!(m.add(entry(499, 600, 0)), Err(Refused::Conflict));
         m.forget_below(450);
         assert_eq!(m.find(460).map(|e| e.translate(Range::new(460, 470))), Some(Range::new(459, 469)));
     }
@@ -135,7 +138,7 @@ mod tests {
         let whole = |start, end| Entry { whole: true, ..entry(start, end, start - 1) };
         assert_eq!((m.add(whole(1, 100)), m.add(whole(100, 200))), (Ok(()), Ok(())));
         assert_eq!(m.find(150), Some(whole(100, 200)));
-        assert_eq!(m.add(entry(150, 160, 149)), Err(Refused));
+        assert_eq!(m.add(entry(150, 160, 149)), Err(Refused::Conflict));
     }
 
     proptest! {

@@ -1,5 +1,6 @@
 //! Packets that the host receives (RFC 9293 §3.10.7.4).
 
+use crate::mappings::Refused;
 use crate::observer::{Mode, Observer, Out};
 use crate::subflow::{Distance, Stage};
 use anabranch_trace::{Event, PathState, Violation};
@@ -212,7 +213,8 @@ impl Observer {
         }
         match receiving.mappings.add(entry) {
             Ok(()) => self.pass_on_held(out, i),
-            Err(_) => self.violation(out, i, Violation::MappingConflict),
+            Err(Refused::Conflict) => self.violation(out, i, Violation::MappingConflict),
+            Err(Refused::NoRoom) => self.unfollowed.overflows += 1,
         }
     }
 

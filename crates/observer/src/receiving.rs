@@ -1,12 +1,11 @@
 //! The receive side of a subflow: segments back into the subflow's sequence (RFC 9293 §3.10.7.4), as ranges.
 
+use crate::MAX_PIECES;
 use crate::mappings::Mappings;
 use anabranch_units::{Duration, Instant, Range, RangeSet, SeqNumber};
 use anabranch_wire::Timestamps;
 use std::collections::BTreeMap;
 
-/// Most separate pieces held out of order.
-const MAX_PIECES: usize = 16_384;
 /// Most pieces that wait for their mapping.
 const MAX_UNMAPPED: usize = 1024;
 /// Time after which an idle peer's timestamp is invalid (RFC 7323 §5.5).

@@ -164,13 +164,13 @@ impl Connection {
     /// An acknowledgment (fifth step). `bare`: the segment says nothing else, so it may be a duplicate acknowledgment (RFC 5681 §2).
     #[inline(never)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, bare: bool) {
+        if self.session.is_unanswered(self.sending.view().data_acked(), &self.subflows[i], segment, ack) {
+            self.on_doubt(cx, i, Doubt::Unanswered);
+        }
         let s = &mut self.subflows[i];
         self.sending.note_starved(s);
         let Some(outcome) = s.on_ack(cx.now, &mut self.peer_clock, segment, ack, bare) else { return };
-        if s.fin.offset.is_some_and(|fin| s.sender.una() > fin) {
-            let over = self.receiving.is_over(self.session.mode());
-            s.fin_acked(cx.now + self.frame.settings.tcp.time_wait, over);
-        }
+        s.note_fin_acked(cx.now + self.frame.settings.tcp.time_wait, || self.receiving.is_over(self.session.mode()));
         self.sending.on_ack(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i, &outcome);
     }
 
@@ -203,8 +203,8 @@ impl Connection {
 
     /// In plain TCP a FIN ends the stream.
     fn end_with_fin(&mut self, cx: &mut Cx<'_>, i: usize) {
+        // A segment is being taken: its subflow is forgotten when that is over.
         if !self.receiving.end_with_fin(&mut cx.scope(&self.frame), &self.subflows[i]) {
-            // A segment is being taken: its subflow is forgotten when that is over.
             self.break_off(cx, CloseReason::Aborted);
         }
     }

@@ -107,6 +107,8 @@ impl Receiving {
         match s.note_mapping(mapping, start, len) {
             Ok(true) => return self.place_unmapped(cx, peer, subflows, i),
             Ok(false) => {}
+            // The data that it maps is not taken either.
+            Err(Violation::TooMuch) => cx.violation(s.id, Violation::TooMuch),
             Err(violation) => s.refuse(cx, violation, MPTCP_ERROR),
         }
         Ok(())
@@ -217,7 +219,7 @@ impl Receiving {
         match doubt {
             Doubt::Corrupt(start) => start == self.next(),
             Doubt::Unmapped { at_start } => at_start,
-            Doubt::Failed(_) => true,
+            Doubt::Failed(_) | Doubt::Unanswered => true,
             // It may reach back to what was acknowledged last; it must not contradict what came. Linux gives it no place of its
             // own: it begins here.
             Doubt::Infinite(mapping) => {
@@ -232,7 +234,7 @@ impl Receiving {
             // The first reason stands.
             _ if s.reset.is_some() => {}
             Doubt::Corrupt(start) => s.fail(peer.number(start).0),
-            Doubt::Unmapped { .. } => s.end_unmapped(),
+            Doubt::Unmapped { .. } | Doubt::Unanswered => s.end_unmapped(),
             Doubt::Failed(_) => s.fail(peer.number(self.next()).0),
             Doubt::Infinite(_) => s.refuse(cx, Violation::MappingConflict, MPTCP_ERROR),
         }

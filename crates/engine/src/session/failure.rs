@@ -66,6 +66,22 @@ fn fail_in(segment: &Segment) -> Option<u64> {
 }
 
 impl Session {
+    /// RFC 8684 §3.7: `ack` acknowledges the first data of `s`, or data before any DATA_ACK has come (`data_acked` is 0), and the
+    /// `segment` has none.
+    #[inline(always)]
+    pub fn is_unanswered(&self, data_acked: u64, s: &Subflow, segment: &Segment, ack: u64) -> bool {
+        (data_acked == 0 || s.sender.una() <= 1) && self.lacks_data_ack(s, segment, ack)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lacks_data_ack(&self, s: &Subflow, segment: &Segment, ack: u64) -> bool {
+        let acks_data = ack > 1 && s.fin.offset.is_none_or(|fin| fin > 1);
+        // An ADD_ADDR may leave no room for a DSS.
+        let bare = segment.options.dss().is_none() && segment.options.mptcp().is_empty();
+        self.is_multipath() && acks_data && bare
+    }
+
     /// From here on plain TCP is spoken on a subflow whose new data begins at `upto`; `intact`: where the last data begins
     /// that is known to have come intact.
     pub fn fall_back(&mut self, upto: u64, intact: u64) {
@@ -89,7 +105,7 @@ impl Session {
                 self.failure = Failure::Heard(data_seq);
                 s.signal_failure(self.peer_stream().number(next).0);
             }
-            Doubt::Unmapped { .. } | Doubt::Infinite(_) => {}
+            Doubt::Unmapped { .. } | Doubt::Unanswered | Doubt::Infinite(_) => {}
         }
     }
 

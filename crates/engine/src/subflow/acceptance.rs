@@ -421,14 +421,19 @@ impl Subflow {
     /// # Errors
     /// It contradicts one that is known, or there are too many.
     pub fn note_mapping(&mut self, mapping: &Mapping, start: u64, len: u64) -> Result<bool, Violation> {
-        let next = self.receiver.next();
-        let waits = self.placement.first_unmapped().unwrap_or(next);
-        let Some(sub) = subflow_offset(mapping.subflow_seq, next).filter(|sub| sub + len > waits) else {
+        let needed = self.mapping_needed();
+        let sub = subflow_offset(mapping.subflow_seq, self.receiver.next());
+        let Some(sub) = sub.filter(|sub| sub + len > needed) else {
             return Ok(false);
         };
         let checksum = mapping.checksum.map(|sum| (sum, mapping.len));
         let entry = Entry { sub: Range::new(sub, sub + len), data: start, checksum };
-        self.placement.add(entry).map(|()| true)
+        self.placement.add(entry, needed, self.receiver.held_bytes()).map(|()| true)
+    }
+
+    /// The first offset whose mapping is still of use.
+    fn mapping_needed(&self) -> u64 {
+        self.placement.first_unmapped().unwrap_or(self.receiver.next())
     }
 
     /// Takes the payload of a segment at `seq`, of at most `mss` bytes unless a device left several in one piece, if it is next
@@ -446,6 +451,11 @@ impl Subflow {
 
     /// Takes the payload of a segment, wherever it belongs. Returns what is next in sequence now.
     pub fn take_payload(&mut self, now: Instant, segment: &Segment, seq: u64, mss: u32) -> Option<(u64, Bytes)> {
+        if seq > self.mapping_needed() && self.placement.lacks(seq, self.receiver.held_bytes()) {
+            // RFC 9293 §3.10.7.4: a segment out of order may be dropped; the acknowledgment has it retransmitted.
+            self.acks.on_arrival(now, true);
+            return None;
+        }
         let at_once = self.wants_answer(segment.payload.len() as u32, mss);
         let arrival = self.receiver.accept(seq, &segment.payload);
         arrival.duplicate.into_iter().for_each(|duplicate| self.acks.report(duplicate));

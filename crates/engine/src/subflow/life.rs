@@ -317,8 +317,15 @@ impl Subflow {
         }
     }
 
-    /// The peer has acknowledged our FIN. Old duplicates, or a FIN of a stream that is `over`, are waited for until `until`.
-    pub fn fin_acked(&mut self, until: Instant, over: bool) {
+    /// The peer may have acknowledged our FIN. Old duplicates, or a FIN of a stream that is `over`, are waited for until `until`.
+    #[inline(always)]
+    pub fn note_fin_acked(&mut self, until: Instant, over: impl FnOnce() -> bool) {
+        if self.fin.offset.is_some_and(|fin| self.sender.una() > fin) {
+            self.fin_acked(until, over());
+        }
+    }
+
+    fn fin_acked(&mut self, until: Instant, over: bool) {
         if self.go(Move::FinAcked) && (self.state == State::TimeWait || self.state == State::FinWait2 && over) {
             self.linger = until;
         }

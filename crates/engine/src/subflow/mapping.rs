@@ -1,15 +1,12 @@
 //! From a subflow's sequence to the data sequence (RFC 8684 §3.3.1).
 
 use crate::deadlines::NEVER;
-use crate::pieces::{Pieces, kept, part as piece};
+use crate::pieces::{Pieces, is_room_for_another, kept, part as piece};
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, Range};
 use anabranch_wire::Mapping;
 use bytes::Bytes;
 use std::collections::VecDeque;
-
-/// Most mappings held for one subflow.
-const MAX_MAPPINGS: usize = 16_384;
 
 /// A mapping holds 32 bits of the offset within the subflow: the one nearest to what is expected next.
 pub(crate) fn subflow_offset(low: u32, next: u64) -> Option<u64> {
@@ -61,8 +58,9 @@ pub(crate) struct Mappings {
 }
 
 impl Mappings {
-    /// Adds a mapping. What is known already is nothing new: Linux repeats its mapping on every segment.
-    pub fn add(&mut self, entry: Entry) -> Result<(), Violation> {
+    /// Adds a mapping. What is known already is nothing new: Linux repeats its mapping on every segment. There is always room for
+    /// one that begins at `needed` or below; for others as for pieces beside `held` bytes out of order.
+    pub fn add(&mut self, entry: Entry, needed: u64, held: u64) -> Result<(), Violation> {
         if self.entries.back() == Some(&entry) {
             return Ok(());
         }
@@ -89,7 +87,7 @@ impl Mappings {
             count += 1;
         }
         if count == 0 {
-            return self.insert(at, whole);
+            return self.insert(at, whole, needed, held);
         }
         self.entries[at] = whole;
         if count > 1 {
@@ -100,12 +98,12 @@ impl Mappings {
 
     /// Adds a mapping that overlaps none and lies just below entry `at`. One that continues the mapping below extends that
     /// one, so that there are no more of them than there are holes.
-    fn insert(&mut self, at: usize, entry: Entry) -> Result<(), Violation> {
+    fn insert(&mut self, at: usize, entry: Entry, needed: u64, held: u64) -> Result<(), Violation> {
         if let Some(below) = self.entries.get_mut(at.wrapping_sub(1)).filter(|below| below.goes_on_with(&entry)) {
             below.sub.end = entry.sub.end;
             return Ok(());
         }
-        if self.entries.len() >= MAX_MAPPINGS {
+        if entry.sub.start > needed && !is_room_for_another(self.entries.len(), held) {
             return Err(Violation::TooMuch);
         }
         self.entries.insert(at, entry);
@@ -214,6 +212,8 @@ pub(crate) enum Doubt {
     Corrupt(u64),
     /// The mapping of data does not come. `at_start`: the very first data, whose segment has no DSS.
     Unmapped { at_start: bool },
+    /// Our first data is acknowledged without a DATA_ACK: the peer's options do not come.
+    Unanswered,
     /// The peer could not verify our data from this number on.
     Failed(u64),
     /// The peer maps no more.
@@ -230,12 +230,17 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Notes a mapping.
+    /// Notes a mapping: see [`Mappings::add`].
     ///
     /// # Errors
     /// It contradicts one that is known, or there are too many.
-    pub fn add(&mut self, entry: Entry) -> Result<(), Violation> {
-        self.mappings.add(entry)
+    pub fn add(&mut self, entry: Entry, needed: u64, held: u64) -> Result<(), Violation> {
+        self.mappings.add(entry, needed, held)
+    }
+
+    /// The offset `seq` is not mapped, and there is no room for its mapping: see [`Mappings::add`].
+    pub fn lacks(&self, seq: u64, held: u64) -> bool {
+        !is_room_for_another(self.mappings.entries.len(), held) && self.mappings.find(seq).is_none()
     }
 
     /// No mapping is held, and nothing waits for one.
@@ -334,6 +339,9 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    /// Bytes held out of order, as many as a window of 64 MB has.
+    const HELD: u64 = 64_000_000;
+
     fn entry(start: u64, end: u64, data: u64) -> Entry {
         Entry { sub: Range::new(start, end), data, checksum: None }
     }
@@ -341,10 +349,10 @@ mod tests {
     #[test]
     fn repeats_are_accepted_and_conflicts_refused() {
         let mut m = Mappings::default();
-        assert_eq!(m.add(entry(100, 200, 5_000)), Ok(()));
-        assert_eq!(m.add(entry(100, 200, 5_000)), Ok(()));
-        assert_eq!(m.add(entry(150, 250, 5_050)), Ok(()));
-        assert_eq!(m.add(entry(150, 160, 5_000)), Err(Violation::MappingConflict));
+        assert_eq!(m.add(entry(100, 200, 5_000), 0, HELD), Ok(()));
+        assert_eq!(m.add(entry(100, 200, 5_000), 0, HELD), Ok(()));
+        assert_eq!(m.add(entry(150, 250, 5_050), 0, HELD), Ok(()));
+        assert_eq!(m.add(entry(150, 160, 5_000), 0, HELD), Err(Violation::MappingConflict));
         let found = m.find(210).expect("mapped");
         assert_eq!(found.translate(Range::new(210, 220)), Range::new(5_110, 5_120));
         assert!(m.find(99).is_none() && m.find(250).is_none());
@@ -358,7 +366,7 @@ mod tests {
     fn a_part_with_a_mapping_of_its_own_does_not_keep_the_rest() {
         let (live, mut placement) = (Arc::new(AtomicUsize::new(0)), Placement::default());
         // The data of two that follow each other does not: they are no one mapping.
-        (0..100).for_each(|n| assert_eq!(placement.add(entry(1 + 600 * n, 601 + 600 * n, 1_200 * n)), Ok(())));
+        (0..100).for_each(|n| assert_eq!(placement.add(entry(1 + 600 * n, 601 + 600 * n, 1_200 * n), 0, HELD), Ok(())));
         let (mut rest, mut parts) = (Some((1, payload(60_000, &live))), Vec::new());
         while let Some((seq, bytes)) = rest.take() {
             let (placed, next) = placement.place(seq, bytes, 60_000);
@@ -376,22 +384,22 @@ mod tests {
     fn overlaps_become_one_mapping() {
         let mut m = Mappings::default();
         for (start, end) in [(100, 200), (300, 400), (500, 600)] {
-            assert_eq!(m.add(entry(start, end, 5_000 + start)), Ok(()));
+            assert_eq!(m.add(entry(start, end, 5_000 + start), 0, HELD), Ok(()));
         }
         // It begins before the first, fills a hole, and ends within the second.
-        assert_eq!(m.add(entry(50, 350, 5_050)), Ok(()));
+        assert_eq!(m.add(entry(50, 350, 5_050), 0, HELD), Ok(()));
         assert_eq!(m.entries, [entry(50, 400, 5_050), entry(500, 600, 5_500)]);
-        assert_eq!(m.add(entry(0, 1_000, 5_000)), Ok(()));
+        assert_eq!(m.add(entry(0, 1_000, 5_000), 0, HELD), Ok(()));
         assert_eq!(m.entries, [entry(0, 1_000, 5_000)]);
-        assert_eq!(m.add(entry(999, 1_001, 7_000)), Err(Violation::MappingConflict));
+        assert_eq!(m.add(entry(999, 1_001, 7_000), 0, HELD), Err(Violation::MappingConflict));
         // A checksum covers one mapping as it was sent.
         let summed = |start, end| Entry { checksum: Some((7, 100)), ..entry(start, end, 5_000 + start) };
-        assert_eq!((m.add(summed(2_000, 2_100)), m.add(summed(2_000, 2_100))), (Ok(()), Ok(())));
-        assert_eq!(m.add(summed(2_050, 2_150)), Err(Violation::MappingConflict));
+        assert_eq!((m.add(summed(2_000, 2_100), 0, HELD), m.add(summed(2_000, 2_100), 0, HELD)), (Ok(()), Ok(())));
+        assert_eq!(m.add(summed(2_050, 2_150), 0, HELD), Err(Violation::MappingConflict));
         // Linux repeats a mapping with a DATA_FIN added, which counts.
         let other = |sum, len| Entry { checksum: Some((sum, len)), ..summed(2_000, 2_100) };
-        assert_eq!(m.add(other(3, 101)), Ok(()));
-        assert_eq!(m.add(other(3, 100)), Err(Violation::MappingConflict));
+        assert_eq!(m.add(other(3, 101), 0, HELD), Ok(()));
+        assert_eq!(m.add(other(3, 100), 0, HELD), Err(Violation::MappingConflict));
         assert_eq!(m.find(2_050).and_then(|e| e.checksum), Some((7, 100)));
     }
 
@@ -400,14 +408,36 @@ mod tests {
         let mut m = Mappings::default();
         // A window of 400 MB without its first segment.
         for n in 1..300_000 {
-            assert_eq!(m.add(entry(n * 1400, n * 1400 + 1400, n * 1400 - 1)), Ok(()));
+            assert_eq!(m.add(entry(n * 1400, n * 1400 + 1400, n * 1400 - 1), 0, HELD), Ok(()));
         }
         assert_eq!(m.entries, [entry(1400, 420_000_000, 1399)]);
-        assert_eq!(m.add(entry(2800, 4200, 2800)), Err(Violation::MappingConflict));
+        assert_eq!(m.add(entry(2800, 4200, 2800), 0, HELD), Err(Violation::MappingConflict));
         // Elsewhere in the stream, or with a checksum, it stays apart.
-        assert_eq!(m.add(entry(420_000_000, 420_000_100, 5)), Ok(()));
+        assert_eq!(m.add(entry(420_000_000, 420_000_100, 5), 0, HELD), Ok(()));
         let summed = Entry { checksum: Some((7, 100)), ..entry(420_000_100, 420_000_200, 105) };
-        assert_eq!((m.add(summed), m.entries.len()), (Ok(()), 3));
+        assert_eq!((m.add(summed, 0, HELD), m.entries.len()), (Ok(()), 3));
+    }
+
+    /// Half of a window of 512 MiB in segments of 1400 bytes, each second one lost, and of 64 MiB in segments of 100.
+    #[test]
+    fn there_is_room_for_a_mapping_of_each_piece_that_is_held() {
+        for (mss, holes) in [(1400, 190_000), (100, 1_600)] {
+            let mut m = Mappings::default();
+            for n in 0..holes {
+                let start = 1 + mss + 2 * n * mss;
+                assert_eq!(m.add(entry(start, start + mss, start - 1), 1, n * mss), Ok(()), "hole {n}");
+            }
+            assert_eq!(m.entries.len() as u64, holes);
+        }
+    }
+
+    /// Mappings of bytes that do not come; the next byte's finds room all the same.
+    #[test]
+    fn mappings_without_payload_are_few() {
+        let mut m = Mappings::default();
+        let mut add = |n: u64| m.add(entry(10 + n * 10, 15 + n * 10, n * 10), 10, 0);
+        assert_eq!((1..2000).filter(|n| add(*n).is_ok()).count(), 1024);
+        assert_eq!((add(2000), add(0)), (Err(Violation::TooMuch), Ok(())));
     }
 
     #[test]

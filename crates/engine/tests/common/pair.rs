@@ -103,7 +103,7 @@ impl Party {
         {
             self.got.extend_from_slice(&bytes);
         }
-        if self.polite && connection.read_finished() {
+        if self.polite && self.unwritten.is_empty() && connection.read_finished() {
             connection.finish(&mut cx);
         }
     }

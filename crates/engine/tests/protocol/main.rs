@@ -22,6 +22,7 @@ mod scheduling;
 mod segments;
 mod silence;
 mod states;
+mod stripping;
 mod subflow_window;
 mod tcp_close;
 mod tcp_flow;

@@ -1,0 +1,156 @@
+//! A middlebox takes the MPTCP options off the packets of one direction, or of both, from any packet on (RFC 8684 §3.7).
+
+use crate::common::pair::{Fate, Pair};
+use crate::common::{at, ms, pattern, plain_stamps};
+use anabranch_engine::Settings;
+use anabranch_trace::CloseReason;
+use anabranch_units::Side;
+use anabranch_wire::{Options, Packet};
+
+/// Bytes of each stream.
+const REQUEST: usize = 500;
+const ANSWER: usize = 1_500_000;
+
+/// A packet without its MPTCP options.
+pub fn stripped(p: &Packet) -> Packet {
+    let mut bare = p.clone();
+    let old = &p.segment.options;
+    bare.segment.options = Options::new();
+    let new = &mut bare.segment.options;
+    old.mss().map(|mss| new.set_mss(mss));
+    old.window_scale().map(|shift| new.set_window_scale(shift));
+    old.timestamps().map(|stamps| new.set_timestamps(stamps));
+    let _ = old.sack_permitted() && new.set_sack_permitted();
+    new.set_sack(old.sack());
+    bare
+}
+
+/// The application's use of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Traffic {
+    /// The client sends a request, and the server the answer.
+    Download,
+    /// The server sends as soon as it has accepted the connection; the client never writes.
+    Push,
+    /// The client sends, and the server never writes.
+    Upload,
+    /// Both send as soon as they can.
+    Both,
+}
+
+/// A place at which options are stripped.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// The side that sent the packet; `None` for both.
+    from: Option<Side>,
+    /// The path; `None` for all.
+    path: Option<u8>,
+    /// The first packet that is affected, of those that match, from 0 on.
+    first: u32,
+}
+
+/// A transfer over `paths` paths, and the end of both streams.
+fn play(paths: u8, buffer: u64, traffic: Traffic, place: Place) -> Pair {
+    let settings = Settings { recv_buffer: buffer, send_buffer: buffer, ..plain_stamps() };
+    let mut pair = Pair::new(paths, settings.clone(), settings);
+    let mut seen = 0;
+    pair.hook = Box::new(move |_, side, path, p| {
+        if place.from.is_some_and(|from| from != side) || place.path.is_some_and(|at| at != path) {
+            return Fate::Pass;
+        }
+        seen += 1;
+        if seen > place.first { Fate::Become(vec![stripped(p)]) } else { Fate::Pass }
+    });
+    match traffic {
+        Traffic::Download => {
+            pair.write(Side::Client, pattern(0, REQUEST), false);
+            (1..=300).find(|n| pair.run(at(n * 10)).server.got.len() == REQUEST);
+            // Its acknowledgment has left alone.
+            pair.run(pair.now + ms(100));
+            pair.write(Side::Server, pattern(0, ANSWER), true);
+        }
+        Traffic::Push => _ = pair.write(Side::Server, pattern(0, ANSWER), true),
+        Traffic::Upload => _ = pair.write(Side::Client, pattern(0, ANSWER), true),
+        Traffic::Both => {
+            pair.write(Side::Server, pattern(0, ANSWER), true);
+            pair.write(Side::Client, pattern(0, ANSWER), true);
+        }
+    }
+    pair.run(at(600_000));
+    pair
+}
+
+/// The bytes that each side is to get.
+fn due(traffic: Traffic) -> [usize; 2] {
+    match traffic {
+        Traffic::Download => [ANSWER, REQUEST],
+        Traffic::Push => [ANSWER, 0],
+        Traffic::Upload => [0, ANSWER],
+        Traffic::Both => [ANSWER, ANSWER],
+    }
+}
+
+/// What is wrong with the end of a transfer: everything arrived and both ends know, or neither claims so.
+fn fault(pair: &Pair, traffic: Traffic, must_arrive: bool) -> Option<String> {
+    let got = [&pair.client.got, &pair.server.got];
+    let ends = [pair.client.closed(), pair.server.closed()];
+    let lens = got.map(Vec::len);
+    let whole = lens == due(traffic);
+    let finished = ends.map(|end| end == Some(CloseReason::Finished));
+    let told = format!("{lens:?} bytes, {ends:?}");
+    if got.iter().any(|got| got[..] != pattern(0, got.len())[..]) {
+        Some(format!("wrong bytes: {told}"))
+    } else if ends.contains(&None) {
+        Some(format!("no end: {told}"))
+    } else if must_arrive && !(whole && finished == [true; 2]) {
+        Some(format!("not all: {told}"))
+    } else if finished[0] != finished[1] || finished[0] && !whole {
+        Some(format!("the ends disagree: {told}"))
+    } else {
+        None
+    }
+}
+
+/// The last packet from which on options may be stripped before a side has had both a mapping and a DATA_ACK from the other: plain
+/// TCP must go on.
+fn last_of_opening(traffic: Traffic, from: Option<Side>) -> u32 {
+    match (from, traffic) {
+        // SYN/ACK; the acknowledgment of the request; the first of the answer.
+        (Some(Side::Server), Traffic::Download) => 2,
+        // SYN/ACK; the first data, or the first acknowledgment.
+        (Some(Side::Server), Traffic::Push | Traffic::Upload | Traffic::Both) => 1,
+        // SYN; third ACK; request; the acknowledgment of the first of the answer.
+        (Some(Side::Client), Traffic::Download) => 3,
+        // SYN; third ACK; the first data, or the first acknowledgment.
+        (Some(Side::Client), Traffic::Push | Traffic::Upload | Traffic::Both) => 2,
+        (None, Traffic::Download) => 5,
+        (None, Traffic::Push | Traffic::Upload | Traffic::Both) => 3,
+    }
+}
+
+/// From the handshake up to the first data in each direction, plain TCP goes on; later every byte arrives or both ends report an error.
+#[test]
+fn from_any_packet_on() {
+    let mut faults = Vec::new();
+    for traffic in [Traffic::Download, Traffic::Push, Traffic::Upload, Traffic::Both] {
+        for (paths, path) in [(1, None), (2, Some(0)), (2, Some(1)), (2, None), (3, Some(2)), (3, None)] {
+            for from in [None, Some(Side::Client), Some(Side::Server)] {
+                for first in (0..16).chain([40, 150]) {
+                    for buffer in [60_000, 1 << 20] {
+                        let place = Place { from, path, first };
+                        let pair = play(paths, buffer, traffic, place);
+                        // Nothing is agreed on yet, or another path is intact. If both directions break before it is joined, one side
+                        // resets the subflow (it had mappings) and the other falls back (it had no DATA_ACK).
+                        let early = path.is_none_or(|path| path == 0) && first <= last_of_opening(traffic, from);
+                        let joined = paths > 1 && path.is_some_and(|path| path > 0 || from.is_some() || first >= 40);
+                        let must = early || joined;
+                        if let Some(fault) = fault(&pair, traffic, must) {
+                            faults.push(format!("{traffic:?} over {paths}, buffer {buffer}, {place:?}: {fault}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
+}
