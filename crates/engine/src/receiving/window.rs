@@ -41,14 +41,15 @@ impl Receiving {
     /// acknowledged it, so that the peer would repeat it by its data-level timer alone (RFC 8684 §3.3.6). The offset moves with
     /// promised windows, never with data that arrives.
     pub(super) fn refused_from(&self, mode: Mode) -> u64 {
-        let exact = mode.is_plain() || self.linux.is_some();
-        let grace = if exact { 0 } else { Settings::grace(self.room.limit()) };
+        let grace = if self.linux.is_some() { 0 } else { Settings::grace(self.room.limit()) };
         self.edge(mode).max(self.announced + grace)
     }
 
-    /// First offset beyond the window.
+    /// First offset beyond the window. A subflow's own window, and that of plain TCP, was checked in the subflow's sequence: what was
+    /// taken there is acknowledged.
     pub(super) fn edge(&self, mode: Mode) -> u64 {
-        if self.is_separate(mode) { u64::MAX } else { self.announced.max(self.offer()) }
+        let checked = mode.is_plain() || self.is_separate(mode);
+        if checked { u64::MAX } else { self.announced.max(self.offer()) }
     }
 
     /// First offset that is not offered now.

@@ -376,3 +376,25 @@ fn a_subflow_that_is_to_be_reset_does_not_fall_back() {
     assert_eq!(h.read(), b"");
     assert!(h.recv().flags.has(Flags::RST));
 }
+
+/// What came into the subflow's sequence is acknowledged there, and so delivered, though the window of the data sequence ended
+/// before it.
+#[test]
+fn what_waits_in_the_sequence_at_the_fall_back_is_not_cut_at_the_edge_of_the_data_sequence() {
+    let mut h = Solo::open_server(Settings { recv_buffer: 3000, ..plain_stamps() });
+    let all = pattern(0, 5500);
+    let part = |from: usize, upto: usize| &all[from..upto];
+    h.send(h.seg(1, 1).data(part(0, 1000)).dss(h.mapped(0, 0, 1, 1000)));
+    h.send(h.seg(1001, 1).data(part(1000, 2000)).dss(h.data_ack(0)));
+    // Out of order: the second ends a window behind what is next in the sequence.
+    h.send(h.seg(3001, 1).data(part(3000, 4000)).dss(h.data_ack(0)));
+    h.send(h.seg(4001, 1).data(part(4000, 5000)).dss(h.data_ack(0)));
+    let infinite = Dss { ack: None, ..h.mapped(0, 1000, 1001, 0) };
+    h.clear();
+    h.send(h.seg(2001, 1).data(part(2000, 3000)).dss(infinite));
+    assert!(fell_back(&h));
+    let (_, acked, _) = h.recv_numbers();
+    assert_eq!(acked, 5001);
+    assert_eq!(h.read(), part(0, 5000));
+    assert!(!h.log.violated(Violation::BeyondWindow));
+}
