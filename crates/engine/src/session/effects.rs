@@ -38,9 +38,10 @@ pub(crate) enum Ended {
 impl Session {
     /// Takes an acceptable reset that came on `s`; `over`: the connection has ended already.
     pub fn on_reset(&self, cx: &mut Scope<'_>, s: &mut Subflow, segment: &Segment, over: bool) -> Ended {
-        // RFC 5961 §3.2: only a reset exactly at the next expected number resets, or one that proves by our key whose it is.
-        if segment.seq != s.peer_isn.at(s.receiver.next()) && !self.is_fast_close(segment) {
+        // RFC 5961 §3.2: only a reset exactly in place resets, or one that proves by our key whose it is.
+        if !s.is_exact(segment) && !self.is_fast_close(segment) {
             s.challenge(cx, self.mode, Violation::BlindReset);
+            s.doubt_reset(cx.now);
             return Ended::Nothing;
         }
         for option in segment.options.mptcp() {

@@ -291,6 +291,14 @@ impl Subflow {
         }
     }
 
+    /// A reset is the peer's, as far as its number can show: it is the next expected one (RFC 5961 §3.2), or the right edge of what
+    /// was acknowledged selectively, where a peer continues whose data is missing (Linux `tcp_validate_incoming`).
+    pub fn is_exact(&self, reset: &Segment) -> bool {
+        let next = self.receiver.next();
+        let edge = self.receiver.held_end().filter(|_| self.terms.sack);
+        [Some(next), edge].into_iter().flatten().any(|at| reset.seq == self.peer_isn.at(at))
+    }
+
     /// A segment that an off-path attacker may have sent is answered with an acknowledgment, at a limited rate (RFC 5961).
     #[cold]
     pub fn challenge(&mut self, cx: &mut Scope<'_>, mode: Mode, violation: Violation) {

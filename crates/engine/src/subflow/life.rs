@@ -23,6 +23,8 @@ const PATH_PROBE: (Duration, Duration) = (Duration::from_millis(500), Duration::
 /// Keep-alive probes without an answer before the subflow is given up, and the time between them (Linux's values).
 const KEEP_ALIVE_PROBES: u32 = 9;
 const KEEP_ALIVE_GAP: Duration = Duration::from_secs(75);
+/// The first wait for an answer to a challenge ACK; each further one is twice as long.
+const CHALLENGE_WAIT: Duration = Duration::from_secs(1);
 /// Repetitions of a joining SYN: a new attempt comes sooner than a SYN that backed off far.
 const JOIN_RETRIES: u32 = 2;
 /// How long a subflow may stay silent once the peer closes others: retransmission timeouts, and at least.
@@ -284,24 +286,39 @@ impl Subflow {
             self.close_silent(now, since);
             return true;
         }
-        // RFC 9293 §3.8.4: keep-alive
-        let Some(after) = keep_alive else {
-            self.linger = NEVER;
-            return true;
+        self.doubted = self.doubted.filter(|since| self.last_heard <= *since);
+        // RFC 9293 §3.8.4: keep-alive. A peer whose reset is in doubt is asked at once.
+        let (after, gap) = match (self.doubted, keep_alive) {
+            (Some(_), _) => (Duration::ZERO, (CHALLENGE_WAIT * (2 << self.probes.min(9))).min(KEEP_ALIVE_GAP)),
+            (None, Some(after)) => (after, KEEP_ALIVE_GAP),
+            (None, None) => {
+                self.linger = NEVER;
+                return true;
+            }
         };
         if now.since(self.last_heard) < after {
             self.linger = self.last_heard + after;
         } else if !self.sender.is_empty() {
             // Outstanding data is an inquiry itself, and its timer counts the answers that do not come.
-            self.linger = now + after;
+            self.linger = now + after.max(gap);
         } else if self.probes >= KEEP_ALIVE_PROBES {
             return false;
         } else {
             self.probes += 1;
             self.window_probe = true;
-            self.linger = now + KEEP_ALIVE_GAP;
+            self.linger = now + gap;
         }
         true
+    }
+
+    /// A reset that may be an attacker's was challenged (RFC 5961 §3.2). If it was the peer's, and the challenge or its answer is lost,
+    /// nothing else would show that: probes ask until one is answered, or too many are not.
+    pub fn doubt_reset(&mut self, now: Instant) {
+        // Otherwise the end of waiting is near.
+        if self.linger > now + KEEP_ALIVE_GAP {
+            self.doubted = Some(now);
+            self.linger = now + CHALLENGE_WAIT;
+        }
     }
 
     /// The peer has closed a subflow in order since `since`, so it knows that both streams have ended. One on which it has

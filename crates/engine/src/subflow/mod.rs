@@ -172,6 +172,8 @@ pub(crate) struct Subflow {
     pub linger: Instant,
     /// Keep-alive probes without an answer.
     pub probes: u32,
+    /// When a reset came that may be an attacker's, if nothing came since.
+    pub doubted: Option<Instant>,
     /// Earliest time of the next answer to a segment that an off-path attacker may have sent (RFC 5961 §7).
     pub answer_after: Instant,
     derived: all::Derived,
@@ -227,6 +229,7 @@ impl Subflow {
             linux: LinuxSender::default(),
             linger: NEVER,
             probes: 0,
+            doubted: None,
             answer_after: Instant::ZERO,
             derived: all::Derived::default(),
         }

@@ -55,6 +55,11 @@ impl Receiver {
         self.held.bytes()
     }
 
+    /// The end of what is held out of order.
+    pub fn held_end(&self) -> Option<u64> {
+        self.held.last().map(|range| range.end)
+    }
+
     /// [`Self::held_bytes`], if that is another number than at the last call.
     pub fn held_change(&mut self) -> Option<u64> {
         let before = core::mem::replace(&mut self.reported, self.held.bytes());

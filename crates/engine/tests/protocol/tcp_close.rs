@@ -2,7 +2,7 @@
 
 use crate::common::solo::{Build, Solo};
 use crate::common::tcp;
-use anabranch_engine::State;
+use anabranch_engine::{Settings, State, TcpSettings};
 use anabranch_engine::connection::ConnectionEvent;
 use anabranch_trace::{CloseReason, Violation};
 use anabranch_wire::Flags;
@@ -166,6 +166,51 @@ fn a_blind_reset_is_challenged_in_every_state() {
         h.send(h.seg(next + (1 << 30), 0).flags(RST)).quiet();
         assert_eq!(h.state(), state);
     }
+}
+
+/// A peer whose data was lost resets where it stands itself: behind what was acknowledged selectively (Linux
+/// `tcp_validate_incoming`). Anywhere else in the window it is challenged.
+#[test]
+fn a_reset_at_the_right_edge_of_the_sacked_data_is_the_peers() {
+    for (at, accepted) in [(2001, true), (2000, false), (1001, false), (2002, false), (1, true)] {
+        let mut h = Solo::tcp_server(tcp());
+        h.send(h.seg(501, 1).data(&[1; 500]));
+        h.send(h.seg(1501, 1).data(&[2; 500])).at(1000).clear();
+        h.send(h.seg(at, 0).flags(RST)).at(1001);
+        assert_eq!(h.is_gone(), accepted, "{at}");
+    }
+    // Without SACK nothing was acknowledged there.
+    let mut h = Solo::tcp_server(Settings { tcp: TcpSettings { sack: false, ..tcp().tcp }, ..tcp() });
+    h.send(h.seg(1501, 1).data(&[2; 500])).at(1000).clear();
+    h.send(h.seg(2001, 0).flags(RST)).at(1001);
+    assert!(!h.is_gone());
+}
+
+/// The challenge, or the reset that answers it, may be lost: an end with nothing to send asks again, and is not half-open for ever.
+#[test]
+fn a_challenge_that_nobody_answers_ends_in_time() {
+    let mut h = Solo::tcp_server(tcp());
+    h.send(h.seg(1, 1).data(b"first")).at(1000);
+    h.read();
+    h.clear();
+    h.send(h.seg(17, 0).flags(RST));
+    assert_eq!(h.recv_numbers().1, 6);
+    h.clear().at(400_000);
+    let probes: Vec<_> = h.sent.iter().filter(|(_, p)| !p.segment.flags.has(RST)).map(|(at, _)| at.as_secs_f64()).collect();
+    assert_eq!(probes, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 203.0, 278.0]);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+    assert!(h.is_gone());
+}
+
+#[test]
+fn a_peer_that_answers_the_challenge_is_left_alone() {
+    let mut h = Solo::tcp_server(tcp());
+    h.send(h.seg(1, 1).data(b"first")).at(1000).clear();
+    h.send(h.seg(17, 0).flags(RST)).at(2000);
+    // It acknowledges the probe, which lies below its window (RFC 9293 §3.10.7.4).
+    h.send(h.seg(6, 1)).clear();
+    h.at(3_000_000).quiet();
+    assert!(!h.is_gone());
 }
 
 #[test]
