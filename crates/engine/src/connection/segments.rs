@@ -164,7 +164,7 @@ impl Connection {
     /// An acknowledgment (fifth step). `bare`: the segment says nothing else, so it may be a duplicate acknowledgment (RFC 5681 §2).
     #[inline(never)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, bare: bool) {
-        if self.session.is_unanswered(self.sending.view().data_acked(), &self.subflows[i], segment, ack) {
+        if self.session.is_unanswered(&mut self.subflows[i], segment, ack) {
             self.on_doubt(cx, i, Doubt::Unanswered);
         }
         let s = &mut self.subflows[i];

@@ -10,6 +10,8 @@ use core::net::{IpAddr, SocketAddr};
 
 /// Most addresses of the peer's that are joined because it announced them (Linux allows `add_addr_accepted` to be 8 at most).
 const MAX_ANNOUNCED: usize = 8;
+/// Joins over a path that are answered and come to nothing before it is not tried any more: something on it takes options off.
+const MAX_IN_VAIN: u32 = 5;
 
 /// A path that is known beforehand.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +55,8 @@ struct Known {
     setup: PathSetup,
     attempt: Attempt,
     delay: Duration,
+    /// Joins that were answered and came to nothing since one was of use.
+    in_vain: u32,
     /// The peer's address ID, where it was announced.
     remote_id: Option<u8>,
     /// Opened by the peer, from addresses that were not known beforehand.
@@ -64,7 +68,7 @@ struct Known {
 impl Known {
     /// A path to be tried; `delay` before it is tried again.
     fn new(setup: PathSetup, delay: Duration) -> Self {
-        Self { setup, attempt: Attempt::Due, delay, remote_id: None, learned: false, used: 0 }
+        Self { setup, attempt: Attempt::Due, delay, in_vain: 0, remote_id: None, learned: false, used: 0 }
     }
 
     fn is_between(&self, tuple: FourTuple) -> bool {
@@ -210,18 +214,25 @@ impl PathManager {
     pub fn delivered(&mut self, id: PathId) {
         let first = self.first_delay;
         if let Some(known) = self.of(id) {
-            known.delay = first;
+            (known.delay, known.in_vain) = (first, 0);
         }
     }
 
-    /// A subflow is gone. `over`: closed in order. A path that never opened waits longer each time; one that the peer
-    /// announced, and that may lead nowhere, is not tried for ever.
+    /// A join was answered, and came to nothing.
+    pub fn tried_in_vain(&mut self, id: PathId) {
+        if let Some(known) = self.of(id) {
+            known.in_vain += 1;
+        }
+    }
+
+    /// A subflow is gone. `over`: closed in order. A path that never opened waits longer each time; one that was tried in vain too
+    /// often, or that the peer announced and that may lead nowhere, is not tried any more.
     pub fn lost(&mut self, id: PathId, now: Instant, over: bool, never_opened: bool) {
         if let Some(known) = self.of(id)
             && known.attempt == Attempt::Open
         {
-            let vain = never_opened && known.remote_id.is_some() && known.delay >= Settings::REJOIN_MAX;
-            let again = !(over || vain || known.learned);
+            let nowhere = never_opened && known.remote_id.is_some() && known.delay >= Settings::REJOIN_MAX;
+            let again = !(over || nowhere || known.in_vain >= MAX_IN_VAIN || known.learned);
             known.attempt = if again { Attempt::After(now + known.delay) } else { Attempt::Never };
             if never_opened || !over {
                 known.delay = (known.delay * 2).min(Settings::REJOIN_MAX);

@@ -141,7 +141,9 @@ impl Paths {
         if let Some(used) = used {
             self.known.set_used(s.id, used);
         }
-        if delivered {
+        if s.was_in_vain() {
+            self.known.tried_in_vain(s.id);
+        } else if delivered {
             self.known.delivered(s.id);
         }
         self.known.lost(s.id, now, over || s.fin.wanted, s.reported == PathState::Opening);

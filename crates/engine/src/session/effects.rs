@@ -44,6 +44,7 @@ impl Session {
             s.doubt_reset(cx.now);
             return Ended::Nothing;
         }
+        s.broken = true;
         for option in segment.options.mptcp() {
             let aborts = !over && matches!(option, MptcpOption::FastClose { .. });
             if aborts && self.on_option(cx, s, option) == Effect::FastClose {

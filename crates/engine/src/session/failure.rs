@@ -66,20 +66,20 @@ fn fail_in(segment: &Segment) -> Option<u64> {
 }
 
 impl Session {
-    /// RFC 8684 §3.7: `ack` acknowledges the first data of `s`, or data before any DATA_ACK has come (`data_acked` is 0), and the
-    /// `segment` has none.
+    /// RFC 8684 §3.7: `ack` acknowledges data on `s`, where none was acknowledged with a DATA_ACK before, and the `segment` has none:
+    /// options of the peer's do not come.
     #[inline(always)]
-    pub fn is_unanswered(&self, data_acked: u64, s: &Subflow, segment: &Segment, ack: u64) -> bool {
-        (data_acked == 0 || s.sender.una() <= 1) && self.lacks_data_ack(s, segment, ack)
+    pub fn is_unanswered(&self, s: &mut Subflow, segment: &Segment, ack: u64) -> bool {
+        !s.answered && self.lacks_data_ack(s, segment, ack)
     }
 
     #[cold]
     #[inline(never)]
-    fn lacks_data_ack(&self, s: &Subflow, segment: &Segment, ack: u64) -> bool {
+    fn lacks_data_ack(&self, s: &mut Subflow, segment: &Segment, ack: u64) -> bool {
         let acks_data = ack > 1 && s.fin.offset.is_none_or(|fin| fin > 1);
+        s.answered = self.is_plain() || acks_data && segment.options.dss().is_some_and(|dss| dss.ack.is_some());
         // An ADD_ADDR may leave no room for a DSS.
-        let bare = segment.options.dss().is_none() && segment.options.mptcp().is_empty();
-        self.is_multipath() && acks_data && bare
+        !s.answered && acks_data && segment.options.dss().is_none() && segment.options.mptcp().is_empty()
     }
 
     /// From here on plain TCP is spoken on a subflow whose new data begins at `upto`; `intact`: where the last data begins

@@ -112,6 +112,10 @@ pub(crate) struct Subflow {
     pub reported: PathState,
     /// Made by MP_JOIN.
     pub join: bool,
+    /// Data that it carried was acknowledged with a DATA_ACK: MPTCP's options pass in both directions (RFC 8684 §3.7).
+    pub answered: bool,
+    /// Reset because options did not come, or by the peer.
+    pub broken: bool,
     pub isn: SeqNumber,
     pub peer_isn: SeqNumber,
     pub terms: Terms,
@@ -190,6 +194,8 @@ impl Subflow {
             state: State::Closed,
             reported: PathState::Opening,
             join: false,
+            answered: false,
+            broken: false,
             isn,
             peer_isn: SeqNumber(0),
             terms: Terms::default(),
@@ -299,6 +305,13 @@ impl Subflow {
     /// Used as a backup only.
     pub fn is_backup(&self) -> bool {
         self.backup.ours || self.backup.theirs
+    }
+
+    /// A join of ours that was reset before it was of any use: something on its path may take options off. Nothing follows from the end
+    /// of one that carried no data.
+    pub fn was_in_vain(&self) -> bool {
+        let used = self.reported != PathState::Opening && self.sender.nxt() <= 1;
+        self.join && self.handshake.active && self.broken && !self.answered && !used
     }
 
     /// A join on `tuple` takes its place: same ends but for the peer's port, and it is silent.

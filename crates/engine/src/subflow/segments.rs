@@ -3,6 +3,7 @@
 use super::sender::Sent;
 use super::{Move, Reset, State, Subflow};
 use crate::mode::Mode;
+use crate::reasons::{INTERFERENCE, MPTCP_ERROR};
 use crate::settings::Settings;
 use anabranch_units::{Instant, Range, SeqNumber};
 use anabranch_wire::{Ecn, Flags, SackBlock, Segment, Timestamps};
@@ -112,6 +113,7 @@ impl Subflow {
     /// Writes the reset of the subflow itself, without options. False if there is none.
     pub fn take_reset(&mut self, out: &mut Segment, now: Instant) -> Option<Reset> {
         let reset = self.reset.take()?;
+        self.broken |= matches!(reset, Reset::Because(INTERFERENCE | MPTCP_ERROR));
         self.begin(out, self.sender.nxt(), Flags::RST | Flags::ACK, 0, now);
         self.go(Move::Abort);
         Some(reset)

@@ -5,7 +5,9 @@ use crate::common::{at, ms, pattern, plain_stamps};
 use anabranch_engine::Settings;
 use anabranch_trace::CloseReason;
 use anabranch_units::Side;
-use anabranch_wire::{Options, Packet};
+use anabranch_wire::{Flags, Options, Packet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes of each stream.
 const REQUEST: usize = 500;
@@ -153,4 +155,59 @@ fn from_any_packet_on() {
         }
     }
     assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
+}
+
+/// What a middlebox on the second path takes options off.
+#[derive(Clone, Copy, Debug)]
+enum Taken {
+    Syn,
+    SynAck,
+    ThirdAck,
+    /// Every packet behind the SYNs, so that the resets have no reason.
+    Rest,
+    /// Packets with a DSS.
+    Data,
+}
+
+/// An hour of a connection whose second path loses options; the client writes `bytes` at its start. How many SYNs leave on that path,
+/// and how many connections the server's application is handed beside the first.
+fn hour(taken: Taken, bytes: usize) -> (usize, usize) {
+    let syns = Arc::new(AtomicUsize::new(0));
+    let counted = syns.clone();
+    let mut pair = Pair::new(2, plain_stamps(), plain_stamps());
+    pair.hook = Box::new(move |_, side, path, p| {
+        let syn = p.segment.flags.has(Flags::SYN);
+        if path != 1 {
+            return Fate::Pass;
+        }
+        counted.fetch_add(usize::from(syn && side == Side::Client), Ordering::Relaxed);
+        let hit = match taken {
+            Taken::Syn => syn && side == Side::Client,
+            Taken::SynAck => syn && side == Side::Server,
+            Taken::ThirdAck => !syn && side == Side::Client,
+            Taken::Rest => !syn,
+            Taken::Data => !syn && p.segment.options.dss().is_some(),
+        };
+        if hit { Fate::Become(vec![stripped(p)]) } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, bytes), false);
+    pair.run(at(3_600_000));
+    assert!(pair.server.got == pattern(0, bytes), "{taken:?}: {} bytes", pair.server.got.len());
+    let strangers = core::iter::from_fn(|| pair.server.endpoint.poll_accept()).count();
+    (syns.load(Ordering::Relaxed), strangers)
+}
+
+/// A path that takes joins apart is tried a few times, with growing pauses, and not for ever.
+#[test]
+fn a_path_that_takes_joins_apart_is_given_up() {
+    for (taken, idle, busy, strangers) in [
+        (Taken::Syn, 5, 5, 5),
+        (Taken::SynAck, 5, 5, 0),
+        (Taken::ThirdAck, 1, 1, 0),
+        (Taken::Rest, 5, 5, 0),
+        (Taken::Data, 1, 5, 0),
+    ] {
+        assert_eq!(hour(taken, REQUEST), (idle, strangers), "{taken:?}, idle");
+        assert_eq!(hour(taken, 20_000_000), (busy, strangers), "{taken:?}, busy");
+    }
 }

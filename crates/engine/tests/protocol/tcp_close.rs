@@ -2,8 +2,8 @@
 
 use crate::common::solo::{Build, Solo};
 use crate::common::tcp;
-use anabranch_engine::{Settings, State, TcpSettings};
 use anabranch_engine::connection::ConnectionEvent;
+use anabranch_engine::{Settings, State, TcpSettings};
 use anabranch_trace::{CloseReason, Violation};
 use anabranch_wire::Flags;
 
@@ -196,7 +196,8 @@ fn a_challenge_that_nobody_answers_ends_in_time() {
     h.send(h.seg(17, 0).flags(RST));
     assert_eq!(h.recv_numbers().1, 6);
     h.clear().at(400_000);
-    let probes: Vec<_> = h.sent.iter().filter(|(_, p)| !p.segment.flags.has(RST)).map(|(at, _)| at.as_secs_f64()).collect();
+    let probes: Vec<_> =
+        h.sent.iter().filter(|(_, p)| !p.segment.flags.has(RST)).map(|(at, _)| at.as_secs_f64()).collect();
     assert_eq!(probes, [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 203.0, 278.0]);
     assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
     assert!(h.is_gone());
