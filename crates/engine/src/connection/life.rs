@@ -11,6 +11,7 @@ use crate::sending::{Overdue, Peer};
 use crate::session::{Keys, Session, asked};
 use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::life::{Ending, Expired};
+use crate::subflow::mapping::Doubt;
 use crate::subflow::{Move, Reset, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState};
 use anabranch_units::{Instant, PathId, Side};
@@ -211,6 +212,7 @@ impl Connection {
         match self.sending.on_timers(&mut cx.scope(&self.frame), peer, &mut self.subflows) {
             Overdue::Nothing => {}
             Overdue::Subflow(i) => self.lose(cx, i, CloseReason::TimedOut),
+            Overdue::DataAck(i) => self.on_doubt(cx, i, Doubt::Unanswered),
             Overdue::Connection => self.break_off(cx, CloseReason::TimedOut),
         }
         if !self.lifetime.closed && !self.session.repeat_failure(cx.now, &mut self.subflows) {

@@ -300,16 +300,15 @@ impl Connection {
     /// Notes the mapping of a segment.
     fn note_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping, data_fin: bool) {
         let (peer, scope) = (self.session.peer_stream(), &mut cx.scope(&self.frame));
-        if let Err(doubt) = self.receiving.note_mapping(scope, peer, &mut self.subflows, i, mapping, data_fin) {
-            self.on_doubt(cx, i, doubt);
-        }
+        let noted = self.receiving.note_mapping(scope, peer, &mut self.subflows, i, mapping, data_fin);
+        noted.unwrap_or_else(|doubt| self.on_doubt(cx, i, doubt));
     }
 
     // ---- the fall back to plain TCP (RFC 8684 §3.7) ----
 
     /// Falls back if the one subflow that is and ever was in use carries both streams in order. If not, others continue, or a new one will.
     #[cold]
-    fn on_doubt(&mut self, cx: &mut Cx<'_>, i: usize, doubt: Doubt) {
+    pub(super) fn on_doubt(&mut self, cx: &mut Cx<'_>, i: usize, doubt: Doubt) {
         let (peer, s) = (self.session.peer_stream(), &self.subflows[i]);
         let in_order = self.receiving.may_go_on_in(peer, s, doubt) && self.sending.is_in_order_on(s);
         if !in_order || !self.session.is_alone(&self.subflows) {

@@ -1,13 +1,13 @@
 //! Zero-window probes (RFC 9293 §3.8.6.1), and repetitions of data that the peer dropped at connection level
 //! (RFC 8684 §3.3.6).
 
-use super::Sending;
+use super::{Overdue, Sending};
 use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::mode::Mode;
 use crate::reasons::INTERFERENCE;
 use crate::schedule::Cause;
-use crate::subflow::Subflows;
+use crate::subflow::{Answers, Subflows};
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, PathId};
 
@@ -87,13 +87,12 @@ impl Sending {
         }
     }
 
-    /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment. The subflow,
-    /// if there is one, that has left too many probes without an answer.
-    pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Option<usize> {
+    /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment.
+    pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Overdue {
         self.persist.probes += 1;
         self.persist.at = cx.now + self.persist_interval(cx);
-        let id = self.next_to_probe()?;
-        let probed = subflows.place_of(id)?;
+        let probed = self.next_to_probe().and_then(|id| Some((id, subflows.place_of(id)?)));
+        let Some((id, probed)) = probed else { return Overdue::Nothing };
         let answered = core::mem::take(&mut self.persist.answered);
         let last = self.persist.last.replace(LastProbe { path: id, at: cx.now });
         let heard = |last: LastProbe| subflows.iter().position(|s| s.id == last.path && s.last_heard > last.at);
@@ -101,8 +100,11 @@ impl Sending {
             // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5): something
             // takes its options off. A peer that continues without mappings, as Linux does, would take retransmitted data for
             // new data.
+            if subflows[i].answers != Answers::Mapped {
+                return Overdue::DataAck(i);
+            }
             subflows[i].refuse(cx, Violation::Unmapped, INTERFERENCE);
-            return None;
+            return Overdue::Nothing;
         }
         if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {
             // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged. Its answer, or a
@@ -113,16 +115,16 @@ impl Sending {
         if self.assignment.bind_what_fits(id) {
             // It leaves before the scheduler is called again, which might bind it as before.
             self.due = None;
-            return None;
+            return Overdue::Nothing;
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
         let s = &mut subflows[probed];
         s.probes += 1;
         if s.probes > cx.settings().tcp.retries {
-            return Some(probed);
+            return Overdue::Subflow(probed);
         }
         s.window_probe = true;
-        None
+        Overdue::Nothing
     }
 
     /// One path after the other, the fastest first: it may be the one that is silent.

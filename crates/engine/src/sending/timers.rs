@@ -23,6 +23,8 @@ pub(crate) enum Overdue {
     Nothing,
     /// That of the subflow at this place, to window probes.
     Subflow(usize),
+    /// The first DATA_ACK on the subflow at this place, whose peer answers otherwise.
+    DataAck(usize),
     /// The peer's, to the DATA_FIN.
     Connection,
 }
@@ -48,7 +50,7 @@ impl Sending {
         while let Some(due) = self.deadlines().due_after(last, cx.now) {
             match due {
                 Due::Wakeup => {}
-                Due::Persist => overdue = self.probe_window(cx, peer, subflows).map_or(overdue, Overdue::Subflow),
+                Due::Persist => overdue = self.probe_window(cx, peer, subflows),
                 Due::DataFin if self.repeat_data_fin(cx, peer, subflows) => {}
                 Due::DataFin => return Overdue::Connection,
             }

@@ -6,7 +6,7 @@ use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::mode::Offset;
 use crate::subflow::mapping::{Doubt, subflow_offset};
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Answers, Subflow, Subflows};
 use anabranch_units::{DataSeq, Duration, Instant};
 use anabranch_wire::{MptcpOption, Segment};
 
@@ -67,19 +67,30 @@ fn fail_in(segment: &Segment) -> Option<u64> {
 
 impl Session {
     /// RFC 8684 §3.7: `ack` acknowledges data on `s`, where none was acknowledged with a DATA_ACK before, and the `segment` has none:
-    /// options of the peer's do not come.
+    /// options of the peer's do not come. The first such acknowledgment may be one that leaves it out because it does not advance
+    /// (§3.3.2); the second is a sign.
     #[inline(always)]
     pub fn is_unanswered(&self, s: &mut Subflow, segment: &Segment, ack: u64) -> bool {
-        !s.answered && self.lacks_data_ack(s, segment, ack)
+        s.answers != Answers::Mapped && self.lacks_data_ack(s, segment, ack)
     }
 
     #[cold]
     #[inline(never)]
     fn lacks_data_ack(&self, s: &mut Subflow, segment: &Segment, ack: u64) -> bool {
-        let acks_data = ack > 1 && s.fin.offset.is_none_or(|fin| fin > 1);
-        s.answered = self.is_plain() || acks_data && segment.options.dss().is_some_and(|dss| dss.ack.is_some());
-        // An ADD_ADDR may leave no room for a DSS.
-        !s.answered && acks_data && segment.options.dss().is_none() && segment.options.mptcp().is_empty()
+        if self.is_plain() {
+            s.answers = Answers::Mapped;
+        }
+        if ack <= s.sender.una() || s.fin.offset.is_some_and(|fin| fin <= 1) {
+            return false;
+        }
+        let before = s.answers;
+        if segment.options.dss().is_some_and(|dss| dss.ack.is_some()) {
+            s.answers = Answers::Mapped;
+        } else if segment.options.dss().is_none() && segment.options.mptcp().is_empty() {
+            // With another option: an ADD_ADDR may leave no room for a DSS.
+            s.answers = Answers::Bare;
+        }
+        before == Answers::Bare && s.answers == Answers::Bare
     }
 
     /// From here on plain TCP is spoken on a subflow whose new data begins at `upto`; `intact`: where the last data begins

@@ -80,6 +80,17 @@ pub(crate) struct Both<T> {
     pub theirs: T,
 }
 
+/// How the data of a subflow was acknowledged so far (RFC 8684 §3.7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// Not at all.
+    None,
+    /// Without a DATA_ACK.
+    Bare,
+    /// With a DATA_ACK: options pass in both directions. Or it is plain TCP, which has none.
+    Mapped,
+}
+
 /// How a subflow ends by reset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reset {
@@ -112,8 +123,7 @@ pub(crate) struct Subflow {
     pub reported: PathState,
     /// Made by MP_JOIN.
     pub join: bool,
-    /// Data that it carried was acknowledged with a DATA_ACK: MPTCP's options pass in both directions (RFC 8684 §3.7).
-    pub answered: bool,
+    pub answers: Answers,
     /// Reset because options did not come, or by the peer.
     pub broken: bool,
     pub isn: SeqNumber,
@@ -194,7 +204,7 @@ impl Subflow {
             state: State::Closed,
             reported: PathState::Opening,
             join: false,
-            answered: false,
+            answers: Answers::None,
             broken: false,
             isn,
             peer_isn: SeqNumber(0),
@@ -311,7 +321,7 @@ impl Subflow {
     /// of one that carried no data.
     pub fn was_in_vain(&self) -> bool {
         let used = self.reported != PathState::Opening && self.sender.nxt() <= 1;
-        self.join && self.handshake.active && self.broken && !self.answered && !used
+        self.join && self.handshake.active && self.broken && self.answers != Answers::Mapped && !used
     }
 
     /// A join on `tuple` takes its place: same ends but for the peer's port, and it is silent.
