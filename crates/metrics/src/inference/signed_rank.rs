@@ -2,7 +2,7 @@
 
 use super::normal::normal_probability;
 
-/// Up to this number of differences without ties, the distribution is exact.
+/// Up to this number of differences, the distribution is exact, with ties as they are.
 const EXACT: usize = 25;
 
 /// Differences of this part of the largest value are rounding: they are zero, or tie.
@@ -30,35 +30,35 @@ impl SignedRank {
             pairs.iter().map(|(a, b)| a - b).filter(|difference| difference.abs() > tolerance).collect();
         differences.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
         let n = differences.len();
-        let (mut positive, mut tie_term, mut rank) = (0.0, 0.0, 0);
+        // Twice the ranks are whole: ties share the mean of their ranks.
+        let (mut ranks, mut positive, mut tie_term) = (Vec::with_capacity(n), 0, 0.0);
         for group in differences.chunk_by(|a, b| b.abs() - a.abs() <= tolerance) {
-            // Ties share the mean of their ranks.
-            let shared = rank as f64 + (group.len() + 1) as f64 / 2.0;
-            positive += shared * group.iter().filter(|difference| **difference > 0.0).count() as f64;
+            let shared = 2 * ranks.len() + group.len() + 1;
+            positive += shared * group.iter().filter(|difference| **difference > 0.0).count();
             let size = group.len() as f64;
             tie_term += size * size * size - size;
-            rank += group.len();
+            ranks.extend(group.iter().map(|_| shared));
         }
-        let exact = n <= EXACT && tie_term == 0.0;
-        let p = if exact { exact_probability(n, positive as usize) } else { approximate(n, positive, tie_term) };
-        (n > 0).then_some(Self { n, positive, p, exact })
+        let (exact, sum) = (n <= EXACT, positive as f64 / 2.0);
+        let p = if exact { exact_probability(&ranks, positive) } else { approximate(n, sum, tie_term) };
+        (n > 0).then_some(Self { n, positive: sum, p, exact })
     }
 }
 
-/// Two-sided: every choice of signs is equally likely.
-fn exact_probability(n: usize, positive: usize) -> f64 {
-    // How many sets of the ranks 1 … n have each sum.
-    let mut sets = vec![0u64; n * (n + 1) / 2 + 1];
+/// Two-sided: every choice of signs is equally likely. `ranks` and the sum of the `positive` ones are twice what they are.
+fn exact_probability(ranks: &[usize], positive: usize) -> f64 {
+    // How many choices of ranks have each sum.
+    let mut sets = vec![0u64; ranks.iter().sum::<usize>() + 1];
     sets[0] = 1;
-    for rank in 1..=n {
-        for sum in (rank..sets.len()).rev() {
+    for rank in ranks {
+        for sum in (*rank..sets.len()).rev() {
             sets[sum] += sets[sum - rank];
         }
     }
     // The distribution is symmetric: the nearer end counts twice.
     let tail = positive.min(sets.len() - 1 - positive);
     let extreme: u64 = sets[..=tail].iter().sum();
-    (2.0 * extreme as f64 / (1u64 << n) as f64).min(1.0)
+    (2.0 * extreme as f64 / (1u64 << ranks.len()) as f64).min(1.0)
 }
 
 /// Hollander and Wolfe, Nonparametric Statistical Methods, §3.1: large samples, ties. The continuity correction moves the sum
@@ -103,18 +103,29 @@ pub(super) mod tests {
 
     #[test]
     fn sleep_data_have_a_zero_and_a_tie() {
-        // R: wilcox.test(extra ~ group, paired = TRUE) gives V = 0 (45 the other way round), p = 0.009091.
+        // R: wilcox.test(extra ~ group, paired = TRUE) gives V = 0 (45 the other way round), and p = 0.009091 by the normal
+        // approximation. All nine signs are equal: two of 2⁹ choices are as extreme.
         let test = SignedRank::of(&SLEEP).unwrap();
-        assert_eq!((test.n, test.positive, test.exact), (9, 45.0, false));
-        assert!((test.p - 0.009_091).abs() < 5e-7, "{}", test.p);
+        assert_eq!((test.n, test.positive, test.p, test.exact), (9, 45.0, 2.0 / 512.0, true));
+        assert!((approximate(9, 45.0, 6.0) - 0.009_091).abs() < 5e-7);
+    }
+
+    #[test]
+    fn no_p_value_is_below_the_least_possible() {
+        // Five equal differences: 2 of 2⁵ choices of signs.
+        assert_eq!(SignedRank::of(&as_pairs(&[3.0; 5])).unwrap().p, 0.0625);
+        // By hand: ranks 1, 2.5, 2.5, 4; sums of at most 1 or at least 9 are those of {} {1} and their complements.
+        let test = SignedRank::of(&as_pairs(&[-1.0, 2.0, 2.0, 3.0])).unwrap();
+        assert_eq!((test.positive, test.p), (9.0, 4.0 / 16.0));
     }
 
     #[test]
     fn critical_values_of_wilcoxons_table() {
         // The largest smaller sum with two-sided p ≤ 0.05 (Wilcoxon and Wilcox 1964; every textbook's table).
         for (n, critical) in [(6, 0), (7, 2), (8, 3), (9, 5), (10, 8), (15, 25), (20, 52), (25, 89)] {
-            assert!(exact_probability(n, critical) <= 0.05, "{n}");
-            assert!(exact_probability(n, critical + 1) > 0.05, "{n}");
+            let ranks: Vec<usize> = (1..=n).map(|rank| 2 * rank).collect();
+            assert!(exact_probability(&ranks, 2 * critical) <= 0.05, "{n}");
+            assert!(exact_probability(&ranks, 2 * critical + 2) > 0.05, "{n}");
         }
     }
 
@@ -143,6 +154,7 @@ pub(super) mod tests {
         let z = (351.0 - 175.5 - 0.5) / 1550.25f64.sqrt();
         assert!((test.p / (2.0 * normal_probability(-z)) - 1.0).abs() < 1e-12);
         // Where the exact distribution is known, the approximation is near it.
-        assert!((approximate(25, 100.0, 0.0) - exact_probability(25, 100)).abs() < 0.003);
+        let ranks: Vec<usize> = (1..=25).map(|rank| 2 * rank).collect();
+        assert!((approximate(25, 100.0, 0.0) - exact_probability(&ranks, 200)).abs() < 0.003);
     }
 }
