@@ -158,7 +158,7 @@ fn the_json_document_has_the_promised_shape() {
           "metric": "goodput_bps",
           "n": 2,
           "mean_diff": 500000.0,
-          "p_wilcoxon": 0.3457785861511603
+          "p_wilcoxon": 0.5
         }
       ]
     }
