@@ -251,6 +251,15 @@ impl Key {
         }
     }
 
+    /// The directions that a plain value sets, as text; `None` if it has none.
+    pub const fn scope(&self) -> Option<&'static str> {
+        match self.directions {
+            Directions::None => None,
+            Directions::Both => Some("both; { down = …, up = … } sets each"),
+            Directions::Down => Some("down (server to client) alone; { down = …, up = … } sets each"),
+        }
+    }
+
     /// Its default as text.
     pub const fn default(&self) -> &'static str {
         match self.fallback {
@@ -394,7 +403,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "sack", FLAG, Value("true"), "offer selective acknowledgments (RFC 2018)"),
     key(Tcp, "ecn", FLAG, Value("false"), "offer explicit congestion notification (RFC 3168) on every subflow; queues with ecn = true then mark packets in place of dropping them, and the sender reduces its window without a loss. docs/ecn.md"),
     key(Tcp, "syn_retries", Form::Integer { min: 0, max: 255 }, Value("6"), "retransmissions of a SYN before giving up"),
-    key(Tcp, "retries", Form::Integer { min: 1, max: 255 }, Value("15"), "consecutive timeouts of one segment before the subflow is given up"),
+    key(Tcp, "retries", Form::Integer { min: 1, max: 255 }, Value("15"), "consecutive timeouts of one segment before the subflow is given up; a server keeps it, and continues to try, while another subflow delivers"),
     key(Tcp, "keep_alive", POSITIVE_TIME, Nothing("never"), "probe an idle peer after this long (RFC 9293 §3.8.4)"),
     key(Tcp, "time_wait", TIME, Value("60s"), "how long TIME-WAIT lasts"),
 

@@ -41,9 +41,10 @@ fn explain_name(name: &str) -> Result<String, Failure> {
         ),
     );
     pages.extend(keys(name).into_iter().map(|key| {
-        let expected = key.form.expected();
-        let default = key.default();
-        format!("{} (scenario key)\n\n{}\n\n  form     {expected}\n  default  {default}\n", key.full_name(), key.about)
+        let (expected, default) = (key.form.expected(), key.default());
+        let scope = key.scope().map_or(String::new(), |scope| format!("  applies  {scope}\n"));
+        let head = format!("{} (scenario key)\n\n{}\n", key.full_name(), key.about);
+        format!("{head}\n  form     {expected}\n  default  {default}\n{scope}")
     }));
     let sections = Section::ALL.into_iter().filter(|section| !name.is_empty() && section.name() == name);
     pages.extend(sections.map(section_page));

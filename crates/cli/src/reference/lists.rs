@@ -24,10 +24,11 @@ fn section(section: Section) -> String {
         (name, true, false) => format!("[{name}]"),
         (name, true, true) => format!("[[{name}]]"),
     };
-    let rows = section
-        .keys()
-        .map(|key| [format!("`{}`", key.full_name()), key.form.expected(), key.default().into(), key.about.to_owned()]);
-    let keys = table(["key", "value", "default", "meaning"], rows);
+    let rows = section.keys().map(|key| {
+        let (name, scope) = (format!("`{}`", key.full_name()), key.scope().unwrap_or_default());
+        [name, key.form.expected(), key.default().into(), scope.into(), key.about.to_owned()]
+    });
+    let keys = table(["key", "value", "default", "directions of a plain value", "meaning"], rows);
     format!("\n## {title}\n\n{}\n\n{keys}{}", sentence(section.about()), words(section))
 }
 
