@@ -1,8 +1,8 @@
 //! The files of `--out`: results, and how they came about.
 
 use crate::failure::Failure;
+use crate::folder::Folder;
 use crate::load::Loaded;
-use crate::output;
 use crate::runs_csv::write_runs_csv;
 use crate::runs_parquet::write_runs_parquet;
 use crate::tidy_csv::{comparisons_csv, summary_csv};
@@ -11,7 +11,6 @@ use anabranch_run::Results;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How results came about. Wall time and machine stand here, never in the results.
@@ -125,7 +124,7 @@ impl std::fmt::Display for Machine {
 
 /// Writes the results into `folder`, as [`write_results`], and last `manifest.json`.
 pub fn write(
-    folder: &Path,
+    folder: &Folder,
     loaded: &Loaded,
     results: &Results,
     started: SystemTime,
@@ -152,16 +151,16 @@ pub fn write(
     // Strings and finite numbers only: this cannot fail.
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
     write_results(folder, results)?;
-    output::write(&folder.join("manifest.json"), manifest)
+    folder.write("manifest.json", manifest)
 }
 
 /// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv` and `comparisons.csv` into `folder`, each whole or not at all.
-pub fn write_results(folder: &Path, results: &Results) -> Result<(), Failure> {
-    output::write_with(&folder.join("results.json"), |sink| results.write_json(sink))?;
-    output::write_with(&folder.join("runs.csv"), |sink| write_runs_csv(results, sink))?;
-    output::write_with(&folder.join("runs.parquet"), |sink| write_runs_parquet(results, sink))?;
-    output::write_with(&folder.join("summary.csv"), |sink| summary_csv(results, sink))?;
-    output::write_with(&folder.join("comparisons.csv"), |sink| comparisons_csv(results, sink))?;
+pub fn write_results(folder: &Folder, results: &Results) -> Result<(), Failure> {
+    folder.write_with("results.json", |sink| results.write_json(sink))?;
+    folder.write_with("runs.csv", |sink| write_runs_csv(results, sink))?;
+    folder.write_with("runs.parquet", |sink| write_runs_parquet(results, sink))?;
+    folder.write_with("summary.csv", |sink| summary_csv(results, sink))?;
+    folder.write_with("comparisons.csv", |sink| comparisons_csv(results, sink))?;
     // Values that could not be read again are zeros in these files.
-    results.runs.check().map_err(|error| Failure::unwritable(folder, &error))
+    results.runs.check().map_err(|error| Failure::unwritable(folder.path(), &error))
 }

@@ -1,7 +1,10 @@
 //! Files that commands read: never more of them than can be meant.
 
+use cap_fs_ext::OpenOptionsSyncExt;
+use cap_std::ambient_authority;
+use cap_std::fs::OpenOptions;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::path::Path;
 
 /// How much is read.
@@ -23,33 +26,49 @@ impl Limit {
 pub const SCENARIO: Limit = Limit { mebibytes: 4, of: "a scenario file" };
 /// Of all the traces that a scenario names.
 pub const TRACES: Limit = Limit { mebibytes: 64, of: "the traces of a scenario together" };
+/// Of a page, a rule file or a paper's file.
+pub const TEXT: Limit = Limit { mebibytes: 64, of: "such a file" };
+/// Of the time series of one run.
+pub const SERIES: Limit = Limit { mebibytes: 64, of: "a time series" };
+/// Of the documents of a results directory together: more than a million runs leave.
+pub const RESULTS: Limit = Limit { mebibytes: 4096, of: "the documents of a results directory together" };
 
-/// The text of a file, within `limit` if `used` bytes of that are used already.
+/// The text of a regular file, within `limit` if `used` bytes of that are used already.
 pub fn read_within(limit: Limit, used: u64, file: &Path) -> io::Result<String> {
+    text_of(open_regular(file)?, limit, used)
+}
+
+/// The text of what `source` still has, likewise.
+pub fn text_of(source: impl Read, limit: Limit, used: u64) -> io::Result<String> {
     let most = limit.bytes().saturating_sub(used);
     let mut bytes = Vec::new();
-    File::open(file)?.take(most + 1).read_to_end(&mut bytes)?;
+    // No further than the first hole of a file, which may be longer than the disk.
+    BufReader::new(source.take(most + 1)).read_until(0, &mut bytes)?;
     if bytes.len() as u64 > most {
         let Limit { mebibytes, of } = limit;
         return Err(io::Error::new(ErrorKind::FileTooLarge, format!("{of} may have {mebibytes} MiB at most")));
     }
+    if bytes.last() == Some(&0) {
+        return Err(io::Error::new(ErrorKind::InvalidInput, format!("it is no text: byte {} is 0", bytes.len())));
+    }
     String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }
 
-/// A file that has an end: a device may have none.
+/// Opens a file that the user or a scenario names: one that has an end, and that never keeps us waiting.
 pub fn open_regular(file: &Path) -> io::Result<File> {
-    let opened = File::open(file)?;
-    match opened.metadata()?.is_file() {
-        true => Ok(opened),
-        false => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
-    }
+    let mut options = OpenOptions::new();
+    // A pipe without a writer waits for one.
+    options.read(true).nonblock(true);
+    check_regular(cap_std::fs::File::open_ambient_with(file, &options, ambient_authority())?.into_std())
 }
 
-/// The text of a file that has an end.
-pub fn read_regular(file: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    open_regular(file)?.read_to_string(&mut text)?;
-    Ok(text)
+/// Refuses a pipe, a device or a directory: it may have no end.
+pub fn check_regular(opened: File) -> io::Result<File> {
+    match opened.metadata()?.file_type() {
+        kind if kind.is_file() => Ok(opened),
+        kind if kind.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        _ => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
+    }
 }
 
 /// Why a file cannot be read, in words that do not depend on the system.
@@ -80,6 +99,8 @@ mod tests {
         fs::write(file.path(), &text[1..]).unwrap();
         assert!(read_within(one, 0, file.path()).is_ok_and(|read| read == text[1..]));
         assert!(read_within(one, 1, file.path()).is_err());
+        fs::write(file.path(), "x\0y").unwrap();
+        assert!(read_within(one, 0, file.path()).unwrap_err().to_string().contains("byte 2 is 0"));
         fs::write(file.path(), b"\xff").unwrap();
         assert!(read_within(one, 0, file.path()).unwrap_err().to_string().contains("utf-8"));
     }

@@ -2,14 +2,15 @@
 
 use crate::beside::meant;
 use crate::failure::{Failure, Salvage};
+use crate::folder::Folder;
 use crate::input::why;
 use anabranch_run::{Driver, Identities, Job, Plan, Refusal, RunError, RunOutcome};
 use anabranch_trace::Recorder;
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::fs::{File, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -22,7 +23,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 /// A line is the checksum of what follows, the name of the run, and its outcome in JSON: `CHECKSUM NAME {…}`.
 pub struct Kept<'a> {
     driver: &'a dyn Driver,
-    path: PathBuf,
+    /// Where the file is.
+    folder: Folder,
+    name: &'static str,
     /// For reading.
     file: Mutex<File>,
     journal: Mutex<Journal>,
@@ -58,6 +61,12 @@ impl Journal {
         }
     }
 }
+
+/// The directory of journals, in that of `--out`.
+const FOLDER: &str = "kept";
+
+/// Bytes of a line at most: far more than a run has with all its curves.
+const LONGEST: u64 = 256 << 20;
 
 /// Lines are on the disk, and not only in the system's memory, after this time.
 const SYNC: Duration = Duration::from_millis(500);
@@ -117,7 +126,7 @@ impl<'a> Kept<'a> {
     /// The journal in the directory of `--out`: of runs in virtual time or of those that follow the clock.
     pub fn in_folder(folder: &Path, driver: &'a dyn Driver, real_time: bool) -> Result<Self, Failure> {
         let name = if real_time { "real-time.jsonl" } else { Self::VIRTUAL };
-        Ok(Self { real_time, ..Self::open(driver, &folder.join("kept").join(name))? })
+        Ok(Self { real_time, ..Self::open(driver, Folder::make(folder)?.make_inner(FOLDER)?, name)? })
     }
 
     /// The same where `--out` need not be given.
@@ -133,23 +142,21 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Reads what the file at `path` keeps, if it is there. A line that is cut off, damaged, or of another form counts as not
+    /// Reads what the file `name` keeps, if it is there. A line that is cut off, damaged, or of another form counts as not
     /// there.
-    pub fn open(driver: &'a dyn Driver, path: &Path) -> Result<Self, Failure> {
-        let unwritable = |error| Failure::unwritable(path, &error);
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(unwritable)?;
-        }
-        let mut appended = OpenOptions::new().create(true).append(true).open(path).map_err(unwritable)?;
+    pub fn open(driver: &'a dyn Driver, folder: Folder, name: &'static str) -> Result<Self, Failure> {
+        let path = folder.path().join(name);
+        let unwritable = |error| Failure::unwritable(&path, &error);
+        let mut appended = folder.append(name).map_err(unwritable)?;
         if let Err(TryLockError::WouldBlock) = appended.try_lock() {
-            let message = format!("another command is writing {}", meant(path).display());
+            let message = format!("another command is writing {}", meant(&path).display());
             return Err(Failure::unusable(
                 "anabranch::cli::in_use",
                 message,
                 Some("wait for it, or give another --out".into()),
             ));
         }
-        let file = File::open(path).map_err(unwritable)?;
+        let file = folder.file(name).map_err(unwritable)?;
         let (places, mut end, whole) = places(&file);
         if !whole {
             appended.write_all(b"\n").map_err(unwritable)?;
@@ -159,7 +166,8 @@ impl<'a> Kept<'a> {
         let journal = Mutex::new(Journal { places, requested: HashSet::new(), file: appended, end, error: None });
         Ok(Self {
             driver,
-            path: path.to_owned(),
+            folder,
+            name,
             file: Mutex::new(file),
             journal,
             identities: Identities::default(),
@@ -198,7 +206,10 @@ impl<'a> Kept<'a> {
 
     /// Says why not all was kept.
     pub fn failure(&self) -> Option<Failure> {
-        locked(&self.journal).error.as_ref().map(|error| Failure::unwritable(&self.path, error))
+        locked(&self.journal)
+            .error
+            .as_ref()
+            .map(|error| Failure::unwritable(&self.folder.path().join(self.name), error))
     }
 
     /// True if the outcome of `job` is there.
@@ -206,20 +217,21 @@ impl<'a> Kept<'a> {
         locked(&self.journal).places.contains_key(&self.name(job))
     }
 
-    /// Adds what the file at `path`, the journal of another command, keeps.
-    pub fn add(&self, path: &Path) -> Result<(), Failure> {
+    /// Adds what the journal in virtual time of another command keeps, whose directory is `folder`.
+    pub fn add(&self, folder: &Path) -> Result<(), Failure> {
         let unreadable = |error: io::Error| {
+            let path = folder.join(FOLDER).join(Self::VIRTUAL);
             let message = format!("cannot read {}: {}", path.display(), why(&error));
             Failure::unusable("anabranch::cli::unreadable", message, Some("give a directory that --shard wrote".into()))
         };
-        let mut reader = BufReader::new(File::open(path).map_err(unreadable)?);
-        let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line).map_err(unreadable)? > 0 {
-            if let Some((name, text)) = read_line(&line) {
-                locked(&self.journal).append(name, &line, text);
+        let opened = Folder::open(folder).and_then(|folder| folder.inner(FOLDER)?.file(Self::VIRTUAL));
+        each_line(&opened.map_err(unreadable)?, |line| {
+            if let Some((name, text)) = read_line(line) {
+                locked(&self.journal).append(name, line, text);
             }
-            line.clear();
-        }
+            Ok(())
+        })
+        .map_err(unreadable)?;
         self.failure().map_or(Ok(()), Err)
     }
 
@@ -230,30 +242,27 @@ impl<'a> Kept<'a> {
     }
 
     /// Puts a file without the runs of this command in the place of this one.
-    fn remove_own(&self) -> io::Result<()> {
-        let beside = self.path.with_extension("part");
-        let mut others = BufWriter::new(File::create(&beside)?);
-        let mut reader = BufReader::new(File::open(&self.path)?);
-        let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line)? > 0 {
-            if read_line(&line).is_some_and(|(name, _)| !locked(&self.journal).requested.contains(&name)) {
-                others.write_all(&line)?;
-            }
-            line.clear();
-        }
-        others.flush()?;
-        others.get_ref().sync_data()?;
-        fs::rename(beside, &self.path)
+    fn remove_own(&self) -> Result<(), Failure> {
+        let is_others =
+            |line: &[u8]| read_line(line).is_some_and(|(name, _)| !locked(&self.journal).requested.contains(&name));
+        self.folder.write_durably(self.name, |others| {
+            each_line(
+                &self.folder.file(self.name)?,
+                |line| if is_others(line) { others.write_all(line) } else { Ok(()) },
+            )
+        })
     }
 
     /// Removes the runs of this command, which stand in its results; with the last run the file, and its directory if that is
     /// empty.
     fn remove(self) -> Result<(), Failure> {
         if self.is_shared() {
-            return self.remove_own().map_err(|error| Failure::unwritable(&self.path, &error));
+            return self.remove_own();
         }
-        fs::remove_file(&self.path).map_err(|error| Failure::unwritable(&self.path, &error))?;
-        let _ = self.path.parent().map(fs::remove_dir);
+        let path = self.folder.path();
+        self.folder.remove(self.name).map_err(|error| Failure::unwritable(&path.join(self.name), &error))?;
+        // It stays where another journal is in it.
+        let _ = std::fs::remove_dir(path);
         Ok(())
     }
 }
@@ -261,17 +270,27 @@ impl<'a> Kept<'a> {
 /// The places of the outcomes in `file`, its length, and whether its last line is whole.
 fn places(file: &File) -> (HashMap<u128, (u64, u32)>, u64, bool) {
     let (mut places, mut end, mut whole) = (HashMap::new(), 0, true);
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+    // What cannot be read is not there: its runs are done again.
+    let _ = each_line(file, |line| {
         whole = line.ends_with(b"\n");
-        if let Some((name, text)) = read_line(&line) {
+        if let Some((name, text)) = read_line(line) {
             places.insert(name, (end + text.start as u64, text.len() as u32));
         }
         end += line.len() as u64;
+        Ok(())
+    });
+    (places, end, whole)
+}
+
+/// The lines of `file` in turn, with their ends; of one that no run can have, its pieces.
+fn each_line(file: &File, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    while reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? > 0 {
+        each(&line)?;
         line.clear();
     }
-    (places, end, whole)
+    Ok(())
 }
 
 /// The name of a run, and where in `line` its outcome stands.
@@ -309,6 +328,7 @@ mod tests {
     use super::*;
     use anabranch_run::{Choice, Options, Repeat, Runner, Serial, Variant};
     use anabranch_scenario::Document;
+    use std::fs::{self, OpenOptions};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -342,6 +362,12 @@ mod tests {
         }
     }
 
+    const NAME: &str = "runs.jsonl";
+
+    fn open<'a>(driver: &'a dyn Driver, folder: &Path) -> Kept<'a> {
+        Kept::open(driver, Folder::make(folder).unwrap(), NAME).unwrap()
+    }
+
     fn plan(repeat: u32, loss: &str) -> Plan {
         let text = format!(
             "repeat = {repeat}\nduration = \"1s\"\n[[path]]\nname = \"a\"\nrate = \"1mbit\"\ndelay = \"1ms\"\nloss = \"{loss}\"\n"
@@ -357,26 +383,27 @@ mod tests {
 
     #[test]
     fn a_second_call_goes_on_where_the_first_was_stopped() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("kept/runs.jsonl");
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("kept");
+        let file = folder.join(NAME);
         let first = Counting::new(3);
-        assert_eq!(run(&Kept::open(&first, &file).unwrap(), &plan(4, "1%")), None);
+        assert_eq!(run(&open(&first, &folder), &plan(4, "1%")), None);
         // The line that was being written when the power failed.
         OpenOptions::new().append(true).open(&file).unwrap().write_all(b"{\"key\": \"ab").unwrap();
         let second = Counting::new(usize::MAX);
-        let results = run(&Kept::open(&second, &file).unwrap(), &plan(4, "1%"));
+        let results = run(&open(&second, &folder), &plan(4, "1%"));
         assert_eq!((second.asked(), results.is_some()), (8 - 3, true));
         // All is there now, and is what a driver without memory answers.
         let third = Counting::new(0);
-        assert_eq!(run(&Kept::open(&third, &file).unwrap(), &plan(4, "1%")), results);
+        assert_eq!(run(&open(&third, &folder), &plan(4, "1%")), results);
         assert_eq!(run(&Counting::new(usize::MAX), &plan(4, "1%")), results);
     }
 
     #[test]
     fn a_damaged_line_is_run_again() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("runs.jsonl");
-        let results = run(&Kept::open(&Counting::new(usize::MAX), &file).unwrap(), &plan(4, "1%"));
+        let file = folder.path().join(NAME);
+        let results = run(&open(&Counting::new(usize::MAX), folder.path()), &plan(4, "1%"));
         let text = fs::read_to_string(&file).unwrap();
         assert_eq!(text.lines().count(), 8);
         let place = text.find("goodput_bps\":").unwrap() + 13;
@@ -384,7 +411,7 @@ mod tests {
         let other = if text.as_bytes()[place] == b'7' { "8" } else { "7" };
         fs::write(&file, format!("{}{other}{}", &text[..place], &text[place + 1..])).unwrap();
         let again = Counting::new(usize::MAX);
-        assert_eq!(run(&Kept::open(&again, &file).unwrap(), &plan(4, "1%")), results);
+        assert_eq!(run(&open(&again, folder.path()), &plan(4, "1%")), results);
         assert_eq!(again.asked(), 1);
     }
 
@@ -392,7 +419,7 @@ mod tests {
     fn a_later_plan_of_the_same_call_makes_no_run_again() {
         let folder = tempfile::tempdir().unwrap();
         let counting = Counting::new(usize::MAX);
-        let kept = Kept::open(&counting, &folder.path().join("runs.jsonl")).unwrap();
+        let kept = open(&counting, folder.path());
         let first = run(&kept, &plan(3, "1%"));
         assert_eq!((run(&kept, &plan(3, "1%")), counting.asked()), (first, 6));
     }
@@ -400,13 +427,12 @@ mod tests {
     #[test]
     fn more_repetitions_use_the_first_ones_and_another_scenario_none() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("runs.jsonl");
-        run(&Kept::open(&Counting::new(usize::MAX), &file).unwrap(), &plan(2, "1%"));
+        run(&open(&Counting::new(usize::MAX), folder.path()), &plan(2, "1%"));
         let more = Counting::new(usize::MAX);
-        run(&Kept::open(&more, &file).unwrap(), &plan(5, "1%"));
+        run(&open(&more, folder.path()), &plan(5, "1%"));
         assert_eq!(more.asked(), 6);
         let other = Counting::new(usize::MAX);
-        run(&Kept::open(&other, &file).unwrap(), &plan(2, "2%"));
+        run(&open(&other, folder.path()), &plan(2, "2%"));
         assert_eq!(other.asked(), 4);
     }
 }

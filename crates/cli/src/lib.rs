@@ -9,10 +9,12 @@ mod builtin;
 mod commands;
 mod drivers;
 mod failure;
+mod folder;
 mod input;
 mod kept;
 #[cfg(target_os = "linux")]
 mod link_table;
+mod listed;
 mod load;
 mod marked;
 mod number;
@@ -55,6 +57,7 @@ pub mod parts {
     pub use crate::artifacts::write_results;
     pub use crate::builtin::{SCENARIOS, find as builtin_scenario};
     pub use crate::failure::Failure;
+    pub use crate::folder::Folder;
     pub use crate::kept::PROGRAM;
     pub use crate::load::{Loaded, congestions, schedulers};
     pub use crate::out_folder::OutFolder;

@@ -2,15 +2,18 @@
 
 use crate::builtin;
 use crate::failure::Failure;
-use crate::input::{SCENARIO, TRACES, read_within, why};
+use crate::input::{SCENARIO, TRACES, read_within, text_of, why};
 use anabranch_run::Variant;
 use anabranch_scenario::{Diagnostic, Document, Override, PlugIn, Resolver, Source, nearest, outside_brackets};
 use miette::Report;
 use std::cell::{Cell, RefCell};
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// In the place of a file's name.
+const STANDARD_INPUT: &str = "-";
 
 /// A scenario with its text and what was set from outside.
 #[derive(Debug)]
@@ -61,11 +64,15 @@ impl Resolver for Folder<'_> {
 }
 
 impl Loaded {
-    /// Reads the file `path`, or else the built-in scenario of that name.
+    /// Reads the file `path`, standard input for `-`, or else the built-in scenario of that name.
     pub fn read(path: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
         // For messages, and for built-in names; the file is opened by its own bytes.
         let name = path.to_string_lossy().into_owned();
-        let text = match read_within(SCENARIO, 0, path) {
+        let read = match name == STANDARD_INPUT {
+            true => text_of(io::stdin(), SCENARIO, 0),
+            false => read_within(SCENARIO, 0, path),
+        };
+        let text = match read {
             Ok(text) => text,
             Err(error) => match builtin::find(&name) {
                 Some(text) if !path.exists() => text.to_owned(),
@@ -178,6 +185,7 @@ fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     let help = match error.kind() {
         ErrorKind::NotFound => Some(beside(name)),
         ErrorKind::IsADirectory => Some("name a scenario file in it".to_owned()),
+        ErrorKind::InvalidInput => Some("`-` reads a scenario from standard input".to_owned()),
         _ => None,
     };
     Failure::unusable("anabranch::cli::unreadable", format!("cannot read {name}: {}", why(error)), help)

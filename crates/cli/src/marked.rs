@@ -1,7 +1,7 @@
 //! Files with places for tables, each between two marks.
 
 use crate::failure::Failure;
-use crate::input::{read_regular, why};
+use crate::input::{TEXT, read_within, why};
 use crate::output::write;
 use std::path::Path;
 
@@ -19,7 +19,7 @@ impl<'a> Marked<'a> {
     /// reported at once.
     pub fn read(file: &'a Path, names: &[&'static str]) -> Result<Self, Failure> {
         let unusable = |message, help| Err(Failure::unusable("anabranch::cli::unreadable", message, help));
-        let text = match read_regular(file) {
+        let text = match read_within(TEXT, 0, file) {
             Ok(text) => text,
             Err(error) => return unusable(format!("cannot read {}: {}", file.display(), why(&error)), None),
         };

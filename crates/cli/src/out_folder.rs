@@ -2,20 +2,27 @@
 
 use crate::beside::BESIDE;
 use crate::failure::Failure;
-use crate::input::open_regular;
-use crate::output::create;
+use crate::folder::Folder;
+use crate::listed::{FOLDERS, Listed};
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, BufReader};
+use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The files that commands leave in it and `anabranch report` reads. Runs kept for the next call (`kept/`) are none of them.
-const DOCUMENTS: [&str; 4] = ["results.json", "manifest.json", "reproduction.json", "report.json"];
-const FILES: [&str; 6] =
-    ["runs.csv", "runs.parquet", "summary.csv", "comparisons.csv", "prediction.json", "report.html"];
-const FOLDERS: [(&str, &str); 4] = [("series", "csv"), ("timeline", "json"), ("tables", "csv"), ("tables", "tex")];
+/// The files that commands leave in it. Runs kept for the next call (`kept/`) are none of them.
+const FILES: [&str; 10] = [
+    "results.json",
+    "manifest.json",
+    "reproduction.json",
+    "report.json",
+    "runs.csv",
+    "runs.parquet",
+    "summary.csv",
+    "comparisons.csv",
+    "prediction.json",
+    "report.html",
+];
 
 /// A directory that a command is about to fill.
 ///
@@ -31,12 +38,15 @@ impl OutFolder {
     /// Makes `folder` if need be. To be done before the work: refuses it where files that this program did not write would be
     /// lost.
     pub fn claim(folder: &Path) -> Result<Self, Failure> {
-        if let Some(file) = foreign(folder) {
-            let message = format!("{} is not of this program and would be lost", file.display());
-            let help = "give --out another directory, or move the file".to_owned();
-            return Err(Failure::unusable("anabranch::cli::foreign_file", message, Some(help)));
+        let opened = Folder::make(folder)?;
+        let listed = Listed::of(&opened)?;
+        for name in FOLDERS {
+            if opened.kind(name).is_some_and(|kind| !kind.is_dir()) {
+                let error = io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link or a file");
+                return Err(Failure::unwritable(&folder.join(name), &error));
+            }
         }
-        create(folder)?;
+        refuse_foreign(&opened, &listed, FILES.into_iter().map(str::to_owned))?;
         let beside = tempfile::Builder::new().prefix(BESIDE).tempdir_in(folder);
         let beside = beside.map_err(|error| Failure::unwritable(folder, &error))?;
         Ok(Self { folder: folder.to_owned(), beside })
@@ -44,8 +54,7 @@ impl OutFolder {
 
     /// True if no earlier command left whole results there.
     pub fn is_free(&self) -> bool {
-        let results = self.folder.join("results.json");
-        !results.exists() || is_part(&results)
+        Folder::open(&self.folder).is_ok_and(|folder| folder.kind("results.json").is_none() || is_part(&folder))
     }
 
     /// Where everything is to be written.
@@ -66,73 +75,51 @@ impl OutFolder {
     /// Removes what earlier commands left, and puts what was written beside in its place; the directory. To be done when all
     /// is written.
     pub fn take(self) -> Result<PathBuf, Failure> {
-        for file in written(&self.folder) {
-            fs::remove_file(&file).map_err(|error| Failure::unwritable(&file, &error))?;
-        }
-        for (name, _) in FOLDERS {
-            // It stays where something else is in it.
-            let _ = fs::remove_dir(self.folder.join(name));
-        }
-        put(self.beside.path(), &self.folder).map_err(|error| Failure::unwritable(&self.folder, &error))?;
+        let (from, to) = (Folder::make(self.beside.path())?, Folder::make(&self.folder)?);
+        let new = Listed::all_in(&from).map_err(|error| Failure::unwritable(&self.folder, &error))?;
+        let old = Listed::of(&to)?;
+        refuse_foreign(&to, &old, new.names())?;
+        // Of both until all is done: if this is interrupted, no file is left without its name.
+        new.with(&old).write(&to)?;
+        old.remove(&to)?;
+        new.put(&from, &to)?;
+        new.write(&to)?;
         Ok(self.folder)
     }
 }
 
-/// Moves the files in `from`, and those of its directories, to the same places in `to`.
-fn put(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let place = to.join(entry.file_name());
-        match entry.file_type()?.is_dir() {
-            true => put(&entry.path(), &place)?,
-            false => fs::rename(entry.path(), place)?,
+/// Refuses a directory in which a file of these names stands that the list does not name: it would be lost.
+fn refuse_foreign(folder: &Folder, listed: &Listed, names: impl Iterator<Item = String>) -> Result<(), Failure> {
+    match names.into_iter().find(|name| !listed.has(name) && is_there(folder, name)) {
+        None => Ok(()),
+        Some(name) => {
+            let message = format!("{} is not of this program and would be lost", folder.path().join(name).display());
+            let help = "give --out another directory, or move the file".to_owned();
+            Err(Failure::unusable("anabranch::cli::foreign_file", message, Some(help)))
         }
     }
-    Ok(())
 }
 
-/// The files in `folder` whose names are those that commands leave.
-fn written(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = DOCUMENTS.iter().chain(&FILES).map(|name| folder.join(name)).collect();
-    files.retain(|file| file.symlink_metadata().is_ok());
-    for (name, ending) in FOLDERS {
-        let entries = fs::read_dir(folder.join(name)).into_iter().flatten().flatten().map(|entry| entry.path());
-        files.extend(entries.filter(|file| file.extension().is_some_and(|e| e == ending)));
+/// Something has this name, which has one folder at most.
+fn is_there(folder: &Folder, name: &str) -> bool {
+    match name.split_once('/') {
+        None => folder.kind(name).is_some(),
+        Some((inner, name)) => folder.inner(inner).is_ok_and(|inner| inner.kind(name).is_some()),
     }
-    files
 }
 
-/// A file that would be lost, and is another program's: a document that does not name this program, or any other file where
-/// no document says who wrote it.
-fn foreign(folder: &Path) -> Option<PathBuf> {
-    let is_document =
-        |file: &PathBuf| file.parent() == Some(folder) && DOCUMENTS.iter().any(|name| file.ends_with(name));
-    let (documents, others): (Vec<PathBuf>, Vec<PathBuf>) = written(folder).into_iter().partition(is_document);
-    let none = documents.is_empty();
-    documents.into_iter().find(|file| !is_ours(file)).or_else(|| others.into_iter().next().filter(|_| none))
-}
-
-/// Results with missing runs.
-fn is_part(document: &Path) -> bool {
-    fields(document).contains_key("incomplete")
-}
-
-/// The names of a document's fields; their content is passed over.
-fn fields(document: &Path) -> BTreeMap<String, IgnoredAny> {
-    open_regular(document).ok().and_then(|file| serde_json::from_reader(BufReader::new(file)).ok()).unwrap_or_default()
-}
-
-/// Documents name the program in a field; what is in the fields is passed over.
-fn is_ours(document: &Path) -> bool {
-    let fields = fields(document);
-    ["anabranch", "made_by"].iter().any(|name| fields.contains_key(*name))
+/// Results with missing runs: of the names of the document's fields one says so; their content is passed over.
+fn is_part(folder: &Folder) -> bool {
+    let fields: Option<BTreeMap<String, IgnoredAny>> =
+        folder.file("results.json").ok().and_then(|file| serde_json::from_reader(BufReader::new(file)).ok());
+    fields.is_some_and(|fields| fields.contains_key("incomplete"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::beside::meant;
+    use std::fs;
 
     fn folder(files: &[(&str, &str)]) -> TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -160,15 +147,27 @@ mod tests {
 
     const OURS: &str = r#"{"anabranch": "0.1.0"}"#;
 
+    /// The list of these names.
+    fn list(names: &[&str]) -> String {
+        format!("{{\"anabranch\": \"0.1.0\", \"files\": {names:?}}}")
+    }
+
     #[test]
     fn what_earlier_commands_left_goes_when_the_new_is_there_and_nothing_else() {
+        let named =
+            ["results.json", "report.json", "report.html", "prediction.json", "series/old.csv", "timeline/old.json"];
         let folder = folder(&[
+            (
+                "files.json",
+                &list(&[&named[..], &["tables/summary.tex", "../x.csv", "notes/thesis.tex", "kept/a.json"]].concat()),
+            ),
             ("results.json", OURS),
             ("report.json", r#"{"made_by": {"version": "0.1.0"}}"#),
             ("report.html", ""),
             ("prediction.json", "[]"),
             ("series/old.csv", ""),
             ("series/notes.txt", ""),
+            ("series/mine.csv", ""),
             ("timeline/old.json", ""),
             ("tables/summary.tex", ""),
             ("kept/a.jsonl", ""),
@@ -187,7 +186,15 @@ mod tests {
         fs::write(out.series().join("new.csv"), "").unwrap();
         fs::write(out.beside().join("results.json"), OURS).unwrap();
         assert_eq!(out.take().unwrap(), folder.path());
-        let left = ["kept/a.jsonl", "results.json", "series/new.csv", "series/notes.txt", "thesis.tex"];
+        let left = [
+            "files.json",
+            "kept/a.jsonl",
+            "results.json",
+            "series/mine.csv",
+            "series/new.csv",
+            "series/notes.txt",
+            "thesis.tex",
+        ];
         assert_eq!(names(folder.path()), left);
         assert!(!folder.path().join("timeline").exists());
     }
@@ -202,11 +209,22 @@ mod tests {
             })
         };
         assert!(refused(&[("results.json", "[1, 2]")]).unwrap().contains("results.json is not of this program"));
-        assert!(refused(&[("results.json", OURS), ("report.json", "{}")]).unwrap().contains("report.json"));
-        assert!(refused(&[("series/mine.csv", "")]).unwrap().contains("mine.csv"));
+        let listed = list(&["results.json", "runs.csv"]);
+        assert!(refused(&[("files.json", &listed), ("report.json", "{}")]).unwrap().contains("report.json"));
         assert!(refused(&[("runs.csv", "")]).unwrap().contains("runs.csv"));
-        assert!(refused(&[("prediction.json", "{}")]).unwrap().contains("prediction.json"));
-        assert_eq!(refused(&[("kept/a.jsonl", ""), ("notes.txt", "")]), None);
-        assert_eq!(refused(&[("manifest.json", OURS), ("runs.csv", ""), ("series/a.csv", "")]), None);
+        assert!(refused(&[("files.json", "{}")]).unwrap().contains("files.json"));
+        assert_eq!(refused(&[("kept/a.jsonl", ""), ("notes.txt", ""), ("series/mine.csv", "")]), None);
+        assert_eq!(refused(&[("files.json", &listed), ("results.json", OURS), ("runs.csv", "")]), None);
+    }
+
+    #[test]
+    fn a_users_file_in_the_place_of_a_new_one_is_refused_before_anything_is_removed() {
+        let folder = folder(&[("files.json", &list(&["runs.csv"])), ("runs.csv", ""), ("series/mine.csv", "")]);
+        let before = names(folder.path());
+        let out = OutFolder::claim(folder.path()).unwrap();
+        fs::create_dir_all(out.series()).unwrap();
+        fs::write(out.series().join("mine.csv"), "").unwrap();
+        assert!(out.take().unwrap_err().render(false).contains("mine.csv"));
+        assert_eq!(names(folder.path()), before);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::builtin::PAPERS;
 use crate::failure::Failure;
-use crate::input::{read_regular, why};
+use crate::input::{TEXT, read_within, why};
 use anabranch_reproduce::{Item, Mistake, Paper};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use std::fs;
@@ -80,7 +80,7 @@ fn own(folder: &Path) -> Result<Source, Failure> {
     paths.sort();
     let file = |path: &std::path::PathBuf| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Ok((name, read_regular(path).map_err(|error| unreadable(path, error))?))
+        Ok((name, read_within(TEXT, 0, path).map_err(|error| unreadable(path, error))?))
     };
     let files: Vec<(String, String)> = paths.iter().map(file).collect::<Result<_, Failure>>()?;
     if !files.iter().any(|(name, _)| name == CLAIMS) {

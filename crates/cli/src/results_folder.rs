@@ -2,8 +2,9 @@
 
 use crate::artifacts::Manifest;
 use crate::failure::Failure;
-use crate::input::{read_regular, why};
-use crate::output::{create, write};
+use crate::folder::Folder;
+use crate::input::{RESULTS, SERIES, why};
+use crate::listed::Listed;
 use crate::watch::file_stem;
 use anabranch_report::of_run::{self, OfRow, RunFolder, Series, cell_name};
 use anabranch_report::{MadeBy, Report, files, html};
@@ -11,7 +12,7 @@ use anabranch_run::{Results, RunRow};
 use anabranch_trace::Timeline;
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
-use std::fs;
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,30 +24,31 @@ const LARGE: usize = 10_000_000;
 
 /// Writes [`PAGE`] and `tables/` into `folder`, from what is there; `packets` = how many of each timeline the page shows, if not as usual.
 pub fn make_report(folder: &Path, packets: Option<usize>) -> Result<(), Failure> {
-    let report = read(folder)?;
-    write_report(folder, &Report { packets: packets.or(report.packets), ..report })
+    let reader = Reader::open(folder)?;
+    let report = reader.report()?;
+    write_report(&reader.folder, &Report { packets: packets.or(report.packets), ..report })
 }
 
 /// The same of a run's results, which stand there already.
 pub fn make_run_report(folder: &Path, results: &Results, packets: Option<usize>) -> Result<(), Failure> {
-    let report = run_report(folder, results, timelines(folder)?)?;
-    write_report(folder, &Report { packets, ..report })
+    let reader = Reader::open(folder)?;
+    let report = reader.of_run(results, reader.timelines()?)?;
+    write_report(&reader.folder, &Report { packets, ..report })
 }
 
-fn write_report(folder: &Path, report: &Report) -> Result<(), Failure> {
+fn write_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
     let page = html(report);
     if page.len() > LARGE {
         let megabytes = page.len().div_ceil(1_000_000);
         // Before it is written: the disk may be small.
         let _ = writeln!(io::stderr(), "{PAGE} has {megabytes} MB");
     }
-    write(&folder.join(PAGE), page)?;
-    let tables = folder.join("tables");
-    create(&tables)?;
-    for (name, text) in files(report) {
-        write(&tables.join(name), &text)?;
-    }
-    Ok(())
+    let files = files(report);
+    let names = files.iter().map(|(name, _)| format!("tables/{name}"));
+    Listed::add(folder, names.chain([PAGE.to_owned()]))?;
+    folder.write(PAGE, page)?;
+    let tables = folder.make_inner("tables")?;
+    files.iter().try_for_each(|(name, text)| tables.write(name, text))
 }
 
 /// This program.
@@ -60,31 +62,84 @@ pub fn scheduler_names() -> Vec<String> {
     anabranch_schedulers::all().iter().map(|entry| entry.name.to_owned()).collect()
 }
 
-/// A whole report, or the results of a run; with the packet timelines beside them.
-fn read(folder: &Path) -> Result<Report, Failure> {
-    let timelines = timelines(folder)?;
-    let whole = folder.join("report.json");
-    if whole.exists() {
-        let mut report: Report = read_json(&whole)?;
-        report.sections.extend(of_run::timelines(of_rows(&IndexMap::new(), timelines)));
-        return Ok(report);
+/// Reads the files of a results directory, which may be a stranger's.
+struct Reader {
+    folder: Folder,
+    /// Bytes that were read so far.
+    used: Cell<u64>,
+}
+
+impl Reader {
+    fn open(folder: &Path) -> Result<Self, Failure> {
+        let opened = Folder::open(folder).map_err(|error| unusable(folder, &why(&error), Some(HELP.into())))?;
+        Ok(Self { folder: opened, used: Cell::new(0) })
     }
-    run_report(folder, &read_json(&folder.join("results.json"))?, timelines)
+
+    /// A whole report, or the results of a run; with the packet timelines beside them.
+    fn report(&self) -> Result<Report, Failure> {
+        let timelines = self.timelines()?;
+        if self.folder.kind("report.json").is_some() {
+            let mut report: Report = self.document("report.json")?;
+            report.sections.extend(of_run::timelines(of_rows(&IndexMap::new(), timelines)));
+            return Ok(report);
+        }
+        self.of_run(&self.document("results.json")?, timelines)
+    }
+
+    /// The packet timelines, by name.
+    fn timelines(&self) -> Result<Vec<(String, Timeline)>, Failure> {
+        self.each("timeline", "json", |folder, name| self.json(folder, name, None))
+    }
+
+    /// Of a run: its results, with the other files of its folder.
+    fn of_run(&self, results: &Results, timelines: Vec<(String, Timeline)>) -> Result<Report, Failure> {
+        let manifest: Manifest = self.document("manifest.json")?;
+        let series = self.each("series", "csv", |folder, name| {
+            let file = folder.path().join(name);
+            let text = folder.read_within(SERIES, 0, name).map_err(|error| unusable(&file, &why(&error), None))?;
+            Series::parse(&text).map_err(|why| unusable(&file, &why, None))
+        })?;
+        let stems = if series.is_empty() && timelines.is_empty() { IndexMap::new() } else { stems(results) };
+        let (series, timelines) = (of_rows(&stems, series), of_rows(&stems, timelines));
+        Ok(of_run::report(results, run_folder(manifest, series, timelines)))
+    }
+
+    fn document<T: DeserializeOwned>(&self, name: &str) -> Result<T, Failure> {
+        self.json(&self.folder, Path::new(name), Some(HELP.into()))
+    }
+
+    fn json<T: DeserializeOwned>(&self, folder: &Folder, name: &Path, help: Option<String>) -> Result<T, Failure> {
+        let path = folder.path().join(name);
+        let text = folder.read_within(RESULTS, self.used.get(), name);
+        let text = text.map_err(|error| unusable(&path, &why(&error), help))?;
+        self.used.set(self.used.get() + text.len() as u64);
+        // Says line and column.
+        serde_json::from_str(&text).map_err(|error| unusable(&path, &error.to_string(), None))
+    }
+
+    /// The files in the directory `name` with this ending, by name, each read by `read`; none without the directory.
+    fn each<T>(
+        &self,
+        name: &str,
+        ending: &str,
+        read: impl Fn(&Folder, &Path) -> Result<T, Failure>,
+    ) -> Result<Vec<(String, T)>, Failure> {
+        if self.folder.kind(name).is_none() {
+            return Ok(Vec::new());
+        }
+        let unreadable = |error: io::Error| unusable(&self.folder.path().join(name), &why(&error), None);
+        let folder = self.folder.inner(name).map_err(unreadable)?;
+        let mut names = folder.names().map_err(unreadable)?;
+        names.retain(|file| file.extension().is_some_and(|e| e == ending));
+        let named = |file: PathBuf| {
+            let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            Ok((name, read(&folder, &file)?))
+        };
+        names.into_iter().map(named).collect()
+    }
 }
 
-/// The packet timelines in a folder, by name.
-fn timelines(folder: &Path) -> Result<Vec<(String, Timeline)>, Failure> {
-    each(folder, "timeline", "json", |text| serde_json::from_str(text).map_err(|e| e.to_string()))
-}
-
-/// Of a run: its results, with the other files of its folder.
-fn run_report(folder: &Path, results: &Results, timelines: Vec<(String, Timeline)>) -> Result<Report, Failure> {
-    let manifest: Manifest = read_json(&folder.join("manifest.json"))?;
-    let series = each(folder, "series", "csv", Series::parse)?;
-    let stems = if series.is_empty() && timelines.is_empty() { IndexMap::new() } else { stems(results) };
-    let (series, timelines) = (of_rows(&stems, series), of_rows(&stems, timelines));
-    Ok(of_run::report(results, run_folder(manifest, series, timelines)))
-}
+const HELP: &str = "give a directory that `--out` wrote";
 
 /// The names of the rows' files, which are of each row's first run, with that run.
 fn stems(results: &Results) -> IndexMap<String, OfRow<()>> {
@@ -135,32 +190,6 @@ fn run_folder(manifest: Manifest, series: Vec<OfRow<Series>>, timelines: Vec<OfR
         timelines,
         packets: None,
     }
-}
-
-fn read_json<T: DeserializeOwned>(file: &Path) -> Result<T, Failure> {
-    let help = "give a directory that `--out` wrote".to_owned();
-    let text = read_regular(file).map_err(|error| unusable(file, &why(&error), Some(help)))?;
-    // Says line and column.
-    serde_json::from_str(&text).map_err(|error| unusable(file, &error.to_string(), None))
-}
-
-/// The files of `folder/NAME` with this ending, by name, each read by `parse`; none without the directory.
-fn each<T>(
-    folder: &Path,
-    name: &str,
-    ending: &str,
-    parse: impl Fn(&str) -> Result<T, String>,
-) -> Result<Vec<(String, T)>, Failure> {
-    let entries = fs::read_dir(folder.join(name)).into_iter().flatten().flatten().map(|entry| entry.path());
-    let mut paths: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == ending)).collect();
-    paths.sort();
-    let read = |path: PathBuf| {
-        let text = read_regular(&path).map_err(|error| unusable(&path, &why(&error), None))?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let value = parse(&text).map_err(|why| unusable(&path, &why, None))?;
-        Ok((name, value))
-    };
-    paths.into_iter().map(read).collect()
 }
 
 fn unusable(file: &Path, why: &str, help: Option<String>) -> Failure {

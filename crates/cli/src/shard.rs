@@ -1,10 +1,10 @@
 //! A part of a command's runs, for one of several machines, and what brings the parts together.
 
 use crate::failure::Failure;
-use crate::input::{read_regular, why};
+use crate::folder::Folder;
+use crate::input::{RESULTS, why};
 use crate::kept::PROGRAM;
 use crate::load::{Loaded, congestions, schedulers};
-use crate::output;
 use anabranch_run::{Options, Plan, Repeat, Shard};
 use anabranch_scenario::{Override, PlugIn, Role, Source};
 use serde::{Deserialize, Serialize};
@@ -102,15 +102,15 @@ impl ShardFile {
     }
 
     /// Writes it into `folder`. A part of other runs that is there stays, and is an error.
-    pub fn write(&self, folder: &Path) -> Result<(), Failure> {
-        if folder.join(SHARD).exists() && Self::read(folder)? != *self {
-            let message = format!("{} holds a shard of other runs", folder.display());
+    pub fn write(&self, folder: &Folder) -> Result<(), Failure> {
+        if folder.kind(SHARD).is_some() && Self::read(folder.path())? != *self {
+            let message = format!("{} holds a shard of other runs", folder.path().display());
             let help = "give --out another directory".to_owned();
             return Err(Failure::unusable("anabranch::cli::other_shard", message, Some(help)));
         }
         // Strings and whole numbers only: this cannot fail.
         let text = serde_json::to_string_pretty(self).unwrap_or_default() + "\n";
-        output::write(&folder.join(SHARD), text)
+        folder.write(SHARD, text)
     }
 
     /// That of `folder`.
@@ -121,7 +121,8 @@ impl ShardFile {
             let help = "give directories that `anabranch run --shard` wrote".to_owned();
             Failure::unusable("anabranch::cli::unreadable", message, Some(help))
         };
-        let text = read_regular(&file).map_err(|error| unusable(why(&error)))?;
+        let text = Folder::open(folder).and_then(|folder| folder.read_within(RESULTS, 0, SHARD));
+        let text = text.map_err(|error| unusable(why(&error)))?;
         serde_json::from_str(&text).map_err(|error| unusable(error.to_string()))
     }
 
@@ -138,7 +139,7 @@ impl ShardFile {
 
 /// Refuses a shard as the directory of whole results.
 pub fn refuse_shard(out: Option<&Path>) -> Result<(), Failure> {
-    let Some(folder) = out.filter(|folder| folder.join(SHARD).exists()) else { return Ok(()) };
+    let Some(folder) = out.filter(|folder| folder.join(SHARD).symlink_metadata().is_ok()) else { return Ok(()) };
     let message = format!("{} is a shard", folder.display());
     Err(Failure::unusable("anabranch::cli::shards", message, Some("give --out another directory".into())))
 }

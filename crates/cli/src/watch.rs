@@ -1,7 +1,8 @@
 //! Progress, and the files that single runs write: time series, events, captures, timelines of packets.
 
 use crate::failure::Failure;
-use crate::output::create;
+use crate::folder::Folder;
+use crate::output::begin;
 use anabranch_report::of_run::Series;
 use anabranch_run::{CONNECTION, Labelled, Observer};
 use anabranch_trace::{DecisionLog, Event, JsonLines, Origin, PcapNg, Recorder, SeriesRecorder, TimelineRecorder};
@@ -63,10 +64,10 @@ impl Watch {
     pub fn new(wanted: Wanted) -> Result<Self, Failure> {
         let timeline = wanted.timeline.as_ref().map(|(folder, _)| folder);
         for folder in [wanted.series.as_ref(), wanted.captures.as_ref(), timeline].into_iter().flatten() {
-            create(folder)?;
+            Folder::make(folder)?;
         }
         if let Some(file) = &wanted.events {
-            File::create(file).map_err(|error| Failure::unwritable(file, &error))?;
+            begin(file).map_err(|error| Failure::unwritable(file, &error))?;
         }
         // Hidden unless standard error is a terminal.
         let bar = ProgressBar::no_length();
@@ -108,23 +109,27 @@ impl Observer for Watch {
             return run(&mut ());
         }
         let name = |ending| format!("{}{}", self.wanted.prefix, file_name(job, ending));
-        let in_folder = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(name(ending)));
+        let place = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(name(ending)));
         let events = self.wanted.events.clone().filter(|_| job.row == 0);
         // One file per host: a common one would have every packet twice.
         let captures = [(Side::Client, "client.pcapng"), (Side::Server, "server.pcapng")]
-            .map(|(host, ending)| (host, in_folder(&self.wanted.captures, ending)))
+            .map(|(host, ending)| (host, place(&self.wanted.captures, ending)))
             .map(|(host, file)| (host, file.filter(|_| self.wanted.captured.contains(&host))));
-        let series = in_folder(&self.wanted.series, "csv");
+        let series = place(&self.wanted.series, "csv");
         let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(name("json")), *n));
         let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
 
-        let create = |file: &PathBuf| self.keep(file, File::create(file)).map(BufWriter::new);
+        let create = |file: &PathBuf| self.keep(file, in_folder(file)).map(BufWriter::new);
         let mut files = Files {
             now: Instant::ZERO,
             series: series
                 .is_some()
                 .then(|| SeriesRecorder::new(self.wanted.connection, paths.len(), SeriesRecorder::STEP)),
-            events: events.as_ref().and_then(create).map(JsonLines::new),
+            events: events
+                .as_ref()
+                .and_then(|file| self.keep(file, begin(file)))
+                .map(BufWriter::new)
+                .map(JsonLines::new),
             timeline: timeline.as_ref().map(|(_, limit)| {
                 let from = Instant::ZERO + job.job.scenario.warmup;
                 let (connection, limit) = (self.wanted.connection, *limit);
@@ -148,7 +153,7 @@ impl Observer for Watch {
         }
         if let (Some(file), Some(recorder)) = (&series, files.series) {
             let series = Series::of(&recorder.finish(files.now), &paths, |path| job.job.choice.uses(path));
-            self.keep(file, File::create(file).and_then(|file| series.write(file)));
+            self.keep(file, in_folder(file).and_then(|file| series.write(file)));
         }
         if let (Some((file, _)), Some(recorder)) = (&timeline, files.timeline)
             && let Some(mut sink) = create(file)
@@ -162,6 +167,12 @@ impl Observer for Watch {
         self.bar.set_length(planned as u64);
         self.bar.set_position(done as u64);
     }
+}
+
+/// A new file in a directory.
+fn in_folder(file: &Path) -> io::Result<File> {
+    let (folder, name) = Folder::around(file)?;
+    folder.create(name)
 }
 
 /// The recorders of one run.

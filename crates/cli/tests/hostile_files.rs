@@ -90,27 +90,78 @@ fn lists_without_end_are_refused_soon() {
 fn files_without_end_are_refused_with_the_limit() {
     let folder = tempfile::tempdir().unwrap();
     let said = refused(folder.path(), &["check", "/dev/zero"]);
-    assert!(said.contains("cannot read /dev/zero: a scenario file may have 4 MiB at most"), "{said}");
+    assert!(said.contains("cannot read /dev/zero: it is not a regular file"), "{said}");
+    // A terabyte of zeros, none of which is on the disk.
+    let endless = folder.path().join("endless");
+    fs::File::create(&endless).unwrap().set_len(1 << 40).unwrap();
+    let said = refused(folder.path(), &["check", "endless"]);
+    assert!(said.contains("cannot read endless: it is no text: byte 1 is 0"), "{said}");
     fs::write(folder.path().join("large.toml"), GOOD.to_owned() + &"# nothing\n".repeat(500_000)).unwrap();
     let said = refused(folder.path(), &["run", "large.toml"]);
     assert!(said.contains("a scenario file may have 4 MiB at most"), "{said}");
 
-    let trace = GOOD.replace("rate = \"1mbit\"", "trace = \"/dev/zero\"");
+    fs::write(folder.path().join("long"), "1\n".repeat(33 << 20)).unwrap();
+    fs::write(folder.path().join("short"), "1\n".repeat(15 << 20)).unwrap();
+    let trace = GOOD.replace("rate = \"1mbit\"", "trace = \"long\"");
     fs::write(folder.path().join("trace.toml"), &trace).unwrap();
     let said = refused(folder.path(), &["check", "trace.toml"]);
     assert!(said.contains("the traces of a scenario together may have 64 MiB at most"), "{said}");
     // By however many names.
-    let paths = repeated(500, |n| format!("[[path]]\nname = \"p{n}\"\ntrace = \"{}/dev/zero\"\n", "/".repeat(n)));
+    let paths = repeated(500, |n| format!("[[path]]\nname = \"p{n}\"\ntrace = \"{}short\"\n", "./".repeat(n)));
     fs::write(folder.path().join("traces.toml"), "duration = \"1s\"\n".to_owned() + &paths).unwrap();
     let said = refused(folder.path(), &["check", "traces.toml"]);
     assert!(said.contains("64 MiB at most"), "{said}");
 
-    fs::create_dir(folder.path().join("results")).unwrap();
-    std::os::unix::fs::symlink("/dev/zero", folder.path().join("results/report.json")).unwrap();
-    let said = refused(folder.path(), &["report", "results"]);
-    assert!(said.contains("it is not a regular file"), "{said}");
+    for name in ["results.json", "report.json", "timeline/a.json"] {
+        let file = folder.path().join("results").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::File::create(&file).unwrap().set_len(1 << 40).unwrap();
+        let said = refused(folder.path(), &["report", "results"]);
+        assert!(said.contains(name) && said.contains("byte 1 is 0"), "{said}");
+    }
     let said = refused(folder.path(), &["compare", "--quick", "--update", "/dev/zero"]);
     assert!(said.contains("it is not a regular file"), "{said}");
+}
+
+#[test]
+fn a_pipe_without_a_writer_is_refused_wherever_a_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = |name: &str| {
+        fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+        nix::unistd::mkfifo(&folder.path().join(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    };
+    ["pipe", "paper/claims.toml", "results/report.json", "grid/a.toml"].into_iter().for_each(pipe);
+    ["shard/shard.json", "timed/timeline/a.json", "run/results.json"].into_iter().for_each(pipe);
+    for (name, key) in [("trace.toml", "\"pipe\""), ("up.toml", "{ down = \"pipe\", up = \"pipe\" }")] {
+        let text = GOOD.replace("rate = \"1mbit\"", &format!("trace = {key}"));
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    for arguments in [
+        &["check", "pipe"][..],
+        &["check", "trace.toml"],
+        &["run", "up.toml"],
+        &["model", "oracle", "pipe"],
+        &["parity", "pipe"],
+        &["reproduce", "paper"],
+        &["report", "results"],
+        &["report", "timed"],
+        &["report", "run"],
+        &["merge", "shard", "--out", "merged"],
+        &["compare", "--grid", "grid"],
+        &["compare", "--quick", "--update", "pipe"],
+    ] {
+        let said = refused(folder.path(), arguments);
+        assert!(said.contains("not a regular file"), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn a_scenario_comes_through_standard_input_too() {
+    let mut program = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    let mut child = program.args(["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), GOOD.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("1mbit"));
 }
 
 #[test]

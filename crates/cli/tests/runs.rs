@@ -424,6 +424,8 @@ fn a_directory_belongs_to_the_command_that_wrote_last() {
     fs::write(out.join("notes.txt"), "mine").unwrap();
     // A report that `reproduce` left would become the page.
     fs::write(out.join("report.json"), r#"{"title": "A paper", "made_by": {"version": "0.1.0"}}"#).unwrap();
+    let list = fs::read_to_string(out.join("files.json")).unwrap();
+    fs::write(out.join("files.json"), list.replace("\"report.html\"", "\"report.html\", \"report.json\"")).unwrap();
     // A run that fails destroys nothing.
     let doomed = folder.path().join("doomed.toml");
     fs::write(&doomed, SCENARIO.replace("two paths", "doomed")).unwrap();
@@ -443,6 +445,7 @@ fn a_directory_belongs_to_the_command_that_wrote_last() {
     );
     let left = [
         "comparisons.csv",
+        "files.json",
         "manifest.json",
         "notes.txt",
         "report.html",

@@ -3,9 +3,9 @@
 use crate::LabError;
 use anabranch_trace::PcapNg;
 use anabranch_units::{Instant, PathId, Side};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// One file per host: in a common file every packet would appear twice.
 pub struct Capture {
@@ -19,19 +19,17 @@ impl std::fmt::Debug for Capture {
 }
 
 impl Capture {
-    /// Makes `client.pcapng` and `server.pcapng` in `folder`, which is made too. `paths` are the names of the paths.
+    /// Begins the files of the client and of the server, each with its name for messages. `paths` are the names of the paths.
     ///
     /// # Errors
     /// The files cannot be written.
-    pub fn create(folder: &Path, paths: &[String]) -> Result<Self, LabError> {
-        fs::create_dir_all(folder).map_err(LabError::system(format!("making {}", folder.display())))?;
-        let open = |host, name: &str| {
-            let file = folder.join(name);
-            let capture = File::create(&file).and_then(|sink| PcapNg::new(BufWriter::new(sink), paths.to_vec()));
-            let capture = capture.map_err(LabError::system(format!("writing {}", file.display())))?;
-            Ok((file, capture.only(host)))
+    pub fn new([client, server]: [(PathBuf, File); 2], paths: &[String]) -> Result<Self, LabError> {
+        let begin = |host, (name, file): (PathBuf, File)| {
+            let capture = PcapNg::new(BufWriter::new(file), paths.to_vec());
+            let capture = capture.map_err(LabError::system(format!("writing {}", name.display())))?;
+            Ok((name, capture.only(host)))
         };
-        Ok(Self { files: [open(Side::Client, "client.pcapng")?, open(Side::Server, "server.pcapng")?] })
+        Ok(Self { files: [begin(Side::Client, client)?, begin(Side::Server, server)?] })
     }
 
     /// Records a packet that left (`sent`) or reached a host over `path`.

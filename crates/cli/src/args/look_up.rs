@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// `anabranch check`.
 #[derive(Debug, Args)]
 pub struct CheckArguments {
-    /// A scenario file or the name of a built-in scenario
+    /// A scenario file, the name of a built-in scenario, or `-` for standard input
     pub scenario: PathBuf,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]

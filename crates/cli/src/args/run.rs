@@ -33,7 +33,7 @@ command: the same command continues from there. Results are printed even if a fi
 /// `anabranch run`.
 #[derive(Debug, Args)]
 pub struct RunArguments {
-    /// A scenario file or the name of a built-in scenario
+    /// A scenario file, the name of a built-in scenario, or `-` for standard input
     pub scenario: PathBuf,
     /// Schedulers to run instead of the scenario's, separated by commas; `all` for each of them; `NAME(PARAMETER=VALUE)`
     /// sets a parameter

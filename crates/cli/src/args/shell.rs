@@ -34,7 +34,7 @@ Variables for CMD and server:
 /// `anabranch shell`.
 #[derive(Debug, Args)]
 pub struct ShellArguments {
-    /// A scenario file or the name of a built-in scenario
+    /// A scenario file, the name of a built-in scenario, or `-` for standard input
     pub scenario: PathBuf,
     /// A command line for `sh` in the server's namespace, started first and ended last; it stays in the foreground, and
     /// what it prints goes to standard error

@@ -3,11 +3,12 @@
 use crate::args::{CompareArguments, ListFormat};
 use crate::builtin;
 use crate::failure::{Failure, Salvage};
+use crate::folder::Folder;
 use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, scenario_files, schedulers};
 use crate::marked::Marked;
 use crate::outcome::Outcome;
-use crate::output::{create, write};
+use crate::output::write;
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
 use anabranch_report::of_frontier::{cells, csv, first_path, picture, room, room_csv, standings, text};
@@ -140,21 +141,21 @@ fn why(failure: &anabranch_run::Failure, watch: &Watch, kept: Salvage) -> Failur
 }
 
 fn keep(folder: &Path, found: &Compared, json: &str) -> Result<(), Failure> {
-    create(folder)?;
-    write(&folder.join("frontier.json"), json)?;
-    write(&folder.join("frontier.csv"), csv(&found.comparison))?;
-    write(&folder.join("frontier.svg"), picture(&found.comparison))?;
+    let folder = Folder::make(folder)?;
+    folder.write("frontier.json", json)?;
+    folder.write("frontier.csv", csv(&found.comparison))?;
+    folder.write("frontier.svg", picture(&found.comparison))?;
     let pages = standings(&found.comparison) + &cells(&found.comparison);
-    write(&folder.join("frontier.md"), pages)?;
+    folder.write("frontier.md", pages)?;
     let pretty = |value: Result<String, serde_json::Error>| value.unwrap_or_default() + "\n";
     if !found.opened.is_empty() {
-        write(&folder.join("first-path.json"), pretty(serde_json::to_string_pretty(&found.opened)))?;
-        write(&folder.join("first-path.md"), first_path(&found.opened))?;
+        folder.write("first-path.json", pretty(serde_json::to_string_pretty(&found.opened)))?;
+        folder.write("first-path.md", first_path(&found.opened))?;
     }
     if let Some(found) = &found.room {
-        write(&folder.join("room.json"), pretty(serde_json::to_string_pretty(found)))?;
-        write(&folder.join("room.csv"), room_csv(found))?;
-        write(&folder.join("room.md"), room(found))?;
+        folder.write("room.json", pretty(serde_json::to_string_pretty(found)))?;
+        folder.write("room.csv", room_csv(found))?;
+        folder.write("room.md", room(found))?;
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Outcom
         return unusable("--out DIR is missing: the directory of the whole".into(), "anabranch merge a b --out whole");
     };
     for (folder, _) in &shards {
-        journal.add(&folder.join("kept").join(Kept::VIRTUAL))?;
+        journal.add(folder)?;
     }
     let (missing, all) = missing(&Plan::new(&loaded.variants(), &options), |job| journal.has(job));
     if missing > 0 {

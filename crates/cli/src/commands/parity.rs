@@ -3,11 +3,11 @@
 use crate::args::{ListFormat, ParityArguments};
 use crate::drivers::Drivers;
 use crate::failure::{Failure, Salvage};
+use crate::folder::Folder;
 use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, scenario_files, set_overrides};
 use crate::marked::Marked;
 use crate::outcome::Outcome;
-use crate::output::{create, write};
 use crate::stage::{Carried, Stage, carry_out};
 use crate::watch::Wanted;
 use anabranch_report::text::{parity_markdown, parity_text};
@@ -61,9 +61,9 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Outc
 }
 
 fn keep(folder: &Path, json: &str, markdown: &str) -> Result<(), Failure> {
-    create(folder)?;
-    write(&folder.join("parity.json"), json)?;
-    write(&folder.join("parity.md"), markdown)
+    let folder = Folder::make(folder)?;
+    folder.write("parity.json", json)?;
+    folder.write("parity.md", markdown)
 }
 
 /// A scenario's plans in the order of `modes`.

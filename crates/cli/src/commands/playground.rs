@@ -2,9 +2,9 @@
 
 use crate::args::PlaygroundArguments;
 use crate::failure::Failure;
+use crate::folder::Folder;
 use crate::opener::Opener;
 use crate::outcome::Outcome;
-use crate::output::{create, write};
 use crate::site::{File, files};
 use crate::site_server::serve;
 use std::io::{self, Write};
@@ -39,10 +39,8 @@ fn keep(files: &[File], folder: &Path) -> Result<Outcome, Failure> {
         let help = Some("name a directory that does not exist yet".to_owned());
         return Err(Failure::unusable(CODE, format!("{} exists", folder.display()), help));
     }
-    create(folder)?;
-    for file in files {
-        write(&folder.join(file.name), &*file.bytes)?;
-    }
+    let made = Folder::make(folder)?;
+    files.iter().try_for_each(|file| made.write(file.name, &*file.bytes))?;
     Ok(Outcome::new(format!("{}\n", folder.join("index.html").display()), Vec::new()))
 }
 

@@ -3,6 +3,7 @@
 use super::links::{CODE, common, failed, interfaces, native_window, reach, say, scheduler};
 use crate::args::{ProxyArguments, default_socket};
 use crate::failure::Failure;
+use crate::input::{TEXT, read_within};
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
 use anabranch_link::native::{NativeProxy, NativeSettings};
@@ -106,8 +107,8 @@ fn changed(arguments: &ProxyArguments, scheduler: &PlugIn, hangup: &AtomicBool) 
 fn read_rules(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Rules, LinkError> {
     let Some(file) = &arguments.rules else { return Ok(Rules::none(scheduler.clone())) };
     let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|source| LinkError::System { what: format!("reading {name}"), source })?;
+    let text =
+        read_within(TEXT, 0, file).map_err(|source| LinkError::System { what: format!("reading {name}"), source })?;
     Rules::parse(&name, &text, scheduler.clone(), &arguments.near.via)
 }
 

@@ -4,7 +4,9 @@ use super::links::CODE;
 use super::measurement::{options, overrides, scenario_text};
 use crate::args::MeasureArguments;
 use crate::failure::{Failure, Salvage};
+use crate::folder::Folder;
 use crate::input::TRACES;
+use crate::listed::Listed;
 use crate::load::Loaded;
 use crate::output::write;
 use crate::stage::{Carried, Stage, carry_out};
@@ -18,6 +20,9 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 use toml_writer::ToTomlValue;
+
+/// The file of predictions, in the directory of `--out`.
+const PREDICTION: &str = "prediction.json";
 
 /// Refuses a scenario or a trace of `paths` that is there or cannot be made, before anything is measured.
 pub fn check_target(file: &Path, paths: &[String]) -> Result<(), Failure> {
@@ -62,7 +67,9 @@ pub fn recorded(
     let predictions = predict(file, arguments, measured, virtual_time)?;
     if let Some(out) = &arguments.output.out {
         let json = serde_json::to_string_pretty(&predictions).unwrap_or_default() + "\n";
-        write(&out.join("prediction.json"), json)?;
+        let out = Folder::make(out)?;
+        Listed::add(&out, [PREDICTION.to_owned()])?;
+        out.write(PREDICTION, json)?;
     }
     let table = prediction_table(&predictions);
     let is_fit = predictions.iter().any(|row| row.fitted);

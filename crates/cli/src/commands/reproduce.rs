@@ -4,6 +4,7 @@ use crate::args::{ListFormat, ReproduceArguments};
 use crate::artifacts::{Machine, command_line};
 use crate::drivers::Drivers;
 use crate::failure::{Failure, Salvage};
+use crate::folder::Folder;
 use crate::kept::Kept;
 use crate::load::Loaded;
 use crate::marked::Marked;
@@ -11,7 +12,6 @@ use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::outcome::Outcome;
-use crate::output::{create, write};
 use crate::papers::{self, Source};
 use crate::results_folder::{self, PAGE, make_report};
 use crate::runs_csv::runs_csv;
@@ -26,7 +26,7 @@ use anabranch_run::{Plan, Results};
 use anabranch_scenario::Override;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// Packets of a run that its report shows.
@@ -84,7 +84,12 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
         };
         for target in &targets {
             wrong.extend(target.write(tables).err());
-            wrong.extend(target.has(CLAIMS).then(|| found.write_beside(target.folder())).and_then(Result::err));
+            wrong.extend(
+                target
+                    .has(CLAIMS)
+                    .then(|| Folder::make(target.folder()).and_then(|folder| found.write_beside(&folder)))
+                    .and_then(Result::err),
+            );
         }
     } else {
         found.reproduction.papers.retain(|paper| !paper.items.is_empty());
@@ -174,12 +179,9 @@ impl Reproduced {
     }
 
     /// The claims in every reading, as CSV and pictures, into `folder`.
-    fn write_beside(&self, folder: &Path) -> Result<(), Failure> {
-        write(&folder.join(CLAIMS_CSV), claims_csv(&self.reproduction))?;
-        for paper in &self.reproduction.papers {
-            write(&folder.join(picture_name(paper)), picture(paper))?;
-        }
-        Ok(())
+    fn write_beside(&self, folder: &Folder) -> Result<(), Failure> {
+        folder.write(CLAIMS_CSV, claims_csv(&self.reproduction))?;
+        self.reproduction.papers.iter().try_for_each(|paper| folder.write(picture_name(paper), picture(paper)))
     }
 
     fn json(&self) -> String {
@@ -188,17 +190,15 @@ impl Reproduced {
 
     /// Writes all and the report, whose page it names. The work took `wall_time`.
     fn write(&self, out: OutFolder, wall_time: Duration) -> Result<PathBuf, Failure> {
-        let runs = out.beside().join("runs");
-        create(&runs)?;
-        for (name, table) in &self.runs {
-            write(&runs.join(format!("{name}.csv")), table)?;
-        }
-        write(&out.beside().join("reproduction.json"), self.json())?;
-        self.write_beside(out.beside())?;
+        let beside = Folder::make(out.beside())?;
+        let runs = beside.make_inner("runs")?;
+        self.runs.iter().try_for_each(|(name, table)| runs.write(format!("{name}.csv"), table))?;
+        beside.write("reproduction.json", self.json())?;
+        self.write_beside(&beside)?;
         let around = around(self.seeds.iter().copied().collect(), wall_time);
         let report = of_reproduction::report(&self.reproduction, around);
         // Strings and finite numbers only: this cannot fail.
-        write(&out.beside().join("report.json"), serde_json::to_string(&report).unwrap_or_default() + "\n")?;
+        beside.write("report.json", serde_json::to_string(&report).unwrap_or_default() + "\n")?;
         make_report(out.beside(), None)?;
         Ok(out.take()?.join(PAGE))
     }

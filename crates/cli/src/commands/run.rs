@@ -4,13 +4,13 @@ use crate::args::{Format, Output, RunArguments};
 use crate::artifacts;
 use crate::drivers::Drivers;
 use crate::failure::{Failure, Salvage};
+use crate::folder::Folder;
 use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
 use crate::opener::Opener;
 use crate::out_folder::OutFolder;
 use crate::outcome::Outcome;
-use crate::output::create;
 use crate::results_folder::{PAGE, make_run_report};
 use crate::runs_csv::runs_csv;
 use crate::shard::{ShardFile, Whole, refuse_shard};
@@ -116,8 +116,7 @@ fn run_shard(
         return refuse("`--repeat auto` needs the results of all shards", "give a number of repetitions");
     }
     let Some(folder) = &output.out else { return refuse("it keeps runs in a directory", "give --out DIR") };
-    create(folder)?;
-    ShardFile::new(shard, Whole::of(loaded, options)).write(folder)?;
+    ShardFile::new(shard, Whole::of(loaded, options)).write(&Folder::make(folder)?)?;
     let journal = Kept::in_folder(folder, driver, false)?;
     let plan = Plan::new(&loaded.variants(), options);
     let (name, kept) = (String::new(), Salvage::Kept);
@@ -177,7 +176,7 @@ pub fn execute(
     // Whole results of an earlier command do not give way to a part.
     let out = out.filter(|out| results.incomplete.is_none() || out.is_free());
     let keep = |out: OutFolder| {
-        artifacts::write(out.beside(), loaded, &results, started, clock.elapsed())?;
+        artifacts::write(&Folder::make(out.beside())?, loaded, &results, started, clock.elapsed())?;
         make_run_report(out.beside(), &results, output.packets)?;
         let report = out.take()?.join(PAGE);
         opener.map_or(Ok(()), |opener| opener.open(&report))

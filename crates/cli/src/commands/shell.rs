@@ -2,9 +2,11 @@
 
 use crate::args::ShellArguments;
 use crate::failure::Failure;
+use crate::folder::Folder;
 use crate::link_table::link_table;
 use crate::load::{Loaded, set_overrides};
 use crate::outcome::Outcome;
+use crate::output::write;
 use crate::programs::{absent_of_command, absent_of_line, refusal};
 use anabranch_lab::LabError;
 use anabranch_lab::preflight::preflight;
@@ -14,8 +16,9 @@ use anabranch_scenario::{Override, Scenario};
 use anabranch_units::Side;
 use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::File;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 /// The exit code of shells for a program that cannot be started.
 const NOT_STARTED: u8 = 127;
@@ -32,7 +35,10 @@ pub fn shell(arguments: &ShellArguments) -> Result<Outcome, Failure> {
     }
     let measure = |limit| preflight(&scenario.topology, scenario.hosts.ip == 6, limit);
     let measured = arguments.preflight.limit().map(measure).transpose().map_err(failed)?;
-    let mut shell = Shell::new(&scenario, arguments.pcap.as_deref()).map_err(failed)?;
+    let mut shell = Shell::new(&scenario).map_err(failed)?;
+    if let Some(folder) = &arguments.pcap {
+        shell.capture(captures(folder)?).map_err(failed)?;
+    }
     let say = |text: &str| {
         if !arguments.quiet {
             // Now: the terminal is not ours once the command runs. Standard error may be closed.
@@ -59,8 +65,7 @@ pub fn shell(arguments: &ShellArguments) -> Result<Outcome, Failure> {
     if let Some(file) = &arguments.summary {
         // Strings and finite numbers only: this cannot fail.
         let text = serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n";
-        // It may be a pipe: nothing is written beside it first.
-        wrong.extend(fs::write(file, text).err().map(|error| Failure::unwritable(file, &error)));
+        wrong.extend(write(file, text).err());
     }
     let report = if arguments.quiet { String::new() } else { report(&summary) };
     // A word of a loss is never left out.
@@ -82,6 +87,17 @@ fn scenario(arguments: &ShellArguments) -> Result<Scenario, Failure> {
             Err(Failure::unusable("anabranch::shell::sweep", message, Some("leave [sweep] out".into())))
         }
     }
+}
+
+/// New files for the packets of the client and of the server.
+fn captures(folder: &Path) -> Result<[(PathBuf, File); 2], Failure> {
+    let opened = Folder::make(folder)?;
+    let create = |name: &str| {
+        let path = folder.join(name);
+        let file = opened.create(name).map_err(|error| Failure::unwritable(&path, &error))?;
+        Ok((path, file))
+    };
+    Ok([create("client.pcapng")?, create("server.pcapng")?])
 }
 
 fn command(arguments: &ShellArguments) -> Vec<OsString> {

@@ -26,8 +26,9 @@ pub use settle::Pending;
 use settle::{LONGEST, Look, PATIENCE, Patience, READING};
 use signals::Signals;
 use std::ffi::OsString;
+use std::fs::File;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 pub use summary::{PathSummary, ShellSummary, WaySummary};
 
@@ -89,11 +90,11 @@ const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
 impl Shell {
     /// Sets both hosts up. The scenario's traffic, scheduler and duration are ignored; its congestion control applies
-    /// where the kernel lets a namespace choose it. `captures` is a directory for captures of both hosts.
+    /// where the kernel lets a namespace choose it.
     ///
     /// # Errors
     /// A lack of privilege; a program or a setting that this system does not have.
-    pub fn new(scenario: &Scenario, captures: Option<&Path>) -> Result<Self, LabError> {
+    pub fn new(scenario: &Scenario) -> Result<Self, LabError> {
         privilege::acquire()?;
         let signals = Signals::hold().map_err(LabError::system("holding signals back"))?;
         let refused = |error: RunError| LabError::World { what: error.to_string() };
@@ -111,10 +112,17 @@ impl Shell {
         let meter = LinkMeter::new(&scenario.topology, &timeline, scenario.topology.paths.len());
         let mut exchange = Exchange::new(world, outside);
         exchange.captured = false;
-        let shell = Self { client: None, server: None, exchange, meter, job, signals };
-        let names: Vec<String> = shell.paths().map(|(name, _)| name.to_owned()).collect();
-        let capture = captures.map(|folder| Capture::create(folder, &names)).transpose()?;
-        Ok(Self { exchange: Exchange { capture, ..shell.exchange }, ..shell })
+        Ok(Self { client: None, server: None, exchange, meter, job, signals })
+    }
+
+    /// Captures the packets of the client and of the server from now on into these files, each with its name for messages.
+    ///
+    /// # Errors
+    /// The files cannot be written.
+    pub fn capture(&mut self, files: [(PathBuf, File); 2]) -> Result<(), LabError> {
+        let names: Vec<String> = self.paths().map(|(name, _)| name.to_owned()).collect();
+        self.exchange.capture = Some(Capture::new(files, &names)?);
+        Ok(())
     }
 
     /// The server's address.

@@ -4,7 +4,7 @@ mod edit;
 
 use crate::args::{NewArguments, PlugInKind};
 use crate::failure::Failure;
-use crate::input::{read_regular, why};
+use crate::input::{TEXT, read_within, why};
 use crate::output::write;
 use edit::{Names, names, registered, source, with_module};
 use std::env;
@@ -44,7 +44,7 @@ fn scheduler(name: &str) -> Result<String, Failure> {
 
 /// The text of `file` after `edit`, which finds the place for its line or does not.
 fn edited(file: &Path, edit: impl Fn(&str) -> Option<String>) -> Result<String, Failure> {
-    let text = read_regular(file)
+    let text = read_within(TEXT, 0, file)
         .map_err(|error| refused(&format!("cannot read {}: {}", file.display(), why(&error)), None))?;
     edit(&text).ok_or_else(|| {
         let help = "CONTRIBUTING.md says which line to add by hand".to_owned();
