@@ -13,6 +13,7 @@ pub mod of_frontier;
 pub mod of_reproduction;
 pub mod of_run;
 mod page;
+mod picture;
 mod quantity;
 mod style;
 mod svg;
@@ -22,5 +23,6 @@ mod value;
 
 pub use describe::{figure, in_words};
 pub use page::{files, html, modules, script_sources};
+pub use picture::Picture;
 pub use table::{Column, Table, csv_lines};
 pub use value::{Figure, MadeBy, Report, Section, Verdict};

@@ -111,7 +111,8 @@ struct Head<'a> {
 fn page(report: &Report) -> Value {
     let scripts = [D3, PLOT, SCRIPT];
     let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; script-src {}",
+        "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data: blob:; \
+         script-src {}",
         script_sources().join(" ")
     );
     let Report { title, subtitle, answer, made_by, settings, scenario_texts, verdicts, .. } = report;
@@ -224,7 +225,7 @@ fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize, fi
         title: &section.title,
         about: &section.about,
         figures: figures.map(|(i, figure)| figure_view(i, figure)).collect(),
-        pictures: section.pictures.iter().map(|svg| Value::from_safe_string(svg.clone())).collect(),
+        pictures: section.pictures.iter().map(|picture| Value::from_safe_string(picture.svg())).collect(),
         tables: section.tables.iter().map(|table| TableView::of(table, &stem(&section.id, &table.id))).collect(),
         verdicts: verdicts().map(VerdictView::of).collect(),
         counts: counts(verdicts()),

@@ -1,6 +1,7 @@
 //! A report as values. Every type can be read from JSON, so that a results directory may hold a whole report.
 
 use crate::chart::Chart;
+use crate::picture::Picture;
 use crate::table::Table;
 use anabranch_reproduce::Class;
 use serde::{Deserialize, Serialize};
@@ -75,8 +76,8 @@ pub struct Section {
     pub about: Vec<String>,
     /// Charts.
     pub figures: Vec<Figure>,
-    /// Drawn beforehand: each a whole SVG element of ours, never of a user.
-    pub pictures: Vec<String>,
+    /// Drawn beforehand.
+    pub pictures: Vec<Picture>,
     /// Tables.
     pub tables: Vec<Table>,
     /// [`Verdict::item`] of the verdicts that are shown here, not with the others at the top.

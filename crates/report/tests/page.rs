@@ -8,6 +8,8 @@ mod axe;
 mod browser;
 #[path = "page/charts.rs"]
 mod charts;
+#[path = "page/hostile.rs"]
+mod hostile;
 #[path = "page/over_time.rs"]
 mod over_time;
 #[path = "common/sample.rs"]

@@ -9,9 +9,12 @@ mod words;
 
 pub use self::csv::claims_csv;
 pub use markdown::{screens_markdown, summary_markdown};
+pub use stands::Panel;
+pub(crate) use stands::svg;
 pub use text::text;
 pub use words::{CLAIMS_CSV, picture, picture_name};
 
+use crate::picture::Picture;
 use crate::table::{Column, Table};
 use crate::value::{MadeBy, Report, Section, Verdict};
 use anabranch_reproduce::{Anchor, Class, ItemOutcome, Judged, PaperOutcome, ReadingOutcome, Reproduction, Tested};
@@ -110,7 +113,7 @@ fn of_item(paper: &PaperOutcome, item: &ItemOutcome) -> Section {
         about.push("In real time, with a Linux kernel at the receiving end.".into());
     }
     let anchored = !item.anchors.is_empty();
-    let picture = (item.readings.len() > 1).then(|| stands::svg(&[stands::panel(item)]));
+    let picture = (item.readings.len() > 1).then(|| Picture::Claims(stands::panel(item)));
     Section {
         tables: anchored.then(|| anchors(item, &id)).into_iter().chain(readings(item, &id)).collect(),
         pictures: picture.into_iter().collect(),

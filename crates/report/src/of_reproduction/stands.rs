@@ -2,10 +2,11 @@
 
 use crate::svg::{CLOSE, escape, open};
 use anabranch_reproduce::{ItemOutcome, Judged, ReadingOutcome, Stand};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// The claims of an item and the readings in which they hold.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
     /// Above it.
     pub title: String,
@@ -16,7 +17,7 @@ pub struct Panel {
 }
 
 /// A column of a panel.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PanelReading {
     /// Of the reading.
     pub name: String,
@@ -25,7 +26,7 @@ pub struct PanelReading {
 }
 
 /// A row of a panel.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PanelClaim {
     /// As much of the text as there is room for.
     pub label: String,

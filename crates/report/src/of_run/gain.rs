@@ -6,6 +6,7 @@ use crate::svg::{CLOSE, escape, open};
 use anabranch_metrics::{Better, MetricInfo};
 use anabranch_run::{CellValues, Comparison, ResultRow, Results};
 use indexmap::{IndexMap, IndexSet};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// More columns or rows than this are too many to read.
@@ -17,57 +18,76 @@ const GAP: usize = 28;
 /// Better and worse, as red, green, blue: blue and vermillion of the palette.
 const COLOURS: ([f64; 3], [f64; 3]) = ([0.0, 114.0, 178.0], [213.0, 94.0, 0.0]);
 
+/// A map for each scheduler but the first, over two swept keys.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gain {
+    down: Side,
+    across: Side,
+    maps: Vec<Map>,
+    /// In the metric that is compared.
+    lower_is_better: bool,
+}
+
 /// A swept key: its values as written, by rising number.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Side {
     key: String,
     values: Vec<String>,
 }
 
 /// One scheduler against the reference: a percentage and whether it is significant, by row and column.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Map {
     title: String,
     cells: Vec<Vec<Option<(f64, bool)>>>,
 }
 
-/// A map for each scheduler but the first, in `info`'s metric; `None` unless two keys are swept over numbers.
-pub fn picture(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo) -> Option<String> {
-    let (down, across) = sides(rows)?;
-    let multipath: Vec<&ResultRow<'_>> = rows.iter().filter(|row| !row.kind().is_single()).collect();
-    let reference = multipath.first()?.scheduler;
-    let others = multipath.iter().filter(|row| row.scheduler != reference);
-    let names: IndexSet<&str> = others.map(|row| row.name.as_str()).collect();
-    // By the swept values, then by name.
-    let place = |cell: &CellValues| Some((cell.get(&down.key)?.clone(), cell.get(&across.key)?.clone()));
-    let mut rows_at: IndexMap<(String, String), Vec<&ResultRow<'_>>> = IndexMap::new();
-    for (place, row) in multipath.iter().filter_map(|row| Some((place(row.cell)?, *row))) {
-        rows_at.entry(place).or_default().push(row);
-    }
-    let of_metric = results.comparisons.iter().filter(|comparison| *comparison.metric == *info.name);
-    let mut comparisons_at: IndexMap<(String, String), Vec<&Comparison>> = IndexMap::new();
-    for (place, comparison) in of_metric.filter_map(|comparison| Some((place(&comparison.cell)?, comparison))) {
-        comparisons_at.entry(place).or_default().push(comparison);
-    }
-    let map = |name: &str| {
-        let of = |y: &String, x: &String| {
-            let place = (y.clone(), x.clone());
-            let rows = rows_at.get(&place)?;
-            let row = rows.iter().find(|row| row.name == name)?;
-            let other = rows.iter().find(|other| (other.scheduler, other.congestion) == (reference, row.congestion))?;
-            let base = other.get(info.name)?.mean;
-            let is_it = |c: &&&Comparison| (&*c.a, &*c.b, &*c.congestion) == (row.scheduler, reference, row.congestion);
-            let comparison = comparisons_at.get(&place)?.iter().find(is_it)?;
-            let is_sure = comparison.p.is_some_and(|p| p < SIGNIFICANT);
-            (base != 0.0).then(|| (100.0 * comparison.mean_diff / base.abs(), is_sure))
+impl Gain {
+    /// In `info`'s metric; `None` unless two keys are swept over numbers.
+    pub fn of(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo) -> Option<Self> {
+        let (down, across) = sides(rows)?;
+        let multipath: Vec<&ResultRow<'_>> = rows.iter().filter(|row| !row.kind().is_single()).collect();
+        let reference = multipath.first()?.scheduler;
+        let others = multipath.iter().filter(|row| row.scheduler != reference);
+        let names: IndexSet<&str> = others.map(|row| row.name.as_str()).collect();
+        // By the swept values, then by name.
+        let place = |cell: &CellValues| Some((cell.get(&down.key)?.clone(), cell.get(&across.key)?.clone()));
+        let mut rows_at: IndexMap<(String, String), Vec<&ResultRow<'_>>> = IndexMap::new();
+        for (place, row) in multipath.iter().filter_map(|row| Some((place(row.cell)?, *row))) {
+            rows_at.entry(place).or_default().push(row);
+        }
+        let of_metric = results.comparisons.iter().filter(|comparison| *comparison.metric == *info.name);
+        let mut comparisons_at: IndexMap<(String, String), Vec<&Comparison>> = IndexMap::new();
+        for (place, comparison) in of_metric.filter_map(|comparison| Some((place(&comparison.cell)?, comparison))) {
+            comparisons_at.entry(place).or_default().push(comparison);
+        }
+        let map = |name: &str| {
+            let of = |y: &String, x: &String| {
+                let place = (y.clone(), x.clone());
+                let rows = rows_at.get(&place)?;
+                let row = rows.iter().find(|row| row.name == name)?;
+                let other =
+                    rows.iter().find(|other| (other.scheduler, other.congestion) == (reference, row.congestion))?;
+                let base = other.get(info.name)?.mean;
+                let is_it =
+                    |c: &&&Comparison| (&*c.a, &*c.b, &*c.congestion) == (row.scheduler, reference, row.congestion);
+                let comparison = comparisons_at.get(&place)?.iter().find(is_it)?;
+                let is_sure = comparison.p.is_some_and(|p| p < SIGNIFICANT);
+                (base != 0.0).then(|| (100.0 * comparison.mean_diff / base.abs(), is_sure))
+            };
+            let cells = down.values.iter().map(|y| across.values.iter().map(|x| of(y, x)).collect()).collect();
+            Map { title: format!("{name} − {reference}: {}, %", info.label), cells }
         };
-        let cells = down.values.iter().map(|y| across.values.iter().map(|x| of(y, x)).collect()).collect();
-        Map { title: format!("{name} − {reference}: {}, %", info.label), cells }
-    };
-    let maps: Vec<Map> = names.iter().map(|name| map(name)).collect();
-    let is_better = |value: f64| match info.better {
-        Some(Better::Lower) => value < 0.0,
-        _ => value > 0.0,
-    };
-    (!maps.is_empty()).then(|| draw(&maps, &down, &across, &is_better))
+        let maps: Vec<Map> = names.iter().map(|name| map(name)).collect();
+        let lower_is_better = info.better == Some(Better::Lower);
+        (!maps.is_empty()).then_some(Self { down, across, maps, lower_is_better })
+    }
+
+    /// The maps as an SVG element.
+    pub fn svg(&self) -> String {
+        let Self { down, across, maps, lower_is_better } = self;
+        draw(maps, down, across, &|value| if *lower_is_better { value < 0.0 } else { value > 0.0 })
+    }
 }
 
 /// The two keys, the one with fewer values first: it goes down.
@@ -193,7 +213,7 @@ mod tests {
             ("0.2s", "1MiB", 0.0, 1.0),
             ("40ms", "64KiB", 3.0, 0.04),
         ]);
-        let picture = picture(&results, &results.rows(), MetricInfo::of_run("goodput_bps").unwrap()).unwrap();
+        let picture = Gain::of(&results, &results.rows(), MetricInfo::of_run("goodput_bps").unwrap()).unwrap().svg();
         // By rising value, whatever the unit; the key with fewer values goes down.
         let places: Vec<usize> = ["10ms", "40ms", "0.2s"].map(|v| picture.find(&format!(">{v}<")).unwrap()).into();
         assert!(places.is_sorted(), "{picture}");
@@ -211,12 +231,12 @@ mod tests {
     fn one_key_or_words_make_none() {
         let goodput = MetricInfo::of_run("goodput_bps").unwrap();
         let words = results(&[("near", "64KiB", 1.0, 0.5), ("far", "1MiB", 1.0, 0.5)]);
-        assert_eq!(picture(&words, &words.rows(), goodput), None);
+        assert_eq!(Gain::of(&words, &words.rows(), goodput), None);
         let mut one = results(&[("10ms", "64KiB", 1.0, 0.5), ("20ms", "64KiB", 1.0, 0.5)]);
-        assert_eq!(picture(&one, &one.rows(), goodput), None, "one value is no axis");
+        assert_eq!(Gain::of(&one, &one.rows(), goodput), None, "one value is no axis");
         one.summary
             .iter_mut()
             .for_each(|summary| drop(std::sync::Arc::make_mut(&mut summary.cell).shift_remove("recv_buffer")));
-        assert_eq!(picture(&one, &one.rows(), goodput), None);
+        assert_eq!(Gain::of(&one, &one.rows(), goodput), None);
     }
 }

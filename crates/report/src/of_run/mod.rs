@@ -13,10 +13,13 @@ mod shape;
 mod tables;
 
 pub use cells::name as cell_name;
+pub use gain::Gain;
+pub(crate) use network::picture as draw_network;
 pub use network::{Network, PathShape};
 pub use series::Series;
 
 use crate::chart::Chart;
+use crate::picture::Picture;
 use crate::value::{Figure, MadeBy, Report, Section};
 use anabranch_run::{CellValues, ResultRow, Results};
 use anabranch_trace::Timeline;
@@ -159,10 +162,10 @@ fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures
     }
     let mut section = section("summary", "Summary", about, figures);
     section.tables = vec![tables::summary(rows)];
-    section.pictures.extend(network::picture(network));
-    if let Some(map) = gain::picture(results, rows, rows::main_metric(rows)) {
+    section.pictures.extend(draw_network(network).map(|_| Picture::Network(network.clone())));
+    if let Some(gain) = Gain::of(results, rows, rows::main_metric(rows)) {
         // It says in one place what the bars of all cells say in many.
-        section.pictures.push(map);
+        section.pictures.push(Picture::Gain(gain));
         section.figures.iter_mut().for_each(|figure| figure.folded = true);
     }
     (!rows.is_empty()).then_some(section)
