@@ -219,6 +219,7 @@ class Store:
                 return
             # Two workers may write the same shard: each has a name of its own.
             hidden = self._path(f"{_UNFINISHED}/{name}.{uuid.uuid4().hex}")
+            self._refuse_links(_UNFINISHED, name)
             self._fs.makedirs(self._path(_UNFINISHED), exist_ok=True)
             with self._fs.open(hidden, "wb") as file:
                 file.write(data)
@@ -228,6 +229,12 @@ class Store:
             self._fs.mv(hidden, self._path(name))
         except Exception as error:
             raise self._error("write to", error) from error
+
+    def _refuse_links(self, *names: str) -> None:
+        """A link in a folder may be a stranger's: what is behind it is not written to."""
+        for name in names:
+            if self._is_local and os.path.islink(self._path(name)):
+                raise OSError(f"{self._path(name)} is a symbolic link")
 
     def _probe(self) -> None:
         """Raises :class:`StoreError` if files cannot be written here."""
@@ -327,6 +334,10 @@ class Store:
     def tidy(self) -> None:
         """Removes what lost workers left half-written. Nobody may be writing."""
         if self._renames and self._fs.exists(self._path(_UNFINISHED)):
+            try:
+                self._refuse_links(_UNFINISHED)
+            except OSError as error:
+                raise self._error("tidy", error) from error
             self._fs.rm(self._path(_UNFINISHED), recursive=True)
 
     def dataset(self) -> Any:

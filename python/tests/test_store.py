@@ -201,3 +201,13 @@ def test_a_missing_package_names_the_extra(package, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf"{package}.*anabranch\[dask\]"):
         sweep(store=tmp_path)
+
+
+def test_a_link_in_a_strangers_folder_is_not_written_through(tmp_path):
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    mine.mkdir()
+    theirs.mkdir()
+    (theirs / "_unfinished").symlink_to(mine)
+    with pytest.raises(ab.StoreError, match="symbolic link"):
+        sweep(store=theirs)
+    assert list(mine.iterdir()) == []

@@ -16,6 +16,20 @@ pub struct Limit {
 }
 
 impl Limit {
+    /// So many mebibytes of what `of` says.
+    pub const fn of(of: &'static str, mebibytes: u64) -> Self {
+        Self { mebibytes, of }
+    }
+
+    /// Refuses more.
+    pub fn check(self, bytes: u64) -> io::Result<()> {
+        let Self { mebibytes, of } = self;
+        match bytes > self.bytes() {
+            true => Err(io::Error::new(ErrorKind::FileTooLarge, format!("{of} may have {mebibytes} MiB at most"))),
+            false => Ok(()),
+        }
+    }
+
     /// Of all files together.
     pub const fn bytes(self) -> u64 {
         self.mebibytes << 20
@@ -23,15 +37,15 @@ impl Limit {
 }
 
 /// Of one scenario file.
-pub const SCENARIO: Limit = Limit { mebibytes: 4, of: "a scenario file" };
+pub const SCENARIO: Limit = Limit::of("a scenario file", 4);
 /// Of all the traces that a scenario names.
-pub const TRACES: Limit = Limit { mebibytes: 64, of: "the traces of a scenario together" };
+pub const TRACES: Limit = Limit::of("the traces of a scenario together", 64);
 /// Of a page, a rule file or a paper's file.
-pub const TEXT: Limit = Limit { mebibytes: 64, of: "such a file" };
+pub const TEXT: Limit = Limit::of("such a file", 64);
 /// Of the time series of one run.
-pub const SERIES: Limit = Limit { mebibytes: 64, of: "a time series" };
+pub const SERIES: Limit = Limit::of("a time series", 64);
 /// Of the documents of a results directory together: more than a million runs leave.
-pub const RESULTS: Limit = Limit { mebibytes: 4096, of: "the documents of a results directory together" };
+pub const RESULTS: Limit = Limit::of("the documents of a results directory together", 4096);
 
 /// The text of a regular file, within `limit` if `used` bytes of that are used already.
 pub fn read_within(limit: Limit, used: u64, file: &Path) -> io::Result<String> {
@@ -44,10 +58,7 @@ pub fn text_of(source: impl Read, limit: Limit, used: u64) -> io::Result<String>
     let mut bytes = Vec::new();
     // No further than the first hole of a file, which may be longer than the disk.
     BufReader::new(source.take(most + 1)).read_until(0, &mut bytes)?;
-    if bytes.len() as u64 > most {
-        let Limit { mebibytes, of } = limit;
-        return Err(io::Error::new(ErrorKind::FileTooLarge, format!("{of} may have {mebibytes} MiB at most")));
-    }
+    limit.check(used.saturating_add(bytes.len() as u64))?;
     if bytes.last() == Some(&0) {
         return Err(io::Error::new(ErrorKind::InvalidInput, format!("it is no text: byte {} is 0", bytes.len())));
     }
@@ -90,7 +101,7 @@ mod tests {
     #[test]
     fn a_file_is_read_up_to_the_limit_and_not_beyond() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let one = Limit { mebibytes: 1, of: "a test" };
+        let one = Limit::of("a test", 1);
         // The limit falls into the middle of a character.
         let text = "x".to_owned() + &"µ".repeat(1 << 19);
         fs::write(file.path(), &text).unwrap();

@@ -3,7 +3,7 @@
 use crate::beside::meant;
 use crate::failure::{Failure, Salvage};
 use crate::folder::Folder;
-use crate::input::why;
+use crate::input::{Limit, why};
 use anabranch_run::{Driver, Identities, Job, Plan, Refusal, RunError, RunOutcome};
 use anabranch_trace::Recorder;
 use std::collections::{HashMap, HashSet};
@@ -65,8 +65,8 @@ impl Journal {
 /// The directory of journals, in that of `--out`.
 const FOLDER: &str = "kept";
 
-/// Bytes of a line at most: far more than a run has with all its curves.
-const LONGEST: u64 = 256 << 20;
+/// Of a line: far more than a run has with all its curves.
+const LINE: Limit = Limit::of("a line of a journal", 64);
 
 /// Lines are on the disk, and not only in the system's memory, after this time.
 const SYNC: Duration = Duration::from_millis(500);
@@ -157,7 +157,7 @@ impl<'a> Kept<'a> {
             ));
         }
         let file = folder.file(name).map_err(unwritable)?;
-        let (places, mut end, whole) = places(&file);
+        let (places, mut end, whole) = places(&file).map_err(unwritable)?;
         if !whole {
             appended.write_all(b"\n").map_err(unwritable)?;
             end += 1;
@@ -268,25 +268,25 @@ impl<'a> Kept<'a> {
 }
 
 /// The places of the outcomes in `file`, its length, and whether its last line is whole.
-fn places(file: &File) -> (HashMap<u128, (u64, u32)>, u64, bool) {
+fn places(file: &File) -> io::Result<(HashMap<u128, (u64, u32)>, u64, bool)> {
     let (mut places, mut end, mut whole) = (HashMap::new(), 0, true);
-    // What cannot be read is not there: its runs are done again.
-    let _ = each_line(file, |line| {
+    each_line(file, |line| {
         whole = line.ends_with(b"\n");
         if let Some((name, text)) = read_line(line) {
             places.insert(name, (end + text.start as u64, text.len() as u32));
         }
         end += line.len() as u64;
         Ok(())
-    });
-    (places, end, whole)
+    })?;
+    Ok((places, end, whole))
 }
 
-/// The lines of `file` in turn, with their ends; of one that no run can have, its pieces.
+/// The lines of `file` in turn, with their ends. One that no run can have is an error: what follows may have no end.
 fn each_line(file: &File, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut reader = BufReader::new(file);
     let mut line = Vec::new();
-    while reader.by_ref().take(LONGEST).read_until(b'\n', &mut line)? > 0 {
+    while reader.by_ref().take(LINE.bytes() + 1).read_until(b'\n', &mut line)? > 0 {
+        LINE.check(line.len() as u64)?;
         each(&line)?;
         line.clear();
     }

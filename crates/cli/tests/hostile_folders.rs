@@ -1,6 +1,9 @@
 //! Folders from strangers: whatever links and names they hold, nothing outside of them is written or removed.
 #![cfg(unix)]
 
+#[path = "common/stranger.rs"]
+mod stranger;
+
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
@@ -239,4 +242,20 @@ fn a_device_is_written_to_and_never_replaced() {
     assert!(output.status.success(), "{}", said(&output));
     assert!(fs::symlink_metadata(&fifo).unwrap().file_type().is_fifo());
     assert!(reader.join().unwrap().starts_with("<svg"));
+}
+
+/// The fuzz target `folders` without a fuzzer.
+#[test]
+fn folders_made_at_random_change_nothing_outside() {
+    let mut state = 1_u64;
+    for _ in 0..400 {
+        let bytes: Vec<u8> = (0..200)
+            .map(|_| {
+                // Knuth's constants (MMIX).
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (state >> 56) as u8
+            })
+            .collect();
+        stranger::play(&bytes);
+    }
 }

@@ -5,7 +5,7 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled, write_results,
+    self, Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled, write_results,
 };
 use anabranch_report::text::results_table;
 use anabranch_run::{
@@ -397,7 +397,8 @@ impl Results {
 
     /// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv` and `comparisons.csv` into `folder`.
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        write_results(&folder, &self.0).map_err(|failure| errors::failure(py, &failure))
+        let written = parts::Folder::make(&folder).and_then(|folder| write_results(&folder, &self.0));
+        written.map_err(|failure| errors::failure(py, &failure))
     }
 
     /// One row per run, with the columns of `runs.csv`.

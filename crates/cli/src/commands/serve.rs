@@ -84,7 +84,7 @@ fn proxy(arguments: &ServeArguments) -> Result<Option<ExitSettings>, Failure> {
         return Ok(None);
     }
     let block = |text: &String| {
-        let help = "write a block as 192.168.7.0/24 or fd00:1::/64, with zeros behind its prefix, or an address";
+        let help = "write a block as 192.168.7.0/24 or fd00:1::/64, with zeros behind its prefix and none before a number, or an address";
         let message = || format!("--allow {text}: this is no block of addresses");
         parse_block(text).ok_or_else(|| Failure::unusable(CODE, message(), Some(help.to_owned())))
     };

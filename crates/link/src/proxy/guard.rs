@@ -4,10 +4,22 @@ use super::message::Refusal;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// A block of addresses as it is written: `ADDRESS/BITS` with zeros behind the prefix, or an address alone.
+/// A block of addresses as it is written: `ADDRESS/BITS` with zeros behind the prefix, or an address alone. Both are read as the
+/// standard library reads addresses: `010.0.0.0` is none, for other programs take it as octal.
 pub fn parse_block(text: &str) -> Option<IpNet> {
-    let block = text.parse().ok().or_else(|| Some(IpNet::from(text.parse::<IpAddr>().ok()?)))?;
+    let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
+    let address = address.parse::<IpAddr>().ok()?;
+    let block = match bits {
+        None => IpNet::from(address),
+        Some(bits) => IpNet::new(address, parse_bits(bits)?).ok()?,
+    };
     (block == block.trunc()).then_some(block)
+}
+
+/// A number of bits, without a sign or a leading zero.
+fn parse_bits(text: &str) -> Option<u8> {
+    let is_plain = text.bytes().all(|c| c.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+    is_plain.then(|| text.parse().ok())?
 }
 
 const fn v4(a: u8, b: u8, c: u8, bits: u8) -> Ipv4Net {
@@ -234,7 +246,11 @@ mod tests {
         for text in ["10.0.0.0/8", "10.1.2.3", "::1/128", "fd00::/8", "0.0.0.0/0"] {
             assert!(parse_block(text).is_some(), "{text}");
         }
-        for text in ["10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "/8", "example.net", "fd00::1/64", "10.0.0/8"] {
+        let ambiguous =
+            ["010.0.0.0/8", "10.0.0.00/8", "10.0.0.0/08", "10.0.0.0/+8", "0x0a.0.0.0/8", "010.0.0.1", "167772160/8"];
+        let others =
+            ["10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "/8", "example.net", "fd00::1/64", "10.0.0/8", "fe80::1%lo"];
+        for text in ambiguous.into_iter().chain(others) {
             assert_eq!(parse_block(text), None, "{text}");
         }
     }

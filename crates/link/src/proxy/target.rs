@@ -17,10 +17,14 @@ impl Host {
     /// RFC 1035 §2.3.4.
     const LONGEST: usize = 255;
 
-    /// A host as it is written: a name that is an address is that address.
+    /// A host as it is written: a name that is an address is that address. What a resolver takes for an address and is none as
+    /// written, such as `010.0.0.1` or `127.1`, is no host: programs do not agree on which one it is.
     pub fn parse(text: &str) -> Option<Self> {
         if let Ok(address) = text.parse() {
             return Some(Self::Address(address));
+        }
+        if is_numeric(text) {
+            return None;
         }
         let fits = |c: u8| c.is_ascii_alphanumeric() || b"-._".contains(&c);
         let is_name = !text.is_empty() && text.len() <= Self::LONGEST && text.bytes().all(fits);
@@ -39,6 +43,15 @@ impl Host {
     pub fn parse_bytes(bytes: &[u8]) -> Option<Self> {
         Self::parse(core::str::from_utf8(bytes).ok()?)
     }
+}
+
+/// Numbers alone, decimal, octal or hexadecimal: inet_aton(3) reads one to four as an IPv4 address. RFC 1123 §2.1 has no such name.
+fn is_numeric(text: &str) -> bool {
+    let number = |part: &str| match part.strip_prefix("0x").or_else(|| part.strip_prefix("0X")) {
+        Some(rest) => rest.bytes().all(|c| c.is_ascii_hexdigit()),
+        None => !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit()),
+    };
+    text.strip_suffix('.').unwrap_or(text).split('.').all(number)
 }
 
 impl fmt::Display for Host {
@@ -125,6 +138,20 @@ impl Forward {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_that_are_no_address_are_no_host() {
+        for text in
+            ["010.0.0.1", "127.1", "0x7f.0.0.1", "2130706433", "0177.0.0.1", "127.0.0.1.", "1.2.3.4.5", "256.1.1.1"]
+        {
+            assert_eq!(Host::parse(text), None, "{text}");
+            assert_eq!(Target::parse(&format!("{text}:80")), None, "{text}");
+            assert_eq!(Forward::parse(&format!("8080:{text}:80")), None, "{text}");
+        }
+        for text in ["1and1.com", "3g", "a.1", "0xyz.net", "10.0.0.1.example.net"] {
+            assert_eq!(Host::parse(text), Some(Host::Name(text.to_owned())), "{text}");
+        }
+    }
 
     #[test]
     fn targets_are_read_as_they_are_written() {
