@@ -35,10 +35,13 @@ pub struct Kept<'a> {
     _syncing: Syncing,
 }
 
+/// By a run's name, where its outcome stands.
+type Places = HashMap<u128, (u64, u32)>;
+
 /// The content of the file.
 struct Journal {
     /// Where the outcome of a run stands: its beginning and length.
-    places: HashMap<u128, (u64, u32)>,
+    places: Places,
     /// The runs that this command requested.
     requested: HashSet<u128>,
     /// For writing, at the end.
@@ -268,8 +271,8 @@ impl<'a> Kept<'a> {
 }
 
 /// The places of the outcomes in `file`, its length, and whether its last line is whole.
-fn places(file: &File) -> io::Result<(HashMap<u128, (u64, u32)>, u64, bool)> {
-    let (mut places, mut end, mut whole) = (HashMap::new(), 0, true);
+fn places(file: &File) -> io::Result<(Places, u64, bool)> {
+    let (mut places, mut end, mut whole) = (Places::new(), 0, true);
     each_line(file, |line| {
         whole = line.ends_with(b"\n");
         if let Some((name, text)) = read_line(line) {

@@ -26,11 +26,16 @@ fn anabranch() -> Command {
 
 /// The program in `folder`, where no file can grow beyond 4 KiB: what is longer fails as on a full disk.
 fn confined(folder: &Path, arguments: &[&str]) -> Output {
+    confined_to(8, folder, arguments)
+}
+
+/// The same with so many blocks of 512 bytes.
+fn confined_to(blocks: u32, folder: &Path, arguments: &[&str]) -> Output {
     let program = assert_cmd::cargo::cargo_bin!("anabranch");
     // A limit's signal, if it is ignored, leaves the error to the program.
-    let script = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
     let mut shell = Command::new("sh");
-    shell.current_dir(folder).args(["-c", script]).arg(program).args(arguments);
+    shell.current_dir(folder).args(["-c", &script]).arg(program).args(arguments);
     shell.output().unwrap()
 }
 
@@ -131,6 +136,27 @@ fn earlier_results_stay_where_the_new_ones_have_no_room() {
     let names = fs::read_dir(folder.path().join("out")).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with('.')).collect();
     assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_key_without_room_leaves_no_file_in_its_place() {
+    let folder = folder();
+    // What is printed goes through a pipe, which has no limit.
+    let (_, errors) = failed(confined_to(0, folder.path(), &["key", "new", "client.key"]));
+    assert!(errors.contains("client.key"), "{errors}");
+    assert!(!folder.path().join("client.key").exists());
+}
+
+#[test]
+fn a_report_without_room_leaves_the_earlier_one() {
+    let folder = folder();
+    let made = anabranch().current_dir(folder.path()).args(["run", "short.toml", "--out", "out"]).output().unwrap();
+    assert!(made.status.success());
+    let page = || fs::read(folder.path().join("out/report.html")).unwrap();
+    let before = page();
+    let (_, errors) = failed(confined(folder.path(), &["report", "out"]));
+    assert!(errors.contains("report.html"), "{errors}");
+    assert_eq!(page(), before);
 }
 
 #[test]

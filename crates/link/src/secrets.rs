@@ -42,7 +42,12 @@ pub fn write_key(file: &Path, key: &KeyFile) -> Result<(), LinkError> {
     let failed = || LinkError::system(format!("making {}", file.display()));
     let opened = OpenOptions::new().write(true).create_new(true).mode(MODE).open(file);
     let mut sink = opened.map_err(failed())?;
-    sink.write_all(key.text().as_bytes()).and_then(|()| sink.sync_all()).map_err(failed())
+    let written = sink.write_all(key.text().as_bytes()).and_then(|()| sink.sync_all());
+    written.map_err(|error| {
+        // Half a key would keep the next one from being made.
+        let _ = std::fs::remove_file(file);
+        failed()(error)
+    })
 }
 
 /// The key in a file.
