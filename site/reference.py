@@ -41,7 +41,8 @@ def ask(program: str, *words: str) -> str:
 
 #: The files of a results directory; one that is not named here is an error.
 ABOUT = {
-    "manifest.json": "The command, its scenario, versions and the machine. It is written last.",
+    "manifest.json": "The command, its scenario, versions and the machine.",
+    "files.json": "The names of the files that the command wrote: the next one with this directory removes these, and no other.",
     "results.json": "The results as one document.",
     "runs.csv": "One line per run. The values of a path are named after it.",
     "runs.parquet": "The columns of `runs.csv`, for pandas, polars, DuckDB and the like.",
@@ -58,6 +59,7 @@ RUN = ("crates/run/src/record.rs", "RunRecord")
 SUMMARY, COMPARISON = (("crates/run/src/results.rs", name) for name in ("Summary", "Comparison"))
 MANIFEST, SCENARIO, MACHINE = (("crates/cli/src/artifacts.rs", name) for name in ("Manifest", "ScenarioText", "Machine"))
 FIELDS = {
+    "files.json": {"": ("crates/cli/src/listed.rs", "Document")},
     "manifest.json": {"": MANIFEST, "scenario.": SCENARIO, "machine.": MACHINE, "network.": ("crates/report/src/of_run/network.rs", "Network")},
     "results.json": {
         "": ("crates/run/src/results.rs", "Results"),

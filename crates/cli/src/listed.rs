@@ -25,6 +25,7 @@ pub struct Listed(BTreeSet<String>);
 struct Document {
     /// Version.
     anabranch: String,
+    /// Names, such as `series/a.csv`.
     files: BTreeSet<String>,
 }
 
