@@ -66,7 +66,7 @@ impl Folder {
         Some(self.dir.symlink_metadata(name.as_ref()).ok()?.file_type())
     }
 
-    /// What it holds, in the order of the names.
+    /// The names in it, in order.
     pub fn names(&self) -> io::Result<Vec<PathBuf>> {
         let names = self.dir.entries()?.map(|entry| Ok(PathBuf::from(entry?.file_name())));
         let mut names = names.collect::<io::Result<Vec<_>>>()?;

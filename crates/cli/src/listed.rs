@@ -30,7 +30,7 @@ struct Document {
 }
 
 impl Listed {
-    /// What the list in `folder` names; nothing without a list. A name that no command gives a file is passed over, for the list
+    /// The files that the list in `folder` names; none without a list. A name that no command gives a file is passed over, for the list
     /// may be a stranger's.
     pub fn of(folder: &Folder) -> Result<Self, Failure> {
         if folder.kind(LIST).is_none() {

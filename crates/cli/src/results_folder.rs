@@ -71,7 +71,8 @@ struct Reader {
 
 impl Reader {
     fn open(folder: &Path) -> Result<Self, Failure> {
-        let opened = Folder::open(folder).map_err(|error| unusable(folder, &why(&error), Some(HELP.into())))?;
+        let opened = Folder::open(folder)
+            .map_err(|error| unusable(&folder.join("results.json"), &why(&error), Some(HELP.into())))?;
         Ok(Self { folder: opened, used: Cell::new(0) })
     }
 

@@ -141,7 +141,7 @@ fn earlier_results_stay_where_the_new_ones_have_no_room() {
 #[test]
 fn a_key_without_room_leaves_no_file_in_its_place() {
     let folder = folder();
-    // What is printed goes through a pipe, which has no limit.
+    // Standard output is a pipe, which has no limit.
     let (_, errors) = failed(confined_to(0, folder.path(), &["key", "new", "client.key"]));
     assert!(errors.contains("client.key"), "{errors}");
     assert!(!folder.path().join("client.key").exists());

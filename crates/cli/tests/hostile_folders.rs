@@ -23,7 +23,7 @@ delay = "10ms"
 const REPORT: &str = r#"{"made_by": {"version": "0.1.0"}, "title": "t", "sections": [{"id": "a", "title": "s", "tables":
     [{"id": "b", "title": "t", "columns": [{"name": "x", "numeric": false}], "rows": [["echo taken"]]}]}]}"#;
 
-/// What the user owns: none of it may change.
+/// The files of the user: none of them may change.
 struct Home {
     home: tempfile::TempDir,
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Whatever a text could do in a page, with a number that makes it unlike the others.
+/// All that a text could do in a page, with a number that makes it unlike the others.
 fn hostile(n: usize) -> String {
     format!(
         "{n}</script></title></style></textarea>--><script>owned=1</script><img src=x onerror=owned=1><svg onload=owned=1>\
