@@ -1,7 +1,7 @@
 //! The connection-level retransmission timer of a Linux kernel, which retransmits data that a slow subflow has not
 //! delivered yet.
 
-use crate::send_memory::piece_end;
+use crate::stale::Silence;
 use anabranch_engine::schedule::{PathView, Repeat, Round, View};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
@@ -56,11 +56,12 @@ fn idle(view: &View) -> Option<PathId> {
 }
 
 impl DataTimer {
-    /// A path is chosen for new data: the interval is the longest of the subflows' own. `pushed`: the paths, as
-    /// [bits](PathId::bit), whose earlier bursts of this round are on their way.
-    pub fn measure(&mut self, view: &View, pushed: u32) {
+    /// A path is chosen for new data: the interval is the longest of the subflows' own, without those of silent paths. `pushed`:
+    /// the paths, as [bits](PathId::bit), whose earlier bursts of this round are on their way.
+    pub fn measure(&mut self, view: &View, silence: &Silence, pushed: u32) {
+        let heard = view.candidates().filter(|p| !silence.is_silent(p.id));
         let longest = match view.as_linux() {
-            true => view.candidates().filter_map(|p| left(p, view.now(), pushed & p.id.bit() != 0)).max(),
+            true => heard.filter_map(|p| left(p, view.now(), pushed & p.id.bit() != 0)).max(),
             false => view.paths().iter().filter_map(own_timer).max(),
         };
         self.interval = longest.unwrap_or(INTERVAL);
@@ -83,27 +84,55 @@ impl DataTimer {
         }
     }
 
-    /// Retransmits the first piece when it is due; `bound`: end of the data given to paths.
-    pub fn run(&mut self, round: &mut Round<'_>, bound: u64) {
+    /// Retransmits the first `piece`, which was given to paths, when it is due.
+    pub fn run(&mut self, round: &mut Round<'_>, piece: Range) {
         self.start(round);
-        let first = round.data_acked();
-        if first >= bound {
+        if piece.is_empty() {
             self.at = Instant::MAX;
             return;
         }
         if self.at <= round.now() {
-            let end = piece_end(first).min(bound);
-            let piece = Range::new(first, end);
-            self.again = idle(round).map(|on| (on, piece)).or(self.again);
-            if let Some((on, _)) = self.again {
-                round.release(on, piece);
-            }
+            self.again_on(round, idle(round), piece);
             self.at = Instant::MAX;
         }
+        self.go_on(round);
+    }
+
+    /// The timer expired.
+    pub fn has_expired(&self, view: &View) -> bool {
+        self.at <= view.now()
+    }
+
+    /// The timer expired: retransmits `piece` on `on`, and starts anew.
+    pub fn expire(&mut self, round: &mut Round<'_>, on: Option<PathId>, piece: Range) {
+        self.at = round.now() + self.interval;
+        self.again_on(round, on, piece);
+    }
+
+    /// `piece` is to be retransmitted on `on`.
+    fn again_on(&mut self, round: &mut Round<'_>, on: Option<PathId>, piece: Range) {
+        self.again = on.map(|on| (on, piece)).or(self.again);
+        if let Some((on, _)) = self.again {
+            round.release(on, piece);
+        }
+    }
+
+    /// The timer runs, and what is left of a piece is retransmitted as far as there is room.
+    fn go_on(&mut self, round: &mut Round<'_>) {
         let due = round.now() + self.interval;
         // The kernel leaves a timer that runs as it is (`mptcp_rtx_timer_pending`).
         self.at = if round.as_linux() && self.at < Instant::MAX { self.at } else { self.at.min(due) };
         self.again = self.again.and_then(|(on, range)| repeat(round, on, range));
+    }
+
+    /// The same for a sender that acts as a kernel, whose timer runs until everything written is acknowledged.
+    pub fn run_as_linux(&mut self, round: &mut Round<'_>) {
+        self.start(round);
+        if round.data_acked() >= round.written() {
+            self.at = Instant::MAX;
+            return;
+        }
+        self.go_on(round);
     }
 
     /// When the timer is due.
@@ -142,6 +171,7 @@ fn carried(view: &View, on: PathId, start: u64) -> Option<Range> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::send_memory::piece_end;
     use crate::testing::{Bench, MSS, path};
     use anabranch_engine::schedule::Cause;
 
@@ -162,9 +192,23 @@ mod tests {
         bench
     }
 
+    fn run_once(timer: &mut DataTimer, bench: &mut Bench) {
+        let mut round = Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup);
+        let first = round.data_acked();
+        let piece = Range::new(first, piece_end(first).min(36 * MSS).max(first));
+        if !round.as_linux() {
+            return timer.run(&mut round, piece);
+        }
+        if timer.has_expired(&round) {
+            let on = idle(&round);
+            timer.expire(&mut round, on, piece);
+        }
+        timer.run_as_linux(&mut round);
+    }
+
     fn run(timer: &mut DataTimer, bench: &mut Bench, ms: u64) -> Vec<u64> {
         bench.at(ms);
-        timer.run(&mut Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup), 36 * MSS);
+        run_once(timer, bench);
         bench.send(1)
     }
 
@@ -194,7 +238,7 @@ mod tests {
         let path = bench.view.path_mut(PathId(0)).unwrap();
         (path.in_flight, path.in_flight_bytes) = (0, 0);
         bench.at(200);
-        timer.run(&mut Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup), 36 * MSS);
+        run_once(&mut timer, &mut bench);
         assert_eq!(bench.send(0), (0..24).collect::<Vec<u64>>(), "the first piece");
         assert_eq!(timer.at(), Some(Instant::from_millis(400)));
     }
@@ -215,14 +259,14 @@ mod tests {
     #[test]
     fn an_acknowledgment_puts_it_off_by_the_longest_of_the_subflows_timers() {
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
-        timer.measure(&bench.view, 0);
+        timer.measure(&bench.view, &Silence::default(), 0);
         bench.at(50);
         bench.view.on_data_acked(MSS);
         timer.restart(&bench.view);
         // A tail loss probe after two round trips and 2 ms.
         assert_eq!(timer.at(), Some(Instant::from_millis(652)));
         bench.view.path_mut(PathId(0)).unwrap().in_flight = 1;
-        timer.measure(&bench.view, 0);
+        timer.measure(&bench.view, &Silence::default(), 0);
         timer.restart(&bench.view);
         assert_eq!(timer.at(), Some(Instant::from_millis(50 + 800)));
         bench.view.on_data_acked(36 * MSS);
@@ -241,13 +285,13 @@ mod tests {
         bench.view.on_data_acked(MSS);
         // New data goes to the paths before the timer restarts.
         timer.restart(&bench.view);
-        timer.measure(&bench.view, 0);
+        timer.measure(&bench.view, &Silence::default(), 0);
         assert_eq!(run(&mut timer, &mut bench, 50), []);
         assert_eq!(timer.at(), Some(Instant::from_millis(370)));
         // One that is due, or does not run, has nothing left.
         bench.at(370);
         bench.view.path_mut(PathId(1)).unwrap().timer = Instant::MAX;
-        timer.measure(&bench.view, 0);
+        timer.measure(&bench.view, &Silence::default(), 0);
         assert_eq!(timer.interval, INTERVAL);
     }
 
@@ -265,11 +309,11 @@ mod tests {
         let mut bench = Bench::new(&[path(0, 300, 12, 0), path(1, 20, 12, 0)]);
         let mut timer = DataTimer::default();
         bench.write(1);
-        timer.measure(&bench.view, 0);
+        timer.measure(&bench.view, &Silence::default(), 0);
         timer.restart(&bench.view);
         assert_eq!(timer.at(), Some(Instant::ZERO + INTERVAL));
         bench.view.path_mut(PathId(0)).unwrap().in_flight = 2;
-        timer.measure(&bench.view, 0);
+        timer.measure(&bench.view, &Silence::default(), 0);
         timer.restart(&bench.view);
         assert_eq!(timer.at(), Some(Instant::from_millis(602)));
     }

@@ -29,6 +29,7 @@ pub mod f2pdps;
 pub mod fdps;
 pub mod fifo;
 pub mod fps;
+mod fragments;
 pub mod hsr;
 pub mod kim2012;
 mod line;
@@ -53,6 +54,7 @@ pub mod roundrobin;
 mod send_memory;
 pub mod skip;
 pub mod srpt_ecf;
+mod stale;
 pub mod stms;
 pub mod sttf;
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use crate::data_timer::{DataTimer, INTERVAL};
 use crate::pick::Ahead;
 pub use crate::send_memory::subflow_memory;
-use crate::send_memory::{PIECE, SendMemory, Writer, held, pace, piece_end};
+use crate::send_memory::{PIECE, SendMemory, Writer, held, pace};
+use crate::stale::Silence;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
 use anabranch_engine::schedule::{Cause, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId, Range};
@@ -132,6 +133,8 @@ pub struct LinuxDefault {
     ahead: Ahead,
     writer: Writer,
     timer: DataTimer,
+    /// Which paths are silent, if the sender acts as a kernel.
+    silence: Silence,
     /// When the next path will be stale.
     wakeup: Option<Instant>,
 }
@@ -174,6 +177,11 @@ fn linger(held: u64, rate: u64) -> u64 {
     (held.min(u64::from(u32::MAX)) << 32) / rate.max(1)
 }
 
+/// A message begins at `next`, which the application writes once the one before was given to paths: no burst continues.
+fn begins_write(view: &View, next: u64) -> bool {
+    view.as_linux() && view.message_at(next).is_some_and(|message| message.start == next)
+}
+
 impl LinuxDefault {
     /// A scheduler with nothing bound and no averages.
     pub fn new(config: Config) -> Self {
@@ -184,6 +192,7 @@ impl LinuxDefault {
             ahead: Ahead::default(),
             writer: Writer::default(),
             timer: DataTimer::default(),
+            silence: Silence::default(),
             wakeup: None,
         }
     }
@@ -226,7 +235,7 @@ impl LinuxDefault {
             let Some(piece) = self.piece(round, path.id) else { return false };
             bound += piece;
             let full = !round.path(path.id).is_some_and(|p| self.has_memory(round, p));
-            if bound >= burst || full || self.next(round).is_none() {
+            if bound >= burst || full || self.next(round).is_none_or(|next| begins_write(round, next)) {
                 return true;
             }
         }
@@ -235,8 +244,11 @@ impl LinuxDefault {
     /// Binds the next piece to `on`: bytes. None at the end of the peer's window.
     fn piece(&mut self, round: &mut Round<'_>, on: PathId) -> Option<u64> {
         let start = self.next(round)?;
-        // The kernel's page fragments follow each other from the beginning of the stream, and what is left of one may be less.
-        let (end, most) = if round.as_linux() { (piece_end(start), u64::MAX) } else { (u64::MAX, PIECE) };
+        // What is left of the kernel's piece may be less.
+        let (end, most) = match round.as_linux() {
+            true => (self.writer.piece(round, start).end, u64::MAX),
+            false => (u64::MAX, PIECE),
+        };
         let mut bound = 0;
         while bound < most && self.next(round).is_some_and(|next| next < end) {
             let segment = match round.as_linux() {
@@ -252,7 +264,7 @@ impl LinuxDefault {
     fn push(&mut self, round: &mut Round<'_>) {
         let mut push = Push::new(round.cause());
         while self.next(round).is_some() {
-            self.timer.measure(round, push.left);
+            self.timer.measure(round, &self.silence, push.left);
             let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { return };
             if push.turn_to(path.id) {
                 // The acknowledgment is dealt with before another subflow pushes.
@@ -264,8 +276,34 @@ impl LinuxDefault {
         }
         // The kernel chooses once more, and finds the window used up.
         if round.as_linux() {
-            self.timer.measure(round, push.left);
+            self.timer.measure(round, &self.silence, push.left);
         }
+    }
+
+    /// What is left of the first piece that is not acknowledged, as far as it was given to paths.
+    fn first_piece(&self, view: &View) -> Range {
+        let bound = view.backlog().first().map_or(view.written(), |next| next.start);
+        let piece = self.writer.piece(view, view.data_acked());
+        Range::new(piece.start, piece.end.min(bound).max(piece.start))
+    }
+
+    /// The connection's timer expired: one piece is retransmitted, or all of them if a path is stale.
+    ///
+    /// Linux 6.18: `__mptcp_retrans`.
+    fn expire(&mut self, round: &mut Round<'_>) {
+        let limit = self.config.stale_loss_cnt.min(u8::MAX.into()) as u8;
+        let piece = self.first_piece(round);
+        let expiry = self.silence.on_expiry(round, limit);
+        self.timer.expire(round, expiry.on, piece);
+        if let Some(path) = expiry.stale {
+            round.set_stale(path);
+            self.send_all_again(round);
+        }
+    }
+
+    fn send_all_again(&mut self, round: &mut Round<'_>) {
+        round.send_all_again();
+        self.ahead.restart(round);
     }
 
     /// The path timed out, and is not yet stale to the kernel.
@@ -310,7 +348,12 @@ fn rescue_piece(round: &mut Round<'_>, on: &PathView) -> bool {
 impl Scheduler for LinuxDefault {
     fn schedule(&mut self, round: &mut Round<'_>) {
         self.look(round);
-        self.ahead.recall(round, |p| p.usable);
+        if round.as_linux() && self.timer.has_expired(round) {
+            self.expire(round);
+        }
+        // A kernel leaves a stale path its queue.
+        let linux = round.as_linux();
+        self.ahead.recall(round, |p| p.usable || linux);
         let memory = round.paths().iter().map(|p| self.sndbuf(round, p)).sum();
         let written = self.writer.upto();
         self.writer.write(round, memory);
@@ -319,11 +362,19 @@ impl Scheduler for LinuxDefault {
         if room || !round.as_linux() || self.writer.upto() > written {
             self.push(round);
         }
-        let bound = round.backlog().first().map_or(round.written(), |next| next.start);
-        self.timer.run(round, bound);
+        if round.as_linux() {
+            self.timer.run_as_linux(round);
+        } else {
+            let piece = self.first_piece(round);
+            self.timer.run(round, piece);
+        }
     }
 
     fn rescue(&mut self, round: &mut Round<'_>) {
+        if round.as_linux() {
+            // A subflow was closed (`__mptcp_close_ssk`).
+            return self.send_all_again(round);
+        }
         let hopes = round.paths().iter().any(|p| self.hopes_for(p, round.now()));
         match idle(round) {
             None if hopes => {}
@@ -334,18 +385,23 @@ impl Scheduler for LinuxDefault {
 
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         match *event {
-            SchedulerEvent::Ack { path, .. } if self.writer.waits(view) => {
-                let memory = &mut self.flows[path.index()].memory;
-                view.path(path).into_iter().for_each(|p| memory.follow(p));
+            SchedulerEvent::Ack { path, .. } => {
+                self.silence.hear(path);
+                if self.writer.waits(view) {
+                    let memory = &mut self.flows[path.index()].memory;
+                    view.path(path).into_iter().for_each(|p| memory.follow(p));
+                }
             }
+            SchedulerEvent::PathUp { path } => self.silence.end(path),
             SchedulerEvent::DataAck { .. } => self.timer.restart(view),
-            SchedulerEvent::Timeout { path } => {
+            SchedulerEvent::Timeout { path } if !view.as_linux() => {
                 let rto = view.path(path).map_or(INTERVAL, |p| p.rto);
                 let silence = rto * 2 + INTERVAL * self.config.stale_loss_cnt;
                 self.flows[path.index()].stale_at.get_or_insert(view.now() + silence);
             }
             SchedulerEvent::PathDown { path } => {
                 self.flows[path.index()] = SubflowState::default();
+                self.silence.forget(path);
             }
             _ => {}
         }

@@ -55,6 +55,12 @@ impl Ahead {
         self.note_bound(round);
     }
 
+    /// Data that was sent is new again: it follows what is queued.
+    pub fn restart(&mut self, view: &View) {
+        self.bound = 0;
+        self.note_bound(view);
+    }
+
     /// Data was bound by another rule.
     pub fn note_bound(&mut self, view: &View) {
         self.bound = self.bound.max(view.backlog().first().map_or(view.written(), |r| r.start));

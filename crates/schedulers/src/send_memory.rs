@@ -1,6 +1,8 @@
 //! Send memory by a Linux kernel's rules: how much a subflow may hold, and how far that lets the application write.
 
+use crate::fragments::Fragments;
 use anabranch_engine::schedule::{PathView, View};
+use anabranch_units::Range;
 
 /// The data that the kernel binds at once: a page fragment of 32 KiB less its header.
 pub const PIECE: u64 = 32_768 - 40;
@@ -78,10 +80,14 @@ impl SendMemory {
 }
 
 /// The application, as far as the connection's send memory lets it write. Data written beyond that waits.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Writer {
     upto: u64,
     asleep: bool,
+    /// Two thirds of the memory are in use, so that a poll finds it not writable.
+    scarce: bool,
+    /// The pieces of what it wrote, if the sender acts as a kernel.
+    fragments: Fragments,
 }
 
 impl Writer {
@@ -90,13 +96,39 @@ impl Writer {
     pub fn write(&mut self, view: &View, subflows: u64) {
         let limit = subflows + OWN;
         let unacked = self.upto.saturating_sub(view.data_acked());
+        self.scarce = view.as_linux() && unacked > limit / 3 * 2;
         let under_way = view.paths().iter().any(|p| p.held_bytes() + p.queued_bytes > 0);
         if self.asleep && under_way && unacked > limit / 3 * 2 {
             return;
         }
-        let pieces = limit.saturating_sub(unacked).div_ceil(PIECE).max(u64::from(!under_way));
-        self.upto = view.written().min(view.data_acked().max(self.upto) + pieces * PIECE);
+        if view.as_linux() {
+            self.upto = self.fill(view, limit, !under_way);
+        } else {
+            let pieces = limit.saturating_sub(unacked).div_ceil(PIECE).max(u64::from(!under_way));
+            self.upto = view.written().min(view.data_acked().max(self.upto) + pieces * PIECE);
+        }
         self.asleep = self.upto < view.written() && self.upto.saturating_sub(view.data_acked()) >= limit;
+    }
+
+    /// Writes pieces while less than `limit` bytes are not acknowledged, and at least one if it `must`. Returns their end.
+    fn fill(&mut self, view: &View, limit: u64, mut must: bool) -> u64 {
+        let acked = view.data_acked();
+        self.fragments.acked(acked);
+        let waits = view.backlog().first().is_some_and(|next| next.start < self.fragments.end());
+        let mut pending = waits;
+        while self.fragments.end() < view.written() && (must || self.fragments.end() - acked < limit) {
+            // The application writes a message at a time, and each is given to paths before the next.
+            let message = view.message_at(self.fragments.end()).map_or(u64::MAX, |message| message.end);
+            self.fragments.write(view.written().min(message), pending);
+            pending = waits || self.fragments.end() < message;
+            must = false;
+        }
+        self.fragments.end()
+    }
+
+    /// What is left, from `offset` on, of the piece that holds it: it is retransmitted as a whole.
+    pub fn piece(&self, view: &View, offset: u64) -> Range {
+        if view.as_linux() { self.fragments.from(offset) } else { Range::new(offset, piece_end(offset)) }
     }
 
     /// First offset that it has not written.
@@ -104,9 +136,9 @@ impl Writer {
         self.upto
     }
 
-    /// Whether it waits for memory.
+    /// Whether it waits for memory, or polled and found little (`mptcp_check_writeable`).
     pub fn waits(&self, view: &View) -> bool {
-        self.asleep || view.send_buffer_full()
+        self.asleep || self.scarce || view.send_buffer_full()
     }
 }
 

@@ -203,6 +203,10 @@ impl Receiving {
             if 2 * left <= buffer && free > 0 && free >= 2 * left {
                 s.acks.demand();
             }
+            // What we send ourselves will acknowledge a small segment.
+            if s.sender.is_empty() {
+                s.acks.on_read();
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ pub struct Assignment {
     pub(super) view: View,
     /// Some first transmission was copied while it still waited in a queue: another path may have delivered it.
     pub(super) copied_early: bool,
+    /// End of the data that [`Round::send_all_again`](super::Round::send_all_again) made new again.
+    pub(super) again_below: u64,
     /// The scheduler reads the paths' capacities.
     pub(super) measures: bool,
     /// The connection's part in what its endpoint knows of them.
@@ -139,8 +141,12 @@ impl Assignment {
     /// `path` sent `range`.
     #[inline(always)]
     pub fn on_sent(&mut self, path: PathId, range: Range) {
+        let range = Range::new(range.start.max(self.view.acked), range.end.max(self.view.acked));
+        if range.is_empty() {
+            return;
+        }
         self.view.outstanding.sent(path, range);
-        if self.copied_early {
+        if self.copied_early && !self.view.as_linux {
             // A copy left although the path that was to send first gave the data back.
             self.view.backlog.remove(range);
         }
@@ -157,7 +163,8 @@ impl Assignment {
         while self.view.messages.front().is_some_and(|m| m.end <= offset) {
             self.view.messages.pop_front();
         }
-        for i in 0..self.view.queues.len() {
+        // A kernel's subflow sends what was given to it, whatever the peer has by then (`tcp_write_xmit`).
+        for i in 0..if self.view.as_linux { 0 } else { self.view.queues.len() } {
             // Queued copies may have become pointless. They stand in front. First transmissions follow in order: the first
             // of them is below `offset` only if what a lost path carried was queued again, unless a copy overtook them.
             let items = &self.view.queues[i].items;
@@ -196,6 +203,22 @@ impl Assignment {
             self.view.backlog.insert(range);
         }
         self.view.rescue = RangeSet::new();
+    }
+    /// Data given to paths and not acknowledged at connection level is new again; what is queued remains there as well.
+    pub(super) fn renew(&mut self) {
+        let bound = self.view.backlog.first().map_or(self.view.written, |next| next.start);
+        self.view.backlog.insert(Range::new(self.view.acked, bound.max(self.view.acked)));
+        self.view.rescue = RangeSet::new();
+        self.again_below = self.again_below.max(bound);
+    }
+    /// `range` left before, and some of it may be acknowledged by now.
+    pub(crate) fn has_left(&self, range: Range) -> bool {
+        range.start < self.again_below
+            && (range.start < self.view.acked || self.view.outstanding.at(range.start).is_some())
+    }
+    /// The lowest data that waits in a queue.
+    pub(crate) fn lowest_queued(&self) -> Option<u64> {
+        self.view.queues.iter().flat_map(|queue| &queue.items).map(|q| q.range.start).min()
     }
     /// A subflow is gone: its data is stranded, its queue goes back to the backlog, the path is forgotten.
     pub fn remove_path(&mut self, id: PathId) {
@@ -239,7 +262,9 @@ impl Assignment {
     }
     /// Queued data goes back to where it came from; `copies_stay`: only new data does.
     fn give_back(&mut self, i: usize, copies_stay: bool) {
-        for q in core::mem::take(&mut self.view.queues[i].items) {
+        let acked = self.view.acked;
+        for mut q in core::mem::take(&mut self.view.queues[i].items) {
+            q.range = Range::new(q.range.start.max(acked), q.range.end.max(acked));
             match q.kind {
                 SendKind::First => {
                     self.view.backlog.insert(q.range);
@@ -275,6 +300,9 @@ impl Assignment {
             }
             // A peer may acknowledge a gap that was never sent.
             let range = Range::new(taken.range.start.max(self.view.acked), taken.range.end);
+            if self.view.as_linux {
+                return Some(taken);
+            }
             if !range.is_empty() {
                 return Some(Queued { range, ..taken });
             }

@@ -105,7 +105,8 @@ pub trait Scheduler: Debug + Send {
     }
 
     /// True: what a silent path strands waits for its retransmission timer, as in the kernel. Otherwise it is retransmitted
-    /// elsewhere as soon as the path is silent while others deliver (`Settings::early_rescue`).
+    /// elsewhere as soon as the path is silent while others deliver (`Settings::early_rescue`). If the sender acts as a kernel, no
+    /// timer strands anything: the path is given data until the scheduler calls it [stale](Round::set_stale).
     fn waits_for_timeouts(&self) -> bool {
         false
     }

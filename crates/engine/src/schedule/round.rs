@@ -24,6 +24,7 @@ pub struct Round<'a> {
     congestion: &'a mut dyn CongestionControl,
     cause: Cause,
     penalised: u32,
+    stale: u32,
 }
 
 impl Deref for Round<'_> {
@@ -36,7 +37,7 @@ impl Deref for Round<'_> {
 impl<'a> Round<'a> {
     /// A round over `assignment`; penalties go to `congestion`.
     pub fn new(assignment: &'a mut Assignment, congestion: &'a mut dyn CongestionControl, cause: Cause) -> Self {
-        Self { assignment, congestion, cause, penalised: 0 }
+        Self { assignment, congestion, cause, penalised: 0, stale: 0 }
     }
 
     /// Why this round is held.
@@ -47,6 +48,11 @@ impl<'a> Round<'a> {
     /// Paths penalised in this round, as a set of [`PathId::bit`]s.
     pub const fn penalised(&self) -> u32 {
         self.penalised
+    }
+
+    /// Paths declared stale in this round, as a set of [`PathId::bit`]s.
+    pub const fn stale(&self) -> u32 {
+        self.stale
     }
 
     /// Path `id` has a capacity of `rate` bytes per second for a scheduler that reads it, until the acknowledgments show another one:
@@ -128,7 +134,7 @@ impl<'a> Round<'a> {
         let queue = &self.assignment.queues[i];
         let mut waits = queue.items.iter().filter(|q| q.kind == SendKind::First).map(|q| q.range);
         let (first, last) = (waits.clone().next(), waits.next_back());
-        if last.is_some_and(|last| last.end > next.start) {
+        if last.is_some_and(|last| last.end > next.start) && next.start >= self.assignment.again_below {
             return None;
         }
         let whole = first.is_some_and(|first| first.start <= queue.open);
@@ -192,6 +198,22 @@ impl<'a> Round<'a> {
     /// Takes back what was bound to `on` and never left; new data returns to the backlog.
     pub fn recall(&mut self, on: PathId) {
         self.assignment.take_back(on);
+    }
+
+    /// Declares `on` stale: it is given no data until it delivers again. What waits for it remains in its queue. For a scheduler
+    /// that [keeps silent paths](super::Scheduler::waits_for_timeouts).
+    pub fn set_stale(&mut self, on: PathId) {
+        let Some(i) = self.assignment.index(on) else { return };
+        self.assignment.path_at_mut(i).usable = false;
+        self.stale |= on.bit();
+    }
+
+    /// Makes all data new again that was given to paths and is not acknowledged at connection level, whatever path carries it.
+    /// Stranded data is part of it.
+    ///
+    /// Linux 6.18: `__mptcp_retransmit_pending_data`.
+    pub fn send_all_again(&mut self) {
+        self.assignment.renew();
     }
 
     /// Penalises `on`; congestion control decides how much. The round sees the new window at once.

@@ -258,7 +258,8 @@ impl Sending {
     fn release(&mut self, cx: &mut Scope<'_>, upto: u64) {
         self.acked_before = self.assignment.data_acked();
         self.assignment.on_data_acked(upto);
-        self.buffer.release(upto);
+        let waits = if self.assignment.as_linux() { self.assignment.lowest_queued() } else { None };
+        self.buffer.release(upto, waits.unwrap_or(u64::MAX));
         self.wake_writer();
         self.persist.on_data_acked();
         cx.record(None, Event::DataAcked(upto));

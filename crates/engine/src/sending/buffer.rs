@@ -51,10 +51,11 @@ impl SendBuffer {
         }
     }
 
-    /// Everything below `offset` is acknowledged.
-    pub fn release(&mut self, offset: u64) {
+    /// Everything below `offset` is acknowledged. What a queue holds, from `queued` on, can be sent nevertheless.
+    pub fn release(&mut self, offset: u64, queued: u64) {
         let offset = offset.min(self.end);
         self.start = self.start.max(offset);
+        let offset = offset.min(queued);
         while self.pieces.front().is_some_and(|(at, piece)| at + piece.len() as u64 <= offset) {
             self.pieces.pop_front();
             self.recent = self.recent.saturating_sub(1);
@@ -69,7 +70,7 @@ impl SendBuffer {
     /// The bytes of `range`, which must be held; without a copy if one piece holds them all.
     #[inline(always)]
     pub fn slice(&mut self, range: Range) -> Bytes {
-        debug_assert!(range.start >= self.start && range.end <= self.end);
+        debug_assert!(self.pieces.front().is_some_and(|(at, _)| *at <= range.start) && range.end <= self.end);
         if let Some((at, piece)) = self.pieces.get(self.recent)
             && *at <= range.start
             && range.end <= at + piece.len() as u64
@@ -117,9 +118,11 @@ mod tests {
         buffer.push(Bytes::from_static(b"jkl"));
         assert_eq!(&buffer.slice(Range::new(1, 4))[..], b"bcd");
         assert_eq!(&buffer.slice(Range::new(4, 11))[..], b"efghijk");
-        buffer.release(7);
+        buffer.release(7, u64::MAX);
         assert_eq!(buffer.len(), 5);
         assert_eq!(&buffer.slice(Range::new(7, 12))[..], b"hijkl");
+        buffer.release(10, 8);
+        assert_eq!((buffer.len(), &buffer.slice(Range::new(8, 11))[..]), (2, &b"ijk"[..]));
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Sending {
     }
 
     /// A path is not to be given new data until it delivers again.
-    fn fail(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
+    pub(super) fn fail(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
         if !s.failing {
             s.failing = true;
@@ -98,10 +98,14 @@ impl Sending {
         cx.record(Some(id), Event::Recovery(s.sender.phase()));
         let s = &mut subflows[i];
         s.ecn.on_timeout(s.sender.nxt(), again);
-        self.fail(cx, subflows, i);
-        subflows[i].sender.limit_rto(cx.settings().tcp.rto_max);
-        if others {
-            self.relieve(cx.now, &mut subflows[i]);
+        if self.keeps_silent_paths() {
+            self.refresh(cx.settings(), &subflows[i]);
+        } else {
+            self.fail(cx, subflows, i);
+            subflows[i].sender.limit_rto(cx.settings().tcp.rto_max);
+            if others {
+                self.relieve(cx.now, &mut subflows[i]);
+            }
         }
         self.record_window(cx, id, None);
         self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.assignment);
@@ -127,6 +131,9 @@ impl Sending {
 
     /// Data that failing paths have not delivered may go out again over a path that works, now that there is one.
     pub(super) fn relieve_failing(&mut self, now: Instant, subflows: &mut Subflows) {
+        if self.keeps_silent_paths() {
+            return;
+        }
         for s in subflows.iter_mut().filter(|s| s.failing) {
             self.relieve(now, s);
         }

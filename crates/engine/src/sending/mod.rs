@@ -308,8 +308,11 @@ impl Sending {
         if linux && self.holds_runt(s) {
             return None;
         }
-        let queued = self.assignment.take_admissible(s.id)?;
+        let mut queued = self.assignment.take_admissible(s.id)?;
         if linux {
+            if queued.kind == SendKind::First && self.assignment.has_left(queued.range) {
+                queued.kind = SendKind::Rescue;
+            }
             s.share_window(self.assignment.window_edge().saturating_sub(queued.range.start));
             if self.assignment.is_runt(s.id, queued.range) {
                 s.on_runt(s.sender.nxt() + queued.range.len());

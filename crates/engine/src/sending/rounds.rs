@@ -90,9 +90,12 @@ impl Sending {
         }
         self.assignment.weigh();
         self.assignment.gather();
-        let penalised = self.command(cx, cause);
+        let (penalised, stale) = self.command(cx, cause);
         if penalised != 0 {
             self.record_penalties(cx, subflows, penalised);
+        }
+        if stale != 0 {
+            self.fail_stale(cx, subflows, stale);
         }
         if self.rounds.has_value {
             self.record_value(cx);
@@ -103,8 +106,8 @@ impl Sending {
         true
     }
 
-    /// Carries out the commands of a round. Returns the paths that are penalised.
-    fn command(&mut self, cx: &Scope<'_>, cause: Cause) -> u32 {
+    /// Carries out the commands of a round. Returns the paths that are penalised, and those that are stale.
+    fn command(&mut self, cx: &Scope<'_>, cause: Cause) -> (u32, u32) {
         let alone = self.lone_path().filter(|_| !self.scheduler.serves_lone_path());
         let mut round = Round::new(&mut self.assignment, &mut *self.congestion, cause);
         match alone {
@@ -129,7 +132,7 @@ impl Sending {
                 self.rounds.wakeup = self.scheduler.next_wakeup().filter(|at| *at > cx.now).unwrap_or(NEVER);
             }
         }
-        round.penalised()
+        (round.penalised(), round.stale())
     }
 
     fn record_penalties(&mut self, cx: &mut Scope<'_>, subflows: &[Subflow], penalised: u32) {

@@ -11,16 +11,37 @@ pub(crate) struct AckPolicy {
     unacknowledged: u32,
     /// Bytes of the largest segment so far: what the peer sends when it has enough.
     full: u32,
+    linux: Option<LinuxAcks>,
     now: bool,
     deadline: Instant,
     /// A duplicate to report in the next acknowledgment (RFC 2883).
     duplicate: Option<Range>,
 }
 
+/// Acknowledgments as a Linux kernel sends them.
+///
+/// Linux 6.18: `tcp_event_data_recv`, `tcp_grow_window`, `mptcp_cleanup_rbuf`.
+#[derive(Debug)]
+struct LinuxAcks {
+    /// Whole segments that are still to be acknowledged at once, because each makes the window grow.
+    growth: u32,
+    /// A small segment came since the last acknowledgment; it is acknowledged as soon as the application reads anything.
+    small: bool,
+}
+
+/// Segments that a kernel acknowledges at once, whatever their size (`TCP_MAX_QUICKACKS`).
+const LINUX_QUICK: u32 = 16;
+
 impl AckPolicy {
     /// The first `quick` segments are acknowledged at once, later ones after `delay` at the latest.
     pub fn new(delay: Duration, quick: u32) -> Self {
-        Self { delay, quick, unacknowledged: 0, full: 0, now: false, deadline: NEVER, duplicate: None }
+        Self { delay, quick, unacknowledged: 0, full: 0, linux: None, now: false, deadline: NEVER, duplicate: None }
+    }
+
+    /// As a Linux kernel: beyond the first sixteen, only whole segments are acknowledged at once, and small ones when they are read.
+    pub fn as_linux(self) -> Self {
+        let linux = Some(LinuxAcks { growth: self.quick.saturating_sub(LINUX_QUICK), small: false });
+        Self { quick: self.quick.min(LINUX_QUICK), linux, ..self }
     }
 
     /// Payload or FIN came; `at_once` if RFC 5681 §4.2 wants an immediate acknowledgment.
@@ -42,7 +63,18 @@ impl AckPolicy {
     pub fn is_small(&mut self, len: u32) -> bool {
         let small = len < self.full;
         self.full = self.full.max(len);
-        small
+        let Some(linux) = &mut self.linux else { return small };
+        linux.small |= small;
+        if !small && linux.growth > 0 {
+            linux.growth -= 1;
+            self.quick |= 1;
+        }
+        false
+    }
+
+    /// The application read something, on whatever subflow it came.
+    pub fn on_read(&mut self) {
+        self.now |= self.linux.as_ref().is_some_and(|linux| linux.small);
     }
 
     /// An acknowledgment must go out, whatever came.
@@ -79,6 +111,9 @@ impl AckPolicy {
         self.unacknowledged = 0;
         self.now = false;
         self.deadline = NEVER;
+        if let Some(linux) = &mut self.linux {
+            linux.small = false;
+        }
         self.duplicate.take()
     }
 }

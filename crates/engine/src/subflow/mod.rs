@@ -24,7 +24,7 @@ pub use state::{Move, State};
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
 use crate::path::ForwardDelay;
-use crate::settings::{Settings, TcpSettings};
+use crate::settings::{HostModel, Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;
 use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
@@ -197,6 +197,7 @@ impl Subflow {
     /// A subflow about to begin its handshake.
     pub fn new(id: PathId, tuple: FourTuple, settings: &Settings, isn: SeqNumber, now: Instant) -> Self {
         let tcp: &TcpSettings = &settings.tcp;
+        let acks = AckPolicy::new(tcp.delayed_ack, tcp.quick_acks);
         Self {
             id,
             tuple,
@@ -212,7 +213,7 @@ impl Subflow {
             handshake: Handshake::new(tcp, now),
             sender: Sender::new(tcp, false),
             receiver: Receiver::default(),
-            acks: AckPolicy::new(tcp.delayed_ack, tcp.quick_acks),
+            acks: if settings.receiver_model == HostModel::Linux { acks.as_linux() } else { acks },
             ecn: EcnState::default(),
             acked_to: 1,
             offered: 0,
