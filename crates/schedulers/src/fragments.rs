@@ -47,8 +47,11 @@ impl Fragments {
         while self.starts.get(1).is_some_and(|next| *next <= offset) {
             self.starts.pop_front();
         }
-        // Another scheduler may have sent what came before.
-        self.end = self.end.max(offset);
+        if offset >= self.end {
+            // Nothing uses the page any more: it is filled from its beginning (`skb_page_frag_refill`). Another scheduler may have
+            // sent what came before.
+            *self = Self { end: offset, ..Self::default() };
+        }
     }
 
     /// What is left, from `offset` on, of the piece that holds it.
@@ -97,5 +100,8 @@ mod tests {
         assert_eq!(lengths(&fragments), [32_728, 5544]);
         assert_eq!(fragments.from(70_000), Range::new(70_000, 71_000));
         assert_eq!(fragments.from(80_000), Range::new(80_000, 80_000));
+        fragments.acked(71_000);
+        write(&mut fragments, 40_000, false);
+        assert_eq!(lengths(&fragments), [32_728, 7272], "a page that nothing uses is empty");
     }
 }

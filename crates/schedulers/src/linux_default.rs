@@ -3,7 +3,7 @@
 use crate::data_timer::{DataTimer, INTERVAL};
 use crate::pick::Ahead;
 pub use crate::send_memory::subflow_memory;
-use crate::send_memory::{PIECE, SendMemory, Writer, held, pace};
+use crate::send_memory::{PIECE, SendMemory, Writer, held, held_once_pushed, pace};
 use crate::stale::Silence;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
 use anabranch_engine::schedule::{Cause, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
@@ -135,6 +135,8 @@ pub struct LinuxDefault {
     timer: DataTimer,
     /// Which paths are silent, if the sender acts as a kernel.
     silence: Silence,
+    /// Paths, as [bits](PathId::bit), whose bursts of this round have left a sender that acts as a kernel.
+    pushed: u32,
     /// When the next path will be stale.
     wakeup: Option<Instant>,
 }
@@ -193,6 +195,7 @@ impl LinuxDefault {
             writer: Writer::default(),
             timer: DataTimer::default(),
             silence: Silence::default(),
+            pushed: 0,
             wakeup: None,
         }
     }
@@ -202,15 +205,20 @@ impl LinuxDefault {
         self.flows[path.id.index()].memory.size(path, view, self.config.sndbuf)
     }
 
+    /// Memory of the data of a path, queued and sent.
+    fn held(&self, path: &PathView) -> u64 {
+        if self.pushed & path.id.bit() != 0 { held_once_pushed(path) } else { held(path) }
+    }
+
     fn has_memory(&self, view: &View, path: &PathView) -> bool {
-        held(path) < self.sndbuf(view, path)
+        self.held(path) < self.sndbuf(view, path)
     }
 
     /// The candidate with the least linger time.
     fn soonest(&self, view: &View) -> Option<PathView> {
         let time = |p: &PathView| {
             let average = self.flows[p.id.index()].average;
-            linger(held(p), if average > 0 { average } else { pace(p) })
+            linger(self.held(p), if average > 0 { average } else { pace(p) })
         };
         view.candidates().min_by_key(|p| (time(p), p.id)).copied()
     }
@@ -227,9 +235,10 @@ impl LinuxDefault {
         if burst == 0 {
             return false;
         }
+        let held = self.held(path);
         let average = &mut self.flows[path.id.index()].average;
         let before = if *average > 0 { *average } else { pace(path) };
-        *average = blend(before, held(path), pace(path), burst);
+        *average = blend(before, held, pace(path), burst);
         let mut bound = 0;
         loop {
             let Some(piece) = self.piece(round, path.id) else { return false };
@@ -263,12 +272,14 @@ impl LinuxDefault {
     /// Binds bursts while there is data, memory and window.
     fn push(&mut self, round: &mut Round<'_>) {
         let mut push = Push::new(round.cause());
+        self.pushed = 0;
         while self.next(round).is_some() {
             self.timer.measure(round, &self.silence, push.left);
             let Some(path) = self.soonest(round).filter(|p| self.has_memory(round, p)) else { return };
             if push.turn_to(path.id) {
                 // The acknowledgment is dealt with before another subflow pushes.
                 self.timer.start(round);
+                self.pushed = if round.as_linux() { push.left } else { 0 };
             }
             if !self.burst(round, &path) {
                 break;
