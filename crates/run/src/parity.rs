@@ -50,7 +50,7 @@ impl Mode {
     pub fn plan(&self, variants: &[Variant], congestions: &[PlugIn], baselines: bool) -> Plan {
         let options = Options {
             schedulers: vec![PlugIn { name: SCHEDULER.into(), parameters: Vec::new() }],
-            congestions: congestions.to_vec(),
+            congestions: congestions.iter().map(as_kernel).collect(),
             real_time: !self.is_virtual(),
             baselines,
             ..Options::default()
@@ -104,6 +104,16 @@ impl Parity {
             inaccurate_runs: live.iter().filter(|live| !live.emulation.accurate).count(),
         }
     }
+}
+
+/// CUBIC as the kernel has it, unless a parameter says otherwise.
+fn as_kernel(congestion: &PlugIn) -> PlugIn {
+    let mut congestion = congestion.clone();
+    let given = congestion.parameters.iter().any(|(name, _)| name == "linux");
+    if congestion.name == "cubic" && !given {
+        congestion.parameters.push(("linux".into(), 1.0));
+    }
+    congestion
 }
 
 /// The same with other hosts.

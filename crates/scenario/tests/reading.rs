@@ -562,6 +562,22 @@ fn resolved_documents_read_back_to_themselves() {
 }
 
 /// The traffic of a scenario with these lines under `[[traffic]]`, and whether it reads back.
+/// 10 Mbit/s and two delays of 1 ms are 2500 bytes; a full packet has 1480.
+#[test]
+fn a_queue_that_is_wider_than_its_product_says_so() {
+    let queues = |delay: &str| {
+        let text = format!(
+            "duration = '1s'\nconnection.scheduler = 'minrtt'\n[[path]]\nname = 'a'\nrate = '10mbit'\ndelay = '{delay}'\n\
+             [[traffic]]\nkind = 'bulk'\n"
+        );
+        let resolved = parse(&text).resolved();
+        resolved.lines().find(|line| line.starts_with("queue")).map(str::to_owned).unwrap()
+    };
+    let least = "14800 bytes (10 full packets, the least)";
+    assert_eq!(queues("1ms"), format!("queue = {{ down = \"1bdp\", up = \"1bdp\" }}  # {least}, {least}"));
+    assert_eq!(queues("10ms"), "queue = { down = \"1bdp\", up = \"1bdp\" }  # 25000 bytes, 25000 bytes");
+}
+
 fn traffic(lines: &str) -> (Traffic, bool) {
     let document = parse(&format!("duration = '9s'\n{PATH}[[traffic]]\n{lines}"));
     assert_eq!(document.scenario, again(&document, Folder(data())).scenario);

@@ -92,10 +92,12 @@ fn stages<'a>(
     modes.iter().map(stage).collect()
 }
 
-/// The one scenario, or those of the grid by name.
+/// The one scenario, or those of the grid by name. Their engines act as kernels, unless `--set` says otherwise.
 fn scenarios(arguments: &ParityArguments) -> Result<Vec<Loaded>, Failure> {
     let overrides = || {
-        let mut overrides = set_overrides(&arguments.set);
+        let models = ["hosts.sender_model", "hosts.receiver_model"];
+        let mut overrides: Vec<_> = models.map(|key| Override::new("parity", key, "linux")).into();
+        overrides.extend(set_overrides(&arguments.set));
         overrides.push(Override::new("--repeat", "repeat", arguments.repeat.to_string()));
         overrides
     };

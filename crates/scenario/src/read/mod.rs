@@ -15,7 +15,7 @@ mod value;
 pub(crate) use fields::Pair;
 pub(crate) use fields::{is_directed, unknown_key};
 pub(crate) use network::Limits;
-pub use network::full_packet;
+pub use network::{LEAST_PACKETS, full_packet, least_queue};
 pub(crate) use plugin::{congestion, congestion_names, in_brackets, scheduler, scheduler_names};
 pub(crate) use queue::{Manager, Queue};
 pub(crate) use traces::Traces;

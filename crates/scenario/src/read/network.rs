@@ -378,7 +378,12 @@ fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec>
 }
 
 /// Fewest full packets that fit into a queue given in bandwidth-delay products.
-const LEAST_PACKETS: u64 = 10;
+pub const LEAST_PACKETS: u64 = 10;
+
+/// Bytes of the least queue that is given in bandwidth-delay products, where a full packet takes `full_packet` bytes.
+pub const fn least_queue(full_packet: u64) -> u64 {
+    LEAST_PACKETS * full_packet
+}
 
 fn resolve_queue(queue: Queue, capacity: &CapacitySpec, round_trip: Duration, full_packet: u64) -> QueueSpec {
     queue.resolve(match queue.limit {
@@ -387,7 +392,7 @@ fn resolve_queue(queue: Queue, capacity: &CapacitySpec, round_trip: Duration, fu
         QueueLimit::Bdp(millionths) => {
             let product = capacity.initial_rate().bytes_in(round_trip) as u128 * millionths as u128 / 1_000_000;
             let bytes = u64::try_from(product).unwrap_or(u64::MAX);
-            DropTail::Bytes(bytes.max(LEAST_PACKETS * full_packet))
+            DropTail::Bytes(bytes.max(least_queue(full_packet)))
         }
     })
 }

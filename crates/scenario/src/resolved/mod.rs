@@ -4,7 +4,7 @@ mod text;
 
 use crate::document::Document;
 use crate::quantity::QueueLimit;
-use crate::read::{Pair, Queue};
+use crate::read::{LEAST_PACKETS, Pair, Queue, full_packet, least_queue};
 use crate::scenario::{
     Arrivals, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, ObjectSizes, Scenario, TimelineChange,
     TimelineEntry, Traffic, TrafficKind,
@@ -35,7 +35,9 @@ impl Document {
         for (index, link) in scenario.topology.links.iter().enumerate() {
             out.header("[[link]]");
             out.line("name", quoted(&link.name));
-            out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index));
+            let crossing = |way: &WaySpec| way.bottleneck == Bottleneck::Shared(index);
+            let least = out.least_queues(crossing);
+            out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index), least);
         }
         scenario.cross.iter().for_each(|cross| out.cross(cross));
         scenario.timeline.iter().for_each(|entry| out.timeline(entry));
@@ -219,7 +221,8 @@ impl Writer<'_> {
         self.header("[[path]]");
         self.line("name", quoted(&path.name));
         self.pair("link", link(&path.down), link(&path.up));
-        self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index));
+        let least = [&path.down, &path.up].map(|way| self.least_queue(way.overhead));
+        self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index), least);
         let columns: [Column; 8] = [
             ("delay", |way| shown(way.delay)),
             ("overhead", |way| way.overhead.to_string()),
@@ -242,8 +245,30 @@ impl Writer<'_> {
         self.some("weight", policy.weight.map(|weight| format!("{weight:?}")));
     }
 
-    /// Rate or trace, and queue.
-    fn bottleneck(&mut self, down: Option<&BottleneckSpec>, up: Option<&BottleneckSpec>, limits: Option<&Pair<Queue>>) {
+    /// Bytes of the least queue given in bandwidth-delay products, on a path that adds `overhead` to each packet.
+    fn least_queue(&self, overhead: i32) -> u64 {
+        let Scenario { settings, hosts, .. } = &self.document.scenario;
+        least_queue(full_packet(settings.mss, hosts.ip).saturating_add_signed(overhead.into()))
+    }
+
+    /// The same of a link, down and up, that is `crossed` by some directions of paths.
+    fn least_queues(&self, crossed: impl Fn(&WaySpec) -> bool) -> [u64; 2] {
+        let paths = &self.document.scenario.topology.paths;
+        let greatest = |way: fn(&PathSpec) -> &WaySpec| {
+            let overheads = paths.iter().map(way).filter(|way| crossed(way)).map(|way| way.overhead);
+            self.least_queue(overheads.max().unwrap_or(0))
+        };
+        [greatest(|path| &path.down), greatest(|path| &path.up)]
+    }
+
+    /// Rate or trace, and queue. `least`: bytes of the least queue given in bandwidth-delay products, down and up.
+    fn bottleneck(
+        &mut self,
+        down: Option<&BottleneckSpec>,
+        up: Option<&BottleneckSpec>,
+        limits: Option<&Pair<Queue>>,
+        least: [u64; 2],
+    ) {
         let document = self.document;
         let rate = |spec: &BottleneckSpec| match &spec.capacity {
             CapacitySpec::Fixed(rate) => Some(quoted(&rate.to_string())),
@@ -257,11 +282,14 @@ impl Writer<'_> {
         self.pair("trace", down.and_then(trace), up.and_then(trace));
         let Some(limits) = limits else { return };
         // The value of a product is in a comment: written as bytes, it would no longer follow rate and delay.
-        let comment = |spec: Option<&BottleneckSpec>, limit| match (spec.map(|spec| spec.queue.limit()), limit) {
+        let comment = |spec: Option<&BottleneckSpec>, limit, least| match (spec.map(|spec| spec.queue.limit()), limit) {
+            (Some(DropTail::Bytes(bytes)), QueueLimit::Bdp(_)) if bytes == least => {
+                Some(format!("{bytes} bytes ({LEAST_PACKETS} full packets, the least)"))
+            }
             (Some(DropTail::Bytes(bytes)), QueueLimit::Bdp(_)) => Some(format!("{bytes} bytes")),
             _ => None,
         };
-        let comments = [comment(down, limits.down.limit), comment(up, limits.up.limit)];
+        let comments = [comment(down, limits.down.limit, least[0]), comment(up, limits.up.limit, least[1])];
         self.pair("queue", down.map(|_| queue(&limits.down)), up.map(|_| queue(&limits.up)));
         let comments: Vec<String> = comments.into_iter().flatten().collect();
         if !comments.is_empty() {
