@@ -51,8 +51,15 @@ With `sender_model = linux` it also retransmits, on the same path, data that the
 interval is what is left of the longest of the subflows' timers at each choice of a path, also at the last, which finds
 the peer's window used up; what earlier bursts of the same round gave to other paths is on its way by then. An
 acknowledgment restarts it before any path but the acknowledgment's own gets new data. Data that was SACKed or lost
-counts as in flight until an acknowledgment covers it. Pieces begin at multiples of 32728 bytes of the stream, so that the
-first of a burst may be less, and a segment ends where its piece or the peer's window does.
+counts as in flight until an acknowledgment covers it. Pieces fill pages of 32768 bytes, with 40 bytes before each: one
+ends with its page, and with its message where everything was given to paths before the next was written. The first of a
+burst may be less, a message begins a new burst, and a segment ends where its piece or the peer's window does.
+
+Then a path that timed out gets data as before. Each time the connection's timer expires, a path with data in flight or
+queued that was not heard since the last expiry is silent for another interval, and one piece is retransmitted on a
+path with nothing in flight. After more than `stale_loss_cnt` silent intervals the path is stale, if another one was
+silent for less: it gets no data until it delivers again, and everything that is not acknowledged is bound anew, whatever
+path carries it. Timers of silent paths do not count for the interval.
 
 # When it helps
 
@@ -66,12 +73,12 @@ bound long before they leave, so a path that becomes slow or silent holds the wh
 
 # Departures
 
-The memory of buffers is computed by formula: within a tenth of the values in `ss`. The engine gives a path no new data
-once it timed out and takes back its queued data, whereas the kernel continues to fill it until it is stale; so after an
-outage the kernel has more to retransmit and stalls longer. The kernel's own timer sends a stranded piece every 200 ms or
-more; here the next piece follows when the path is idle again. Data acknowledged meanwhile is not retransmitted; the
-kernel has it queued by then. A path is stale twice its retransmission timeout and `stale_loss_cnt` times 200 ms after
-the subflow's timeout. A connection with one path is scheduled too.
+The memory of buffers is computed by formula: within a tenth of the values in `ss`. A connection with one path is
+scheduled too. Without `sender_model = linux` the engine gives a path no new data once it timed out, takes back its queued
+data and probes it, whereas the kernel continues to fill it until it is stale; so after an outage the kernel has more to
+retransmit and stalls longer. The kernel's own timer sends a stranded piece every 200 ms or more; there the next piece
+follows when the path is idle again. Data acknowledged meanwhile is not retransmitted; the kernel has it queued by then. A
+path is stale twice its retransmission timeout and `stale_loss_cnt` times 200 ms after the subflow's timeout.
 
 # References
 

@@ -517,6 +517,34 @@ mod tests {
         assert_eq!(appended(&mut view, 3600)[1..], [Range::new(2500, 3500), Range::new(3500, 3600)]);
     }
 
+    /// As in a kernel, whose subflows send what was given to them, though the peer has it by then.
+    #[test]
+    fn what_is_sent_again_follows_what_is_queued_and_stays_there() {
+        let mut view = bound();
+        view.set_as_linux(true);
+        let sent = view.take_admissible(A).unwrap();
+        view.on_sent(A, sent.range);
+        let stale = with_round(&mut view, |round| {
+            round.append(B, 2000);
+            round.set_stale(A);
+            round.send_all_again();
+            while round.append(B, 2000).is_some() {}
+            round.stale()
+        });
+        assert_eq!((stale, view.path(A).map(|p| p.usable)), (A.bit(), Some(false)));
+        let second = Range::new(1000, 2000);
+        let queue = |view: &Assignment| view.queue(B).map(|q| q.range).collect::<Vec<_>>();
+        assert_eq!(queue(&view), [second, FIRST, second]);
+        assert!(view.has_left(FIRST) && !view.has_left(second));
+        view.on_data_acked(2000);
+        assert_eq!((queue(&view), view.lowest_queued()), (vec![second, FIRST, second], Some(0)));
+        let first = view.take_admissible(B).unwrap();
+        view.on_sent(B, first.range);
+        assert!(view.has_left(second) && view.outstanding().is_empty());
+        view.take_all_back();
+        assert!(view.backlog().is_empty(), "the peer has it");
+    }
+
     #[test]
     fn what_is_appended_elsewhere_is_not_continued() {
         let mut view = bound();

@@ -39,7 +39,7 @@ impl AckPolicy {
     }
 
     /// As a Linux kernel: beyond the first sixteen, only whole segments are acknowledged at once, and small ones when they are read.
-    pub fn as_linux(self) -> Self {
+    pub fn in_linux(self) -> Self {
         let linux = Some(LinuxAcks { growth: self.quick.saturating_sub(LINUX_QUICK), small: false });
         Self { quick: self.quick.min(LINUX_QUICK), linux, ..self }
     }
@@ -121,6 +121,31 @@ impl AckPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// From a capture: of frames of seven whole segments and a small one that were not read, a Linux receiver acknowledged all segments
+    /// at once for the first eight frames, and the small one of later frames only with the next.
+    #[test]
+    fn as_linux_small_segments_are_acknowledged_at_once_only_when_they_are_read() {
+        let mut acks = AckPolicy::new(Duration::from_millis(40), 1040).in_linux();
+        let mut arrive = |acks: &mut AckPolicy, len| {
+            let at_once = acks.is_small(len);
+            acks.on_arrival(Instant::ZERO, at_once);
+            let due = acks.is_due();
+            if due {
+                acks.on_sent();
+            }
+            due
+        };
+        let mut waits = 0;
+        for _ in 0..20 {
+            assert!((0..7).all(|_| arrive(&mut acks, 1400)));
+            waits += u32::from(!arrive(&mut acks, 200));
+        }
+        assert_eq!(waits, 12);
+        assert!(!acks.is_due());
+        acks.on_read();
+        assert!(acks.is_due());
+    }
 
     #[test]
     fn every_second_segment_or_after_the_delay() {

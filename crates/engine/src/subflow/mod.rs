@@ -213,7 +213,7 @@ impl Subflow {
             handshake: Handshake::new(tcp, now),
             sender: Sender::new(tcp, false),
             receiver: Receiver::default(),
-            acks: if settings.receiver_model == HostModel::Linux { acks.as_linux() } else { acks },
+            acks: if settings.receiver_model == HostModel::Linux { acks.in_linux() } else { acks },
             ecn: EcnState::default(),
             acked_to: 1,
             offered: 0,
