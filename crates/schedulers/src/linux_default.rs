@@ -53,7 +53,8 @@ the peer's window used up; what earlier bursts of the same round gave to other p
 acknowledgment restarts it before any path but the acknowledgment's own gets new data. Data that was SACKed or lost
 counts as in flight until an acknowledgment covers it. Pieces fill pages of 32768 bytes, with 40 bytes before each: one
 ends with its page, and with its message where everything was given to paths before the next was written. The first of a
-burst may be less, a message begins a new burst, and a segment ends where its piece or the peer's window does.
+burst may be less, a message begins a new burst, and a segment ends where its piece or the peer's window does. Ties go to
+the subflow that came first.
 
 Then a path that timed out gets data as before. Each time the connection's timer expires, a path with data in flight or
 queued that was not heard since the last expiry is silent for another interval, and one piece is retransmitted on a
@@ -128,6 +129,8 @@ struct SubflowState {
     /// Average pacing rate, bytes per second; 0 = none yet.
     average: u64,
     memory: SendMemory,
+    /// Its place in the order in which the subflows came; 0: the sender does not act as a kernel.
+    place: u32,
     /// When a path that timed out will be stale.
     stale_at: Option<Instant>,
 }
@@ -227,7 +230,7 @@ impl LinuxDefault {
             let average = self.flows[p.id.index()].average;
             linger(self.held(p), if average > 0 { average } else { pace(p) })
         };
-        view.candidates().min_by_key(|p| (time(p), p.id)).copied()
+        view.candidates().min_by_key(|p| (time(p), self.flows[p.id.index()].place, p.id)).copied()
     }
 
     /// The next new data of the writer.
@@ -410,7 +413,14 @@ impl Scheduler for LinuxDefault {
                     view.path(path).into_iter().for_each(|p| memory.follow(p));
                 }
             }
-            SchedulerEvent::PathUp { path } => self.silence.end(path),
+            SchedulerEvent::PathUp { path } => {
+                self.silence.end(path);
+                let last = self.flows.iter().map(|flow| flow.place).max().unwrap_or(0);
+                let place = &mut self.flows[path.index()].place;
+                if view.as_linux() && *place == 0 {
+                    *place = last + 1;
+                }
+            }
             SchedulerEvent::DataAck { .. } => self.timer.restart(view),
             SchedulerEvent::Timeout { path } if !view.as_linux() => {
                 let rto = view.path(path).map_or(INTERVAL, |p| p.rto);
@@ -687,6 +697,23 @@ mod tests {
         // The burst of path 1 is the last, and leaves after the choice.
         assert_eq!(interval_after(130_000), Duration::from_millis(42));
         assert_eq!(interval_after(60_000), INTERVAL);
+    }
+
+    /// Two kernels, three paths, of which the third has the least delay and joins second: light traffic alternates between it and the
+    /// first.
+    #[test]
+    fn as_linux_a_tie_goes_to_the_subflow_that_came_first() {
+        for (as_linux, expect) in [(true, 2), (false, 1)] {
+            let mut bench = Bench::new(&[loaded(0, 9000, 1000), path(1, 20, 10, 0), path(2, 10, 10, 0)]);
+            bench.view.set_as_linux(as_linux);
+            bench.write(1);
+            let mut scheduler = linux();
+            for id in [0, 2, 1, 2] {
+                scheduler.on_event(&SchedulerEvent::PathUp { path: PathId(id) }, &bench.view);
+            }
+            bench.round(&mut scheduler);
+            assert_eq!(bench.bound(expect), [0], "{as_linux}");
+        }
     }
 
     #[test]

@@ -170,7 +170,8 @@ Examples:
 
 Four modes: two engines in virtual time (sim), engine to Linux, Linux to engine, Linux to Linux; each with the \
 kernel's scheduler (linux-default) over all paths, and with plain TCP over each path. Differences are against Linux to \
-Linux. Needs Linux with Multipath TCP, and root.
+Linux. Engines act as kernels: hosts.sender_model and hosts.receiver_model are linux unless --set says otherwise, and cubic \
+is cubic(linux=true). Needs Linux with Multipath TCP, and root.
 
 Ctrl-C ends the runs, with exit code 130; the scenarios that are finished are printed and written to --out.";
 

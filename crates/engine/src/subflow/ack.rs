@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn as_linux_small_segments_are_acknowledged_at_once_only_when_they_are_read() {
         let mut acks = AckPolicy::new(Duration::from_millis(40), 1040).in_linux();
-        let mut arrive = |acks: &mut AckPolicy, len| {
+        let arrive = |acks: &mut AckPolicy, len| {
             let at_once = acks.is_small(len);
             acks.on_arrival(Instant::ZERO, at_once);
             let due = acks.is_due();
