@@ -65,10 +65,13 @@ fn namespace() -> Result<PathBuf, LinkError> {
     fs::read_link(own).map_err(LinkError::system(format!("reading {own}")))
 }
 
-/// When a process began; `None` if there is none. proc_pid_stat(5): field 22, the 20th after the name in brackets.
+/// When a process began; `None` if there is none, or it has ended and nobody has reaped it. proc_pid_stat(5): behind the name in brackets
+/// stands the state, and 19 fields later the beginning.
 fn began(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    fields.next().filter(|state| !["Z", "X"].contains(state))?;
+    fields.nth(18)?.parse().ok()
 }
 
 /// The folder, which root alone may write to: what stands in records is done as root.
@@ -231,6 +234,18 @@ fn restore(Forwarding { interface, all }: &Forwarding) -> Result<(), LinkError> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A keeper that was killed together with its proxy, in a container whose first process reaps nobody.
+    #[test]
+    fn a_keeper_that_nobody_has_reaped_is_at_work_no_more() {
+        use nix::sys::wait::{Id, WaitPidFlag, waitid};
+        let mut keeper = std::process::Command::new("true").spawn().unwrap();
+        let id = Id::Pid(nix::unistd::Pid::from_raw(keeper.id() as i32));
+        waitid(id, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+        assert!(Path::new(&format!("/proc/{}/stat", keeper.id())).exists(), "it is a zombie");
+        assert_eq!(began(keeper.id()), None);
+        keeper.wait().unwrap();
+    }
 
     #[test]
     fn a_process_that_got_the_number_of_another_is_another() {
