@@ -2,7 +2,7 @@
 
 use crate::format::{Content, Initiation, Message, Response, initiation};
 use crate::inner::is_between;
-use crate::keypair::{Keypair, Keys, Opened};
+use crate::keypair::{Keypair, Keys, Opened, Slot};
 use crate::macs::{Cookie, Door, Tag};
 use crate::noise::{Initiator, Payload, SESSION, Work};
 use crate::path::{Path, PathStatus, probe};
@@ -53,6 +53,9 @@ pub struct Client {
     session: [u8; SESSION],
     addresses: Addresses,
     keys: Keys,
+    /// The server's number of the session, once it is known; it has changed, and nobody was told.
+    incarnation: Option<[u8; 8]>,
+    is_forgotten: bool,
     paths: BTreeMap<PathId, Path>,
     attempt: Option<Attempt>,
     tries: u32,
@@ -92,6 +95,8 @@ impl Client {
             rng,
             settings,
             keys: Keys::default(),
+            incarnation: None,
+            is_forgotten: false,
             paths: BTreeMap::new(),
             attempt: None,
             tries: 0,
@@ -194,6 +199,11 @@ impl Client {
         self.resized.pop_front()
     }
 
+    /// The server began the session anew, after a start or a long silence: what it knew of connections is lost. True once.
+    pub fn poll_forgotten(&mut self) -> bool {
+        core::mem::take(&mut self.is_forgotten)
+    }
+
     pub(crate) fn push(&mut self, now: Instant, path: PathId, plain: &[u8]) {
         let mut datagram = Vec::new();
         let keys = self.keys.in_use(now);
@@ -273,12 +283,12 @@ impl Client {
         sealed: &[u8],
         plain: &mut Vec<u8>,
     ) -> Option<PathId> {
-        let Some((_, keys)) = self.keys.find(receiver).filter(|(_, keys)| !keys.is_over(now)) else {
+        let Some((slot, keys)) = self.keys.find(receiver).filter(|(_, keys)| !keys.is_over(now)) else {
             self.counters.unknown_keys += 1;
             return None;
         };
         match keys.open(nonce, sealed, plain) {
-            Ok(Opened { path, .. }) => self.on_content(now, path, plain),
+            Ok(Opened { path, .. }) => self.on_content(now, path, slot, plain),
             Err(why) => {
                 self.counters.unopened(why);
                 None
@@ -286,7 +296,7 @@ impl Client {
         }
     }
 
-    fn on_content(&mut self, now: Instant, id: PathId, plain: &mut Vec<u8>) -> Option<PathId> {
+    fn on_content(&mut self, now: Instant, id: PathId, slot: Slot, plain: &mut Vec<u8>) -> Option<PathId> {
         let (Some(path), Some(content)) = (self.paths.get_mut(&id), Content::parse(plain)) else {
             self.counters.unknown_contents += 1;
             return None;
@@ -306,6 +316,12 @@ impl Client {
                 self.resize(id, |path| path.mtu.iter_mut().for_each(|mtu| mtu.seen(now, number)))
             }
             Content::Answer(token) => path.answered(now, token),
+            // A late one of the keys before says nothing of the session now.
+            Content::Incarnation(incarnation) if slot == Slot::Current => {
+                let before = self.incarnation.replace(incarnation);
+                self.is_forgotten |= before.is_some_and(|before| before != incarnation);
+            }
+            Content::Incarnation(_) => {}
         }
         None
     }

@@ -155,6 +155,8 @@ pub(crate) enum Content<'a> {
     /// Padding of some size (RFC 8899 §4.1), to be acknowledged.
     Probe(u32),
     ProbeSeen(u32),
+    /// The server's number of the session.
+    Incarnation([u8; 8]),
 }
 
 /// A packet that its path does not carry whole travels in two pieces.
@@ -176,6 +178,7 @@ const PROBE: u8 = 3;
 const PROBE_SEEN: u8 = 4;
 const FIRST_PIECE: u8 = 5;
 const LAST_PIECE: u8 = 6;
+const INCARNATION: u8 = 7;
 
 impl<'a> Content<'a> {
     /// `None` for a kind that is unknown or too short.
@@ -186,6 +189,7 @@ impl<'a> Content<'a> {
             ANSWER if rest.len() == 8 => take(&mut rest).map(|token| Self::Answer(*token)),
             PROBE => number(&mut rest).map(Self::Probe),
             PROBE_SEEN if rest.len() == 4 => number(&mut rest).map(Self::ProbeSeen),
+            INCARNATION if rest.len() == 8 => take(&mut rest).map(|incarnation| Self::Incarnation(*incarnation)),
             FIRST_PIECE | LAST_PIECE => {
                 let (is_first, number) = (*kind == FIRST_PIECE, number(&mut rest)?);
                 Some(Self::Piece(Piece { is_first, number, bytes: rest }))
@@ -209,6 +213,7 @@ impl<'a> Content<'a> {
             Self::Answer(token) => frame(ANSWER, token),
             Self::Probe(id) => frame(PROBE, &id.to_le_bytes()),
             Self::ProbeSeen(id) => frame(PROBE_SEEN, &id.to_le_bytes()),
+            Self::Incarnation(incarnation) => frame(INCARNATION, incarnation),
         }
     }
 }
@@ -254,14 +259,22 @@ mod tests {
             Content::Answer([2; 8]),
             Content::Probe(3),
             Content::ProbeSeen(4),
+            Content::Incarnation([5; 8]),
         ];
         for content in contents {
             assert_eq!(Content::parse(&content.bytes()), Some(content));
         }
         assert_eq!(Content::parse(&[PROBE, 5, 0, 0, 0, 0, 0]), Some(Content::Probe(5)), "padded");
-        for bad in
-            [&[0][..], &[9], &[0x60; 40], &[CHALLENGE, 1], &[PROBE, 1], &[FIRST_PIECE, 1], &[PROBE_SEEN, 1, 2, 3, 4, 5]]
-        {
+        for bad in [
+            &[0][..],
+            &[9],
+            &[0x60; 40],
+            &[CHALLENGE, 1],
+            &[PROBE, 1],
+            &[FIRST_PIECE, 1],
+            &[PROBE_SEEN, 1, 2, 3, 4, 5],
+            &[INCARNATION, 1],
+        ] {
             assert_eq!(Content::parse(bad), None, "{bad:?}");
         }
     }

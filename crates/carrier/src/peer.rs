@@ -50,6 +50,8 @@ pub(crate) struct Peer {
     /// The session of the keys in use, and of those that wait to be confirmed.
     session: Option<[u8; SESSION]>,
     proposed: [u8; SESSION],
+    /// Our number of it: a server that has forgotten the session has another one.
+    incarnation: [u8; 8],
     pub addresses: Addresses,
     paths: [Option<PeerPath>; MAX_PATHS],
     /// How long the session remains without keys, and since when it has none.
@@ -78,6 +80,7 @@ impl Peer {
             keys: Keys::default(),
             session: None,
             proposed: [0; SESSION],
+            incarnation: [0; 8],
             addresses,
             paths: [const { None }; MAX_PATHS],
             keep,
@@ -98,11 +101,12 @@ impl Peer {
         self.proposed = session;
     }
 
-    /// The keys that waited are in use. True if another session begins with them.
-    pub fn begin(&mut self) -> bool {
+    /// The keys that waited are in use. True if another session begins with them, which has this number then.
+    pub fn begin(&mut self, incarnation: [u8; 8]) -> bool {
         self.keyless = None;
         let is_other = self.session.replace(self.proposed) != Some(self.proposed);
         if is_other {
+            self.incarnation = incarnation;
             self.addresses = Addresses::of(&self.proposed, &self.client.public);
             self.paths = [const { None }; MAX_PATHS];
         }
@@ -139,7 +143,12 @@ impl Peer {
                 });
             }
             Content::Nothing => {}
-            Content::Challenge(token) => self.push(desk, id, &Content::Answer(token).bytes()),
+            Content::Challenge(token) => {
+                self.push(desk, id, &Content::Answer(token).bytes());
+                self.push(desk, id, &Content::Incarnation(self.incarnation).bytes());
+            }
+            // Only servers have one.
+            Content::Incarnation(_) => desk.counters.unknown_contents += 1,
             Content::Probe(number) => self.push(desk, id, &Content::ProbeSeen(number).bytes()),
             Content::ProbeSeen(number) => {
                 path.iter_mut().filter_map(|path| path.mtu.as_mut()).for_each(|(_, mtu)| mtu.seen(desk.now, number));

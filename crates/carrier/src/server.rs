@@ -128,7 +128,7 @@ impl Server {
         self.events.pop_front()
     }
 
-    /// The next datagram to send, with its destination. At most two for each that came, a few when time has passed, and the pieces of
+    /// The next datagram to send, with its destination. At most three for each that came, a few when time has passed, and the pieces of
     /// packets.
     pub fn poll_transmit(&mut self) -> Option<(SocketAddr, Vec<u8>)> {
         self.out.pop_front()
@@ -308,11 +308,13 @@ impl Server {
     ) -> Option<Arrival> {
         let peer = &mut self.peers[id.0];
         if slot == Slot::Next {
+            let mut incarnation = [0; 8];
+            self.rng.fill_bytes(&mut incarnation);
             if let Some(index) = peer.keys.confirm() {
                 self.by_index.remove(&index);
             }
             self.counters.handshakes += 1;
-            if peer.begin() {
+            if peer.begin(incarnation) {
                 self.events.push_back(PeerEvent::Began(id));
             }
         }

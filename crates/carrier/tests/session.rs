@@ -122,6 +122,31 @@ fn a_server_that_forgot_the_session_is_noticed() {
     assert_eq!(world.delivered.last().map(|d| d.number), Some(2));
 }
 
+/// Of what the server knew the client learns with the new keys; new keys of the same session, and late datagrams, say nothing.
+#[test]
+fn a_client_learns_that_its_server_has_forgotten_the_session() {
+    let limits = anabranch_carrier::Limits::default();
+    let forgotten = |world: &mut World| world.clients.get_mut(&2).unwrap().poll_forgotten();
+    let mut world = joined(2);
+    world.secs(250);
+    assert_eq!(world.clients[&2].counters().handshakes, 3, "at 0, 120 and 240 s");
+    assert!(!forgotten(&mut world));
+    let old: Vec<_> = world.seen.iter().filter(|(_, flying)| !flying.to_server).map(|(_, f)| f.clone()).collect();
+    world.server = common::random_server(&[2], limits, Duration::ZERO, 201);
+    world.up(2, P0, 100, 1);
+    world.secs(15);
+    assert_eq!((forgotten(&mut world), forgotten(&mut world)), (true, false), "once");
+    old.iter().rev().take(1_000).for_each(|flying| world.arrive(flying));
+    world.secs(60);
+    assert!(!forgotten(&mut world));
+    // A session without keys that the server gave up.
+    world.weather.loss = 1.0;
+    world.secs(400);
+    world.weather.loss = 0.0;
+    world.secs(20);
+    assert!(forgotten(&mut world));
+}
+
 #[test]
 fn a_client_that_starts_again_begins_another_session() {
     let mut world = joined(2);

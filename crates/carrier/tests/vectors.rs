@@ -100,8 +100,8 @@ fn from() -> SocketAddr {
 fn a_session() {
     let vectors = Vectors::read();
     let mut client = vectors.client();
-    let mut server =
-        vectors.server(1, &["server_ephemeral", "server_index", "route_token_0", "route_token_1", "unused"]);
+    let mut server = vectors
+        .server(1, &["server_ephemeral", "server_index", "incarnation", "route_token_0", "route_token_1", "unused"]);
     let (now, mut packet) = (Instant::ZERO, Vec::new());
     vectors.holds("client_public", &StaticKey::new(vectors.key("client_private")).public().0);
     vectors.holds("server_public", &StaticKey::new(vectors.key("server_private")).public().0);
@@ -118,9 +118,10 @@ fn a_session() {
     vectors.holds("client_challenge_path_0", &first);
     vectors.holds("client_challenge_path_1", &second);
     server.handle_datagram(now, from(), &first, &mut packet);
-    let [challenge, answer] = [0, 1].map(|_| server.poll_transmit().unwrap().1);
+    let [challenge, answer, incarnation] = [0, 1, 2].map(|_| server.poll_transmit().unwrap().1);
     vectors.holds("server_challenge_path_0", &challenge);
     vectors.holds("server_answer_path_0", &answer);
+    vectors.holds("server_incarnation_path_0", &incarnation);
     client.handle_datagram(now, &challenge, &mut packet);
     vectors.holds("client_answer_path_0", &client.poll_transmit().unwrap().1);
 

@@ -48,10 +48,15 @@ pub fn server(admitted: &[u8], limits: Limits) -> Server {
 
 /// The same, whose sessions remain for `keep` without keys.
 pub fn patient_server(admitted: &[u8], limits: Limits, keep: Duration) -> Server {
+    random_server(admitted, limits, keep, 200)
+}
+
+/// The same with other random numbers, as a process that was started again has them.
+pub fn random_server(admitted: &[u8], limits: Limits, keep: Duration, seed: u8) -> Server {
     let text: String =
         admitted.iter().map(|n| key(*n).authorization(&format!("client-{n}")).unwrap().to_string()).collect();
     let clients = files::authorized(&text).unwrap();
-    Server::new(ServerSettings { key: key(SERVER).key, clients, limits, keep }, random(200))
+    Server::new(ServerSettings { key: key(SERVER).key, clients, limits, keep }, random(seed))
 }
 
 /// Where a client's path is seen from.
