@@ -68,6 +68,8 @@ impl Joint {
     pub fn new(socket: TcpStream) -> Self {
         // Whole messages come from the connection: none waits for an acknowledgment.
         let _ = socket.set_nodelay(true);
+        // Who closes it unprepared cuts it off: also the system, where this process is killed.
+        let _ = SockRef::from(&socket).set_linger(Some(core::time::Duration::ZERO));
         Self {
             socket,
             readable: true,
@@ -265,8 +267,8 @@ impl Joint {
 impl Drop for Joint {
     /// A stream that was cut off ends with a reset: a program must not take what it has for the whole.
     fn drop(&mut self) {
-        if !self.whole {
-            let _ = SockRef::from(&self.socket).set_linger(Some(core::time::Duration::ZERO));
+        if self.whole {
+            let _ = SockRef::from(&self.socket).set_linger(None);
         }
     }
 }
