@@ -65,6 +65,8 @@ pub struct Client {
     repeat: Option<PathId>,
     /// Something was sent then, and nothing came since.
     waiting: Option<Instant>,
+    /// When something of the server's came last, over any path.
+    heard: Option<Instant>,
     out: VecDeque<(PathId, Vec<u8>)>,
     /// Paths that carry larger or smaller packets than before.
     resized: VecDeque<(PathId, usize)>,
@@ -103,6 +105,7 @@ impl Client {
             retry: Instant::ZERO,
             repeat: None,
             waiting: None,
+            heard: None,
             out: VecDeque::new(),
             resized: VecDeque::new(),
             counters: Counters::default(),
@@ -144,6 +147,11 @@ impl Client {
     pub fn path(&self, id: PathId) -> Option<PathStatus> {
         let path = self.paths.get(&id)?;
         Some(PathStatus { rtt: path.rtt, answers: path.answers, heard: path.heard, max_packet: path.max_packet() })
+    }
+
+    /// When something came last of the server's, over any path.
+    pub fn heard(&self) -> Option<Instant> {
+        self.heard
     }
 
     /// Challenges a path now; an earlier challenge that is not answered yet is given up. [`PathStatus`] has the result.
@@ -301,8 +309,7 @@ impl Client {
             self.counters.unknown_contents += 1;
             return None;
         };
-        self.waiting = None;
-        path.heard = Some(now);
+        (self.waiting, self.heard, path.heard) = (None, Some(now), Some(now));
         match content {
             Content::Packet(packet) => return self.on_packet(id, packet),
             Content::Piece(piece) => {

@@ -7,6 +7,8 @@
 mod browser;
 #[path = "links/chromium.rs"]
 mod chromium;
+#[path = "links/ended.rs"]
+mod ended;
 #[path = "links/native.rs"]
 mod native;
 #[path = "links/native_server.rs"]

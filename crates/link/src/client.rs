@@ -103,6 +103,11 @@ impl ClientLink {
         self.carrier.path(id)
     }
 
+    /// When something came last of the server's, over any path.
+    pub fn heard(&self) -> Option<Instant> {
+        self.carrier.heard()
+    }
+
     /// Challenges a path now, which measures its round-trip time; an earlier challenge that is not answered yet is given up.
     pub fn challenge(&mut self, now: Instant, id: PathId) {
         self.carrier.challenge(now, id);
@@ -147,6 +152,9 @@ impl Link<()> for ClientLink {
                     take((), Incoming::Packet(packet));
                 }
             })?;
+        }
+        if carrier.poll_forgotten() {
+            take((), Incoming::Forgotten);
         }
         while let Some((path, bytes)) = carrier.poll_resized() {
             take((), Incoming::Resized(path, bytes));

@@ -19,6 +19,8 @@ pub enum Incoming<'a> {
     Began(Addresses),
     /// The session is over.
     Ended,
+    /// The far end has begun the session anew: its ends of the connections are lost.
+    Forgotten,
     /// Packets of other sizes than before travel whole over a path: the largest has so many bytes.
     Resized(PathId, usize),
     /// A packet.
@@ -70,6 +72,8 @@ impl<L, E, S> std::fmt::Debug for Driver<L, E, S> {
 
 /// Packets of one station that leave before the link is listened to again.
 const BURST: usize = 256;
+/// Turns of the loop in which resets leave at the end.
+const FAREWELL: usize = 16;
 
 impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
     /// A driver without stations; `make` gives one to each session. `clock` is also the link's.
@@ -103,6 +107,20 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
     /// Every station.
     pub fn stations(&self) -> impl Iterator<Item = &(E, S)> {
         self.stations.all.iter()
+    }
+
+    /// Every station, to change it.
+    pub(crate) fn stations_mut(&mut self) -> impl Iterator<Item = &mut S> {
+        self.stations.all.iter_mut().map(|(_, station)| station)
+    }
+
+    /// Lets the resets leave of connections that were aborted.
+    ///
+    /// # Errors
+    /// A socket fails.
+    pub(crate) fn say_goodbye(&mut self) -> Result<(), LinkError> {
+        let now = self.now();
+        (0..FAREWELL).try_for_each(|_| self.turn(now, &mut ()))
     }
 
     /// Sends and receives until something has happened, at the latest until `deadline`.
@@ -195,6 +213,7 @@ impl<E: Copy + PartialEq, S: Station> Stations<E, S> {
                 self.all.extend(station.map(|station| (id, station)));
             }
             Incoming::Ended => self.all.retain(|(known, _)| *known != id),
+            Incoming::Forgotten => self.find(id).into_iter().for_each(Station::forget),
             Incoming::Resized(path, bytes) => {
                 self.find(id).into_iter().for_each(|station| station.set_max_packet(now, path, bytes));
             }

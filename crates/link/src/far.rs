@@ -43,6 +43,13 @@ impl Far {
         }
     }
 
+    /// Ends all connections at once, so that the client need not wait for what does not come.
+    pub fn abort(&mut self, now: Instant) {
+        if let Some(exit) = &mut self.exit {
+            exit.abort(now);
+        }
+    }
+
     /// The services, each as a station, in the order in which they send.
     fn stations(&mut self) -> impl Iterator<Item = &mut dyn Station> {
         let desk = self.desk.as_mut().map(|desk| desk as &mut dyn Station);

@@ -95,7 +95,7 @@ impl Host {
         self.driver.link.counters().all().chain(own).collect::<Vec<_>>().into_iter()
     }
 
-    /// Serves until `stop` is set, and shows its state to those who ask at `window`.
+    /// Serves until `stop` is set, and shows its state to those who ask at `window`. At the end proxied connections are reset.
     ///
     /// # Errors
     /// The socket fails.
@@ -108,6 +108,8 @@ impl Host {
                 window.answer(|| self.status());
             }
         }
-        Ok(())
+        let now = self.driver.now();
+        self.driver.stations_mut().for_each(|far| far.abort(now));
+        self.driver.say_goodbye()
     }
 }

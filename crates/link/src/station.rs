@@ -20,6 +20,8 @@ pub trait Station {
     fn poll_timeout(&mut self) -> Instant;
     /// The largest packet, in bytes, that travels whole over a path from now on. Larger ones cost two datagrams.
     fn set_max_packet(&mut self, _now: Instant, _path: PathId, _bytes: usize) {}
+    /// The far end has forgotten all connections.
+    fn forget(&mut self) {}
     /// Serves what is not the link: sockets of its own. False if there was nothing to do.
     fn work(&mut self, _now: Instant) -> bool {
         false

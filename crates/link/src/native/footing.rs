@@ -2,15 +2,13 @@
 
 use super::ground::Ground;
 use super::{NativeLink, Orders, Ready, Turn, Turns, privilege};
-use crate::{Driver, Link, LinkError, Station};
+use crate::LinkError;
 use anabranch_lab::Tun;
 use anabranch_units::PathId;
 use std::net::Ipv4Addr;
 
 /// The MTU of a device until its interface is known.
 const MTU: u16 = 1_500;
-/// Turns of the loop in which resets leave at the end.
-const FAREWELL: usize = 16;
 
 /// A network that is set up. Dropped, it is taken back: the devices have to be closed before.
 #[derive(Debug)]
@@ -100,10 +98,4 @@ impl Footing {
         let missing = self.turns.iter().enumerate().filter(|(_, turn)| turn.is_none());
         missing.map(|(path, _)| PathId(path as u8))
     }
-}
-
-/// Lets the resets leave of connections that were aborted.
-pub(super) fn say_goodbye<L: Link<()>, S: Station>(driver: &mut Driver<L, (), S>) -> Result<(), LinkError> {
-    let now = driver.now();
-    (0..FAREWELL).try_for_each(|_| driver.turn(now, &mut ()))
 }

@@ -1,6 +1,6 @@
 //! The server for clients that are not ours: its devices, its interfaces, its ports.
 
-use super::footing::{Change, Footing, Laid, say_goodbye};
+use super::footing::{Change, Footing, Laid};
 use super::{NativeLink, privilege};
 use crate::measure::HEADERS;
 use crate::proxy::{Common, Exit, Front, Gate, Lookup, Service, status};
@@ -106,12 +106,7 @@ impl NativeHost {
     /// # Errors
     /// A device fails, or the keeper has ended.
     pub fn run(&mut self, stop: &AtomicBool, window: Option<&Window>) -> Result<(), LinkError> {
-        self.serve_until(stop, window, &mut |_| {})?;
-        let now = self.driver.now();
-        if let Some(exit) = self.driver.station(()) {
-            exit.abort(now);
-        }
-        say_goodbye(&mut self.driver)
+        self.serve_until(stop, window, &mut |_| {})
     }
 }
 

@@ -1,6 +1,6 @@
 //! The proxy without a server: its devices, its interfaces, its programs.
 
-use super::footing::{Change, Footing, Laid, say_goodbye};
+use super::footing::{Change, Footing, Laid};
 use super::{NativeLink, privilege};
 use crate::measure::HEADERS;
 use crate::proxy::{Common, Direct, Front, LINES, Limits, Listeners, Lobby, Lookup, Resolver, Routes, Rules};
@@ -88,12 +88,7 @@ impl NativeProxy {
         window: Option<&Window>,
         changed: &mut dyn FnMut() -> Option<Rules>,
     ) -> Result<(), LinkError> {
-        self.serve_until(stop, window, &mut |proxy| follow_rules(proxy, changed))?;
-        let now = self.driver.now();
-        if let Some(station) = self.driver.station(()) {
-            station.hall_mut().board.abort(now);
-        }
-        say_goodbye(&mut self.driver)
+        self.serve_until(stop, window, &mut |proxy| follow_rules(proxy, changed))
     }
 }
 

@@ -158,6 +158,17 @@ impl<S> Board<S> {
         self.forgotten.remove(&handle)
     }
 
+    /// The peer knows no connection any more that was open: it began anew. One that is being opened it may yet learn of.
+    fn forget(&mut self) {
+        let endpoint = &self.engine.endpoint;
+        let was_open = |handle: &Handle| endpoint.connection(*handle).is_some_and(Connection::is_multipath);
+        let lost = self.tokens.iter().filter(|(handle, _)| was_open(handle));
+        for (handle, token) in lost {
+            self.forgotten.insert(*handle);
+            self.due.insert(*token);
+        }
+    }
+
     /// Takes note of a packet that says that its receiver knows no such connection: a reset with this reason answers MP_JOIN
     /// with an unknown token (RFC 8684 §3.2). A connection that is open over another path is not forgotten, and a reset that its
     /// subflow has not accepted (RFC 9293 §3.10.7.3) says nothing: anyone may have sent it.
@@ -317,7 +328,7 @@ impl<S> Board<S> {
 }
 
 /// An end of proxied connections: a station by its board, which also records.
-pub(super) trait Served {
+pub(crate) trait Served {
     /// How far its lines are.
     type Stage;
     /// Its lines.
@@ -354,6 +365,10 @@ impl<T: Served> Station for T {
 
     fn set_max_packet(&mut self, now: Instant, path: PathId, bytes: usize) {
         Served::set_max_packet(self, now, path, bytes);
+    }
+
+    fn forget(&mut self) {
+        self.board_mut().forget();
     }
 
     fn work(&mut self, now: Instant) -> bool {

@@ -49,7 +49,7 @@ pub struct ExitSettings {
 
 /// How far a connection of a client's is.
 #[derive(Debug)]
-pub(super) enum Stage {
+pub(crate) enum Stage {
     /// It has not said where it goes; greeted or not.
     Asked(Frames, bool),
     /// Its name is being resolved; the bytes are for the target.

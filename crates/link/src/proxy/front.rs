@@ -3,7 +3,6 @@
 use super::board::{Board, Served};
 use super::hall::{Hall, Staged};
 use super::rules::Rules;
-use crate::station::Station;
 use crate::{ClientStatus, Driver, Link, LinkError, Status, Window};
 use anabranch_units::{Duration, Instant, PathId};
 use std::collections::BTreeMap;
@@ -51,7 +50,7 @@ pub(crate) trait Front {
     /// The carrier of its packets.
     type Link: Link<()>;
     /// Its station.
-    type Station: Station;
+    type Station: Served;
     /// The loop with both.
     fn driver(&self) -> &Driver<Self::Link, (), Self::Station>;
     /// The same, to change it.
@@ -64,7 +63,8 @@ pub(crate) trait Front {
     /// The state now.
     fn state(&self) -> Status;
 
-    /// Serves until `stop` is set, shows the state to those who ask at `window`, and calls `each` at every look.
+    /// Serves until `stop` is set, shows the state to those who ask at `window`, and calls `each` at every look. At the end all
+    /// connections are reset.
     ///
     /// # Errors
     /// The link fails, or [`Self::look`].
@@ -89,7 +89,9 @@ pub(crate) trait Front {
                 window.answer(|| self.state());
             }
         }
-        Ok(())
+        let now = self.driver().now();
+        self.driver_mut().stations_mut().for_each(|station| station.board_mut().abort(now));
+        self.driver_mut().say_goodbye()
     }
 }
 

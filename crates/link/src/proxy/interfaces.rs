@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 /// How often the system is asked: a new interface is in use well within two seconds.
 const LOOK: Duration = Duration::from_millis(200);
 /// A path that was silent for so long is no first choice: each is challenged every 20 s.
-const SILENCE: Duration = Duration::from_secs(24);
+pub(super) const SILENCE: Duration = Duration::from_secs(24);
 
 /// The interfaces of a client's paths.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::front::{Front, LOOK, Lobby, follow_rules, state_of_proxy};
-use super::interfaces::Interfaces;
+use super::interfaces::{Interfaces, SILENCE};
 use super::listeners::Listeners;
 use super::message::{PORT, Refusal};
 use super::pool::Pool;
@@ -11,6 +11,7 @@ use super::rules::Rules;
 use super::setup::Common;
 use crate::error::Unmet;
 use crate::measure::Reach;
+use crate::station::Station;
 use crate::{ClientLink, Driver, LinkError, Status, Window};
 use anabranch_lab::Clock;
 use anabranch_units::Duration;
@@ -39,6 +40,9 @@ pub struct Proxy {
     driver: Driver<ClientLink, (), Entry>,
     interfaces: Interfaces,
     address: SocketAddr,
+    /// The server is given up after this time without a word: connections wait for `orphan_timeout`, and one that only receives has no timer
+    /// of its own.
+    patience: Duration,
 }
 
 impl Proxy {
@@ -49,7 +53,7 @@ impl Proxy {
     pub fn open(settings: ProxySettings, stop: &AtomicBool) -> Result<(Self, Vec<LinkError>), LinkError> {
         let ProxySettings { reach, listeners, rules, common } = settings;
         let Reach { key, server, address, interfaces: names } = reach;
-        let clock = Clock::start();
+        let (clock, patience) = (Clock::start(), common.orphan_timeout + SILENCE);
         let mut link = ClientLink::new(clock.now(), key, server, address);
         let mut interfaces = Interfaces::new(address, names.clone());
         let mut missing = interfaces.look(clock.now(), &mut link);
@@ -72,7 +76,7 @@ impl Proxy {
             }
             driver.turn(until.min(driver.now() + LOOK), &mut ())?;
         }
-        let mut proxy = Self { driver, interfaces, address };
+        let mut proxy = Self { driver, interfaces, address, patience };
         proxy.follow();
         proxy.await_welcome(stop)?;
         Ok((proxy, missing))
@@ -143,6 +147,9 @@ impl Front for Proxy {
         if now >= self.interfaces.next() {
             self.interfaces.look(now, &mut self.driver.link);
             self.follow();
+        }
+        if self.driver.link.heard().is_some_and(|heard| now.since(heard) >= self.patience) {
+            self.driver.stations_mut().for_each(Station::forget);
         }
         Ok(())
     }
