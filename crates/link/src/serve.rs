@@ -3,7 +3,7 @@
 use crate::far::Far;
 use crate::measure::Desk;
 use crate::memory::Memory;
-use crate::proxy::{Exit, ExitSettings, own_addresses};
+use crate::proxy::{Exit, ExitSettings, Own};
 use crate::{Driver, LinkError, ServerLink, Status, Window};
 use anabranch_carrier::files::Client;
 use anabranch_carrier::{Limits, PeerId, StaticKey};
@@ -49,8 +49,7 @@ impl Host {
         // Proxied connections outlive a silence; the session has to, too.
         let keep = proxy.as_ref().map_or(Duration::ZERO, |proxy| proxy.common.orphan_timeout);
         if proxy.is_some() {
-            own_addresses()
-                .map_err(LinkError::system("listing the addresses of this host, which no client may dial"))?;
+            Own::look().map_err(LinkError::system("listing the addresses of this host, which no client may dial"))?;
         }
         let link = ServerLink::listen(local, key, clients, Limits::default(), keep)?;
         let memory = Memory::new(MEMORY);

@@ -5,9 +5,10 @@ use super::board::{Board, Line, News, Served};
 use super::budget::Budget;
 use super::dial::{Dial, Dialled};
 use super::gate::Gate;
-use super::guard::{Guard, own_addresses};
+use super::guard::Guard;
 use super::joint::Joint;
 use super::message::{Answer, Ask, Frames, LONGEST, Open, PORT, Refusal, VERSION, framed};
+use super::own::Own;
 use super::request::{described, scheduler};
 use super::resolver::{Limits, Lookup, Names, Resolved, Resolver, unresolved};
 use super::setup::{Common, Segments, all_paths};
@@ -304,7 +305,10 @@ impl Exit {
     /// Those of the addresses that may be dialled: all, if the owner named their target.
     fn admit(&self, found: Vec<IpAddr>) -> Result<Vec<IpAddr>, Refusal> {
         match &self.manner {
-            Manner::Asked(_, guard) => guard.admit_some(found, own_addresses()),
+            Manner::Asked(_, guard) => {
+                let own = Own::look().map_err(|_| Refusal::NotAllowed)?;
+                guard.admit_some(found, |address| own.has(address))
+            }
             Manner::Given(_) => Ok(found),
         }
     }

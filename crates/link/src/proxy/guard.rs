@@ -49,6 +49,16 @@ const PRIVATE_V4: [Ipv4Net; 15] = [
     v4(240, 0, 0, 4),
 ];
 
+/// Public IPv4 that leads into the platform of a cloud from its hosts alone, and trusts whoever comes: Azure's agent (WireServer), Equinix
+/// Metal's metadata, services of IBM Cloud. The other clouds have theirs in `PRIVATE_V4` (169.254.169.254, 100.100.100.200, 192.0.0.192) or outside
+/// `GLOBAL_V6` (fd00:ec2::254).
+const PLATFORM_V4: [Ipv4Net; 4] = [
+    Ipv4Net::new_assert(Ipv4Addr::new(168, 63, 129, 16), 32),
+    Ipv4Net::new_assert(Ipv4Addr::new(192, 80, 8, 124), 32),
+    v4(161, 26, 0, 16),
+    v4(166, 8, 0, 14),
+];
+
 /// The part of IPv6 that is given out as global unicast. What lies outside (loopback, mapped, link-local, ULA, multicast) is refused.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
 /// Of that part: protocol assignments with Teredo (RFC 4380), benchmarks and ORCHID; and documentation.
@@ -76,7 +86,7 @@ fn inner(address: IpAddr) -> IpAddr {
 /// The address is reachable from everywhere.
 fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(v4) => !PRIVATE_V4.iter().any(|block| block.contains(&v4)),
+        IpAddr::V4(v4) => !PRIVATE_V4.iter().chain(&PLATFORM_V4).any(|block| block.contains(&v4)),
         IpAddr::V6(v6) => GLOBAL_V6.contains(&v6) && !PRIVATE_V6.iter().any(|block| block.contains(&v6)),
     }
 }
@@ -93,42 +103,27 @@ impl Guard {
         Self { allowed }
     }
 
-    /// The address to dial for `address`, if it may be dialled; `own` are the addresses of this host. A mapped address
-    /// (RFC 4291 §2.5.5.2) is the IPv4 address that it contains.
-    pub fn admit(&self, address: IpAddr, own: &[IpAddr]) -> Option<IpAddr> {
+    /// The address to dial for `address`, if it may be dialled; `is_own` knows the addresses of this host, and one of which it cannot say
+    /// is refused. A mapped address (RFC 4291 §2.5.5.2) is the IPv4 address that it contains.
+    pub fn admit(&self, address: IpAddr, is_own: impl Fn(IpAddr) -> std::io::Result<bool>) -> Option<IpAddr> {
         let (address, inner) = (address.to_canonical(), inner(address));
         let is_allowed = self.allowed.iter().any(|block| block.contains(&address) || block.contains(&inner));
-        let is_own = own.contains(&address) || own.contains(&inner);
-        (is_allowed || is_public(inner) && !is_own).then_some(address)
+        let is_other = |address| is_own(address).is_ok_and(|own| !own);
+        (is_allowed || is_public(inner) && is_other(address) && is_other(inner)).then_some(address)
     }
 
     /// Those of the addresses that may be dialled.
     ///
     /// # Errors
-    /// There are none. So it is if the `own` addresses cannot be known.
+    /// There are none.
     pub(crate) fn admit_some(
         &self,
         addresses: Vec<IpAddr>,
-        own: std::io::Result<Vec<IpAddr>>,
+        is_own: impl Fn(IpAddr) -> std::io::Result<bool>,
     ) -> Result<Vec<IpAddr>, Refusal> {
-        let own = own.map_err(|_| Refusal::NotAllowed)?;
-        let admitted: Vec<_> = addresses.into_iter().filter_map(|address| self.admit(address, &own)).collect();
+        let admitted: Vec<_> = addresses.into_iter().filter_map(|address| self.admit(address, &is_own)).collect();
         if admitted.is_empty() { Err(Refusal::NotAllowed) } else { Ok(admitted) }
     }
-}
-
-/// The addresses of this host's interfaces.
-///
-/// # Errors
-/// The system does not list them: it has no file descriptor left, or forbids netlink.
-pub(crate) fn own_addresses() -> std::io::Result<Vec<IpAddr>> {
-    let interfaces = nix::ifaddrs::getifaddrs()?;
-    let address = |interface: nix::ifaddrs::InterfaceAddress| {
-        let address = interface.address?;
-        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
-        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
-    };
-    Ok(interfaces.filter_map(address).collect())
 }
 
 #[cfg(test)]
@@ -139,15 +134,20 @@ mod tests {
         text.parse().unwrap()
     }
 
+    /// These alone are its own.
+    fn own(own: &[IpAddr]) -> impl Fn(IpAddr) -> std::io::Result<bool> {
+        |address| Ok(own.contains(&address))
+    }
+
     #[test]
     fn public_addresses_alone_are_dialled() {
         let guard = Guard::default();
         for public in ["1.1.1.1", "9.9.9.9", "100.63.0.1", "172.32.0.1", "192.167.1.1", "2606:4700::1111", "2a00:1::1"]
         {
-            assert_eq!(guard.admit(ip(public), &[]), Some(ip(public)), "{public}");
+            assert_eq!(guard.admit(ip(public), own(&[])), Some(ip(public)), "{public}");
         }
-        assert_eq!(guard.admit(ip("::ffff:1.1.1.1"), &[]), Some(ip("1.1.1.1")), "and dialled as what it is");
-        assert!(guard.admit(ip("64:ff9b::1.1.1.1"), &[]).is_some());
+        assert_eq!(guard.admit(ip("::ffff:1.1.1.1"), own(&[])), Some(ip("1.1.1.1")), "and dialled as what it is");
+        assert!(guard.admit(ip("64:ff9b::1.1.1.1"), own(&[])).is_some());
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
                 Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, high, low).into(),
             ];
             for address in disguises {
-                assert_eq!(guard.admit(address, &[]), None, "{address}");
+                assert_eq!(guard.admit(address, own(&[])), None, "{address}");
             }
         }
         for text in [
@@ -204,38 +204,61 @@ mod tests {
             "100::1",
             "5f00::1",
         ] {
-            assert_eq!(guard.admit(ip(text), &[]), None, "{text}");
+            assert_eq!(guard.admit(ip(text), own(&[])), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_cloud_platforms_are_refused() {
+        let guard = Guard::default();
+        for refused in [
+            "168.63.129.16",
+            "64:ff9b::168.63.129.16",
+            "169.254.169.254",
+            "169.254.170.2",
+            "192.80.8.124",
+            "161.26.0.10",
+            "166.9.0.1",
+            "100.100.100.200",
+            "192.0.0.192",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "fd00:42::42",
+        ] {
+            assert_eq!(guard.admit(ip(refused), own(&[])), None, "{refused}");
+        }
+        for public in ["168.63.129.15", "168.63.129.17", "192.80.8.125", "161.27.0.1", "166.7.255.255", "166.12.0.1"] {
+            assert!(guard.admit(ip(public), own(&[])).is_some(), "{public}");
         }
     }
 
     #[test]
     fn its_own_addresses_are_refused_and_what_is_allowed_is_not() {
-        let own = [ip("9.9.9.9"), ip("2606:4700::1")];
+        let its = [ip("9.9.9.9"), ip("2606:4700::1")];
         let guard = Guard::new(["192.168.7.0/24", "fd00:1::/64"].map(|text| parse_block(text).unwrap()).to_vec());
         for refused in ["9.9.9.9", "::ffff:9.9.9.9", "2606:4700::1", "192.168.8.1", "fd00:2::1"] {
-            assert_eq!(guard.admit(ip(refused), &own), None, "{refused}");
+            assert_eq!(guard.admit(ip(refused), own(&its)), None, "{refused}");
         }
         for allowed in ["192.168.7.9", "::ffff:192.168.7.9", "fd00:1::5"] {
-            assert!(guard.admit(ip(allowed), &own).is_some(), "{allowed}");
+            assert!(guard.admit(ip(allowed), own(&its)).is_some(), "{allowed}");
         }
         let all = Guard::new(vec![parse_block("0.0.0.0/0").unwrap()]);
-        assert!(all.admit(ip("127.0.0.1"), &own).is_some() && all.admit(ip("::1"), &own).is_none());
-        assert!(own_addresses().unwrap().contains(&ip("127.0.0.1")), "every host has it");
+        assert!(all.admit(ip("127.0.0.1"), own(&its)).is_some() && all.admit(ip("::1"), own(&its)).is_none());
         // In disguise they are the same.
         for refused in ["64:ff9b::9.9.9.9", "2002:909:909::1"] {
-            assert_eq!(guard.admit(ip(refused), &own), None, "{refused}");
+            assert_eq!(guard.admit(ip(refused), own(&its)), None, "{refused}");
         }
-        assert!(guard.admit(ip("64:ff9b::192.168.7.9"), &own).is_some());
+        assert!(guard.admit(ip("64:ff9b::192.168.7.9"), own(&its)).is_some());
     }
 
     #[test]
     fn nothing_is_dialled_if_the_own_addresses_are_not_known() {
         let public = vec![ip("1.1.1.1"), ip("9.9.9.9")];
         let guard = Guard::default();
-        let unknown = Err(std::io::Error::from_raw_os_error(nix::libc::EAFNOSUPPORT));
+        let unknown = |_| Err(std::io::Error::from_raw_os_error(nix::libc::EAFNOSUPPORT));
         assert_eq!(guard.admit_some(public.clone(), unknown), Err(Refusal::NotAllowed));
-        assert_eq!(guard.admit_some(public.clone(), Ok(vec![ip("9.9.9.9")])), Ok(vec![ip("1.1.1.1")]));
-        // getifaddrs(3) asks by netlink.
+        assert_eq!(guard.admit_some(public.clone(), own(&[ip("9.9.9.9")])), Ok(vec![ip("1.1.1.1")]));
+        // Both questions go by netlink.
         let unit = include_str!("../../../../packaging/anabranch-serve.service");
         let families = unit.lines().find(|line| line.starts_with("RestrictAddressFamilies=")).unwrap();
         assert!(families.contains("AF_NETLINK"), "{families}");
