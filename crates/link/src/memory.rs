@@ -1,4 +1,4 @@
-//! Memory that several users share.
+//! Memory, or places, that several users share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,9 +5,9 @@ mod common;
 use anabranch_units::Duration;
 use common::MSS;
 use common::ground::Ground;
-use common::proxied::connect;
+use common::proxied::{connect, credentials};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 const RATE: &str = "20mbit";
 const SIZE: u64 = 16 << 20;
@@ -144,6 +144,30 @@ fn a_proxied_download_outlives_a_path_that_becomes_narrow() {
             assert!(after > 1 << 20, "the path is used on: {after} bytes");
         });
     }
+}
+
+/// A host in the network of a port fills it without a word. Programs of this host, and of another one, are served as before.
+#[test]
+fn a_host_without_a_password_locks_nobody_out() {
+    let Some(ground) = Ground::new(None) else { return };
+    anabranch_link::raise_file_limit();
+    ground.on_server(|| {
+        let listener = TcpListener::bind("0.0.0.0:8080").unwrap();
+        listener.incoming().for_each(|program| program.unwrap().write_all(b"hello").unwrap());
+    });
+    ground.proxied_for(credentials(), |proxy, host| {
+        let port = proxy.socks.port();
+        // It has the address to which it connects.
+        let silent: Vec<TcpStream> = (0..4_300).map(|_| TcpStream::connect(("10.99.0.1", port)).unwrap()).collect();
+        let other = (Ipv4Addr::new(10, 99, 1, 1), port).into();
+        for at in [[proxy.socks; 10], [other; 10]].as_flattened() {
+            let mut program = connect(*at, &host.to_string(), 8080, Some(("ann", "secret"))).unwrap();
+            let mut text = String::new();
+            program.read_to_string(&mut text).unwrap();
+            assert_eq!(text, "hello");
+        }
+        assert!(proxy.status().counters["crowded out"] >= silent.len() as u64 - 65);
+    });
 }
 
 /// A host on the way marks what exceeds a rate: the datagrams' marks become their packets', the sender slows down, and nothing is lost.

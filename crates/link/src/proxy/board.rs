@@ -126,6 +126,11 @@ impl<S> Board<S> {
         self.alarms.insert((at, token));
     }
 
+    /// It has nothing to do then any more.
+    pub fn disarm(&mut self, at: Instant, token: u64) {
+        self.alarms.remove(&(at, token));
+    }
+
     /// A connection with the context to use it.
     pub fn with<T>(
         &mut self,

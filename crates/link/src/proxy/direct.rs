@@ -211,7 +211,7 @@ impl Direct {
                 }
             }
             (None, Stage::Talking(talk)) => {
-                let talked = self.hall.talk(now, talk);
+                let talked = self.hall.talk(now, token, talk);
                 self.talked(now, token, talked)
             }
             (None, stage) => without(stage),
@@ -369,6 +369,7 @@ impl Lobby for Direct {
 
 #[cfg(test)]
 mod tests {
+    use super::super::hall::LINES;
     use super::super::resolver::Limits;
     use super::*;
     use crate::station::Station;
@@ -442,6 +443,20 @@ mod tests {
         }
         let _granted = program(&mut station);
         assert_eq!(station.hall.board.engine.endpoint.len(), CONNECTIONS);
+    }
+
+    #[test]
+    fn beyond_4096_lines_a_program_is_refused() {
+        let mut station = station();
+        let _first = program(&mut station);
+        assert_eq!(station.hall.failures().count(), 0);
+        for _ in 1..LINES {
+            // Lines that are not looked at.
+            let token = station.hall.board.token();
+            station.hall.board.put(token, without(Stage::Over), false);
+        }
+        let _refused = program(&mut station);
+        assert_eq!(station.hall.failures().collect::<Vec<_>>(), [("refused: TooMany".to_owned(), 1)]);
     }
 
     #[test]

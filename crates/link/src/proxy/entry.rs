@@ -102,7 +102,7 @@ impl Entry {
                 Line { handle: None, share, stage }
             }
             (_, _, Stage::Talking(talk)) => {
-                let talked = self.hall.talk(now, talk);
+                let talked = self.hall.talk(now, token, talk);
                 self.talked(now, token, talked)
             }
             (_, _, stage) => Line { handle: None, share, stage },

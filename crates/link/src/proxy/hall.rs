@@ -1,5 +1,6 @@
 //! Programs' lines, whatever carries their connections: who comes, by which rules and over which paths, how it ends.
 
+use super::anteroom::{Anteroom, Guest, Origin};
 use super::board::{Board, Line};
 use super::joint::Joint;
 use super::listeners::{Accepted, Kind, Listeners};
@@ -9,6 +10,7 @@ use super::rules::Rules;
 use super::talking::{Talk, Talked, Wish};
 use super::target::Target;
 use crate::LinkError;
+use crate::memory::Memory;
 use crate::status::{ClientStatus, PathState};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_trace::CloseReason;
@@ -21,6 +23,8 @@ use std::net::SocketAddr;
 pub(super) const CONNECTIONS: usize = 8_192;
 /// Connections with programs, and those that wait for one.
 pub(crate) const LINES: usize = 4_096;
+/// Of the lines, those that programs of other hosts may have: the rest is for programs of this one.
+const REMOTE: u64 = 3_072;
 /// When the system has no file descriptor left, the next attempt to accept a program.
 const LATER: Duration = Duration::from_millis(100);
 
@@ -48,6 +52,12 @@ pub(crate) struct Hall<S> {
     /// The far end of all connections, if it is one.
     server: Option<SocketAddr>,
     listeners: Listeners,
+    /// Programs that negotiate.
+    anteroom: Anteroom,
+    /// Places for programs of other hosts.
+    remote: Memory,
+    /// Programs that had to go from there.
+    crowded_out: u64,
     /// Requests that came to nothing.
     refused: BTreeMap<Refusal, u64>,
     /// Joined connections that were cut off.
@@ -67,8 +77,9 @@ impl<S: Staged> Hall<S> {
     ) -> Result<Self, LinkError> {
         let board = Board::new(Endpoint::new(CONNECTIONS), Side::Client)?;
         listeners.register(&board.sockets)?;
+        let (anteroom, remote, crowded_out) = (Anteroom::default(), Memory::new(REMOTE), 0);
         let (buffer, refused, cut_off) = (vec![0; 64 << 10], BTreeMap::new(), BTreeMap::new());
-        Ok(Self { board, rules, routes, buffer, server, listeners, refused, cut_off })
+        Ok(Self { board, rules, routes, buffer, server, listeners, anteroom, remote, crowded_out, refused, cut_off })
     }
 
     /// From now on the rules are these. Connections that exist follow them with what they send, and by their backup flags with what they
@@ -138,11 +149,13 @@ impl<S: Staged> Hall<S> {
         ClientStatus { name: name.to_owned(), scheduler, connections: joined.count(), paths }
     }
 
-    /// Requests that came to nothing, connections that were cut off, and segments that broke a rule, by reason.
+    /// Programs that had to make room, requests that came to nothing, connections that were cut off, and segments that broke a rule, by
+    /// reason.
     pub fn failures(&self) -> impl Iterator<Item = (String, u64)> + '_ {
         let refused = self.refused.iter().map(|(why, count)| (format!("refused: {why:?}"), *count));
         let cut_off = self.cut_off.iter().map(|(why, count)| (format!("cut off: {why}"), *count));
-        refused.chain(cut_off).chain(self.board.violations())
+        let crowded_out = (self.crowded_out > 0).then(|| ("crowded out".to_owned(), self.crowded_out));
+        crowded_out.into_iter().chain(refused).chain(cut_off).chain(self.board.violations())
     }
 
     /// Where programs reach it.
@@ -154,8 +167,8 @@ impl<S: Staged> Hall<S> {
     pub fn accept(&mut self, now: Instant, place: u64) -> Option<(u64, Talked)> {
         loop {
             let (accepted, kind) = self.listeners.accept(place)?;
-            let socket = match accepted {
-                Accepted::Program(socket) => socket,
+            let (socket, from) = match accepted {
+                Accepted::Program(socket, from) => (socket, Origin::of(from)),
                 Accepted::Nobody => return None,
                 Accepted::Later => {
                     self.board.alarm(now + LATER, place);
@@ -163,29 +176,60 @@ impl<S: Staged> Hall<S> {
                 }
             };
             let token = self.board.token();
-            let registered = self.board.len() < LINES && self.board.sockets.add(&socket, token).is_ok();
+            let registered = self.board.sockets.add(&socket, token).is_ok();
             let joint = Joint::new(socket);
             // Otherwise it is dropped with a reset.
             if registered {
-                return Some((token, self.welcome(now, token, joint, kind)));
+                let talked = match kind {
+                    Kind::Socks { guarded } => self.welcome(token, place, from, Talk::new(now, joint, guarded)),
+                    Kind::Forward(target) => self.seat(Wish { joint, target, early: Bytes::new(), socks: false }, from),
+                };
+                return Some((token, talked));
             }
         }
     }
 
-    fn welcome(&mut self, now: Instant, token: u64, joint: Joint, kind: Kind) -> Talked {
-        match kind {
-            Kind::Socks { guarded } => {
-                let talk = Talk::new(now, joint, guarded);
-                self.board.alarm(talk.until, token);
-                Talked::Waits(talk)
-            }
-            Kind::Forward(target) => Talked::Wants(Wish { joint, target, early: Bytes::new(), socks: false }),
+    /// A program may negotiate. Another one may have to go for it, with a reset.
+    fn welcome(&mut self, token: u64, listener: u64, origin: Origin, talk: Talk) -> Talked {
+        self.board.alarm(talk.until, token);
+        if let Some(oldest) = self.anteroom.enter(token, Guest { listener, origin, until: talk.until }) {
+            self.leave_anteroom(oldest);
+            self.board.take(oldest);
+            self.crowded_out += 1;
         }
+        Talked::Waits(talk)
+    }
+
+    fn leave_anteroom(&mut self, token: u64) -> Option<Guest> {
+        let guest = self.anteroom.leave(token)?;
+        self.board.disarm(guest.until, token);
+        Some(guest)
+    }
+
+    /// A program has named its target: it gets a line, if there is one for it.
+    fn seat(&mut self, mut wish: Wish, origin: Origin) -> Talked {
+        let is_full = self.board.len().saturating_sub(self.anteroom.len()) >= LINES;
+        let place = match origin {
+            Origin::Local => Some(None),
+            Origin::Remote(_) => self.remote.take(1).map(Some),
+        };
+        let Some(place) = place.filter(|_| !is_full) else {
+            return Talked::Refused(self.refuse(wish, Refusal::TooMany));
+        };
+        wish.joint.place = place;
+        Talked::Wants(wish)
     }
 
     /// Takes what a program without a target sent.
-    pub fn talk(&mut self, now: Instant, talk: Talk) -> Talked {
-        talk.step(now, &self.listeners, &mut self.buffer)
+    pub fn talk(&mut self, now: Instant, token: u64, talk: Talk) -> Talked {
+        let talked = talk.step(now, &self.listeners, &mut self.buffer);
+        if matches!(talked, Talked::Waits(_)) {
+            return talked;
+        }
+        match (self.leave_anteroom(token), talked) {
+            (Some(Guest { origin, .. }), Talked::Wants(wish)) => self.seat(wish, origin),
+            (_, talked) => talked,
+        }
     }
 
     /// Nothing came of a request.

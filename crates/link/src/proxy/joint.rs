@@ -1,6 +1,7 @@
 //! A socket and a connection of the engine, joined: what comes from one goes to the other.
 
 use super::sockets::Change;
+use crate::memory::Share;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_units::{Duration, Instant};
@@ -58,6 +59,8 @@ pub(crate) struct Joint {
     failed: Option<Instant>,
     /// The connection was cut off; the socket is reset then.
     cut: Option<Instant>,
+    /// Its place among those of other hosts' programs.
+    pub place: Option<Share>,
     /// Payload so far, from the socket and to it.
     pub up: u64,
     pub down: u64,
@@ -83,6 +86,7 @@ impl Joint {
             deaf: false,
             failed: None,
             cut: None,
+            place: None,
             up: 0,
             down: 0,
         }

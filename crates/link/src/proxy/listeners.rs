@@ -6,7 +6,7 @@ use super::sockets::Sockets;
 use super::target::{Forward, Target};
 use crate::LinkError;
 use socket2::{SockRef, TcpKeepalive};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
 /// The protocol of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +19,8 @@ pub(crate) enum Kind {
 
 /// The result of an attempt to accept.
 pub(crate) enum Accepted {
-    Program(TcpStream),
+    /// A program, and where it is.
+    Program(TcpStream, IpAddr),
     Nobody,
     /// The system has no file descriptor left, for now.
     Later,
@@ -86,8 +87,8 @@ impl Listeners {
     /// The next program at a listener, with its protocol.
     pub(crate) fn accept(&self, place: u64) -> Option<(Accepted, Kind)> {
         let (socket, kind) = self.all.get(usize::try_from(place).ok()?)?;
-        let accepted = match socket.accept().and_then(|(program, _)| prepared(program)) {
-            Ok(program) => Accepted::Program(program),
+        let accepted = match socket.accept().and_then(|(program, from)| Ok((prepared(program)?, from))) {
+            Ok((program, from)) => Accepted::Program(program, from.ip()),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Accepted::Nobody,
             Err(_) => Accepted::Later,
         };

@@ -1,6 +1,7 @@
 //! Programs' connections over several paths: SOCKS5 and forwarded ports here, the targets dialled there. docs/proxy.md has the
 //! messages between both ends.
 
+mod anteroom;
 mod asking;
 mod board;
 mod budget;

@@ -4,6 +4,7 @@ use super::{Congestion, Downloaded, MSS, Receiver, Sender, admit, proxied, settl
 use anabranch_carrier::Counters;
 use anabranch_lab::{LabError, Namespace};
 use anabranch_link::measure::Reach;
+use anabranch_link::proxy::Credentials;
 use anabranch_link::{Marks, secrets};
 use anabranch_units::Duration;
 use std::net::{IpAddr, SocketAddr};
@@ -92,6 +93,11 @@ impl Ground {
 
     /// Uses a proxy over both interfaces in the client's namespace; the server in the other one dials addresses of its own, too.
     pub fn proxied(&self, act: impl FnOnce(&proxied::Running, IpAddr) + Send) {
+        self.proxied_for(None, act);
+    }
+
+    /// The same for the users of a list, who may be on other hosts.
+    pub fn proxied_for(&self, credentials: Option<Credentials>, act: impl FnOnce(&proxied::Running, IpAddr) + Send) {
         let (server, client, stopped) = (secrets::new_key(), secrets::new_key(), stop());
         let (public, admitted) = (server.key.public(), admit(&client, "laptop"));
         let (local, host): (SocketAddr, IpAddr) = (format!("{SERVER}:4500").parse().unwrap(), SERVER.parse().unwrap());
@@ -105,7 +111,7 @@ impl Ground {
         let reach = Reach { key: client, server: public, address: address.recv().unwrap(), interfaces };
         let (ready, running) = channel();
         let flag = stopped.clone();
-        let proxying = self.client.spawn("proxy", move || proxied::run(reach, None, &flag, &ready)).unwrap();
+        let proxying = self.client.spawn("proxy", move || proxied::run(reach, credentials, &flag, &ready)).unwrap();
         let end = proxied::End(&stopped);
         let running = running.recv().unwrap();
         self.client.enter(move || act(&running, host)).unwrap();

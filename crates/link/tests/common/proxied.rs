@@ -5,10 +5,11 @@ use anabranch_link::measure::Reach;
 use anabranch_link::proxy::{
     Common, Credentials, ExitSettings, Guard, Listeners, Lookup, Proxy, ProxySettings, Resolver, Rules,
 };
-use anabranch_link::{Host, LinkError, PathState, Services, Window, read_status, secrets};
+use anabranch_link::{Host, LinkError, PathState, Services, Status, Window, read_status, secrets};
 use anabranch_units::Duration;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,9 +45,14 @@ pub struct Running {
 }
 
 impl Running {
+    /// Its state.
+    pub fn status(&self) -> Status {
+        read_status(&self.window).unwrap()
+    }
+
     /// The state of its paths.
     pub fn paths(&self) -> Vec<PathState> {
-        read_status(&self.window).unwrap().clients.remove(0).paths
+        self.status().clients.remove(0).paths
     }
 }
 
@@ -83,8 +89,10 @@ pub fn open(
     credentials: Option<Credentials>,
     stopped: &AtomicBool,
 ) -> Result<(Proxy, SocketAddr), LinkError> {
-    let listeners = Listeners::open(&[(Ipv4Addr::LOCALHOST, 0).into()], &[], credentials).unwrap();
-    let socks = listeners.locals().next().unwrap();
+    // With passwords other hosts may come, too.
+    let at = if credentials.is_some() { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
+    let listeners = Listeners::open(&[(at, 0).into()], &[], credentials).unwrap();
+    let socks = (Ipv4Addr::LOCALHOST, listeners.locals().next().unwrap().port()).into();
     let settings = ProxySettings { reach, listeners, rules: minrtt(), common: common() };
     Ok((Proxy::open(settings, stopped)?.0, socks))
 }
@@ -126,6 +134,15 @@ pub fn reach(
     address: SocketAddr,
 ) -> Reach {
     Reach { key: client, server, address, interfaces: vec!["lo".into(), "lo".into()] }
+}
+
+/// One user, `ann`, whose password is `secret`.
+pub fn credentials() -> Option<Credentials> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("users");
+    std::fs::write(&file, "ann:secret\n").unwrap();
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
+    Some(Credentials::read(&file).unwrap())
 }
 
 /// Stops everything when it is dropped.

@@ -1,12 +1,13 @@
 //! A proxy and its server, with programs on one side and targets on the other.
 
-use crate::common::proxied::{End, Running, Setting, connect, exchange, open, reach, run, serve, with_proxy};
+use crate::common::proxied::{
+    End, Running, Setting, connect, credentials, exchange, open, reach, run, serve, with_proxy,
+};
 use crate::common::{admit, stop};
-use anabranch_link::proxy::{Credentials, Rules, parse_block};
+use anabranch_link::proxy::{Rules, parse_block};
 use anabranch_link::{Host, Services, secrets};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -113,12 +114,8 @@ fn a_name_is_resolved_once_and_what_was_checked_is_dialled() {
 
 #[test]
 fn a_port_with_credentials_admits_users_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("users");
-    std::fs::write(&file, "ann:secret\n").unwrap();
-    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).unwrap();
     let port = backwards();
-    let setting = Setting { credentials: Some(Credentials::read(&file).unwrap()), ..Setting::default() };
+    let setting = Setting { credentials: credentials(), ..Setting::default() };
     with_proxy(setting, |proxy| {
         assert!(connect(proxy.socks, "127.0.0.1", port, Some(("ann", "secret"))).is_ok());
         assert!(connect(proxy.socks, "127.0.0.1", port, Some(("ann", "guess"))).is_err());
@@ -393,20 +390,23 @@ fn a_request_that_its_program_gave_up_reaches_no_target() {
     });
 }
 
-/// A program that finds the proxy full must not take it for an empty answer.
+/// As many as fill the proxy say nothing; without a limit of their own nobody else would be served for 30 s.
 #[test]
-fn a_program_beyond_the_limit_gets_a_reset() {
-    const LIMIT: usize = 4_096;
+fn programs_that_say_nothing_lock_nobody_out() {
     anabranch_link::raise_file_limit();
+    let port = backwards();
     with_proxy(Setting::default(), |proxy| {
-        let mut all: Vec<TcpStream> = (0..LIMIT).map(|_| TcpStream::connect(proxy.socks).unwrap()).collect();
-        let mut beyond = TcpStream::connect(proxy.socks).unwrap();
-        beyond.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-        assert_eq!(beyond.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
-        // One that has room is served.
-        all[0].write_all(&[5, 1, 0]).unwrap();
+        let mut all: Vec<TcpStream> = (0..4_300).map(|_| TcpStream::connect(proxy.socks).unwrap()).collect();
+        assert_eq!(exchange(proxy.socks, port, b"abc"), b"cba");
+        // The oldest had to go, and must not take it for an answer.
+        all[0].set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert_eq!(all[0].read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        // The youngest is served.
+        let last = all.last_mut().unwrap();
+        last.write_all(&[5, 1, 0]).unwrap();
         let mut answer = [0; 2];
-        all[0].read_exact(&mut answer).unwrap();
+        last.read_exact(&mut answer).unwrap();
         assert_eq!(answer, [5, 0]);
+        assert!(proxy.status().counters["crowded out"] >= 4_300 - 1_025);
     });
 }
