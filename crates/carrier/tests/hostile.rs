@@ -309,6 +309,37 @@ fn an_address_that_does_not_answer_gets_three_times_its_bytes_at_most() {
     assert!((0..100).all(|n| world.down(2, P0, 400, n).is_some()));
 }
 
+/// Copies of every datagram of one path arrive from elsewhere before the client's own do. Nothing comes twice, the other path is used on, and
+/// the client's first datagram after that brings the path back.
+#[test]
+fn a_forwarder_that_is_quicker_than_the_network_takes_one_path_while_it_is() {
+    let mut world = joined(2);
+    for n in 0..600 {
+        world.run(Duration::from_millis(50));
+        let own = world.up(2, P0, 100, 4 * n).unwrap();
+        world.server.handle_datagram(world.now, away(9), &own, &mut Vec::new());
+        world.up(2, P1, 100, 4 * n + 1);
+        world.down(2, P0, 100, 4 * n + 2);
+        assert!(world.down(2, P1, 100, 4 * n + 3).is_some());
+    }
+    assert_eq!(world.server.address(PeerId(0), P0), Some((away(9), false)), "it answers no challenge");
+    world.up(2, P0, 100, 9_000);
+    world.secs(1);
+    assert_eq!(world.server.address(PeerId(0), P0), Some((home(2, P0), true)));
+    let came = |path, to_server| {
+        let mut numbers: Vec<u32> =
+            world.delivered.iter().filter(|d| (d.path, d.to_server) == (path, to_server)).map(|d| d.number).collect();
+        let all = numbers.len();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), all, "nothing comes twice");
+        all
+    };
+    // What the thief brought up itself was delivered by it.
+    assert_eq!([came(P1, true), came(P1, false)], [600, 600]);
+    assert!(came(P0, true) <= 1 && came(P0, false) < 600, "{} and {}", came(P0, true), came(P0, false));
+}
+
 #[test]
 fn a_client_behind_a_nat_that_changes_its_port_is_followed() {
     let mut world = joined(1);
