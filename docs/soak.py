@@ -8,6 +8,7 @@ Usage: docs/soak.py ANABRANCH [--minutes N] [--seed N] [--workers N] [--flaps N]
 import argparse
 import collections
 import hashlib
+import json
 import os
 import random
 import signal
@@ -235,6 +236,10 @@ def main():
         working = start(LAPTOP, sys.executable, own, "work", *words)
         happened = disturb(plan, until, random.Random(arguments.seed), arguments)
         code = working.wait()
+        for end in ("s.sock", "p.sock"):
+            state = subprocess.run([binary, "status", "--json", "--socket", end], cwd=folder.name, capture_output=True, text=True).stdout
+            counters = json.loads(state)["counters"] if state else {}
+            print(f"{end}:", {name: count for name, count in counters.items() if count}, flush=True)
         print(f"{arguments.minutes:g} min, {dict(happened)}, {'IPv6' if arguments.ipv6 else 'IPv4'}: {'passed' if code == 0 else 'FAILED'}")
         sys.exit(code)
     finally:

@@ -4,7 +4,7 @@ use crate::common::proxied::{
     End, Running, Setting, connect, credentials, exchange, open, reach, run, serve, with_proxy,
 };
 use crate::common::{admit, stop};
-use anabranch_link::proxy::{Rules, parse_block};
+use anabranch_link::proxy::{Rules, parse_block, system};
 use anabranch_link::{Host, Services, secrets};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -61,6 +61,48 @@ fn both_directions_end_on_their_own_and_every_byte_arrives() {
                 writing.join().unwrap();
                 assert!(got == expected, "{len} bytes to {host}: {} came", got.len());
             }
+        }
+    });
+}
+
+/// The target writes no more from the beginning on, and the program still does.
+#[test]
+fn a_target_that_ends_first_still_gets_everything() {
+    let (socket, port) = listener();
+    let (got, all) = channel();
+    thread::spawn(move || {
+        for program in socket.incoming() {
+            let (mut program, mut bytes) = (program.unwrap(), Vec::new());
+            program.write_all(b"over").unwrap();
+            program.shutdown(Shutdown::Write).unwrap();
+            program.read_to_end(&mut bytes).unwrap();
+            got.send(bytes).unwrap();
+        }
+    });
+    with_proxy(Setting::default(), |proxy| {
+        for len in [0, 1, 3 << 20] {
+            let (mut program, mut text) = (connect(proxy.socks, "127.0.0.1", port, None).unwrap(), Vec::new());
+            program.read_to_end(&mut text).unwrap();
+            assert_eq!(text, b"over");
+            program.write_all(&bytes(len)).unwrap();
+            drop(program);
+            assert!(all.recv_timeout(Duration::from_secs(60)).unwrap() == bytes(len), "{len} bytes");
+        }
+    });
+}
+
+/// 255 bytes are the most that SOCKS5 can name; in spellings of addresses that only resolvers read, nothing hides.
+#[test]
+fn names_that_are_too_long_or_hide_an_address_are_refused() {
+    let setting = Setting { allow: Vec::new(), lookup: system(), ..Setting::default() };
+    with_proxy(setting, |proxy| {
+        let long = ["a".repeat(255), format!("{}.test", "b".repeat(64)), vec!["c"; 128].join(".")];
+        for name in &long {
+            assert_eq!(connect(proxy.socks, name, 80, None).unwrap_err(), 4, "{name} has no address");
+        }
+        for name in ["2130706433", "0x7f000001", "127.1", "0177.0.0.1", "localhost", "localhost."] {
+            let code = connect(proxy.socks, name, 80, None).unwrap_err();
+            assert!([2, 4].contains(&code), "{name}: {code}");
         }
     });
 }
