@@ -53,8 +53,9 @@ pub struct Client {
     session: [u8; SESSION],
     addresses: Addresses,
     keys: Keys,
-    /// The server's number of the session, once it is known; it has changed, and nobody was told.
+    /// The server's number of the session, once it is known.
     incarnation: Option<[u8; 8]>,
+    /// It has changed, which was not polled yet.
     is_forgotten: bool,
     paths: BTreeMap<PathId, Path>,
     attempt: Option<Attempt>,
@@ -323,7 +324,7 @@ impl Client {
                 self.resize(id, |path| path.mtu.iter_mut().for_each(|mtu| mtu.seen(now, number)))
             }
             Content::Answer(token) => path.answered(now, token),
-            // A late one of the keys before says nothing of the session now.
+            // A late one, under the keys before, is of an earlier session perhaps.
             Content::Incarnation(incarnation) if slot == Slot::Current => {
                 let before = self.incarnation.replace(incarnation);
                 self.is_forgotten |= before.is_some_and(|before| before != incarnation);

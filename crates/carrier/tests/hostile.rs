@@ -335,7 +335,7 @@ fn a_forwarder_that_is_quicker_than_the_network_takes_one_path_while_it_is() {
         assert_eq!(numbers.len(), all, "nothing comes twice");
         all
     };
-    // What the thief brought up itself was delivered by it.
+    // The thief delivered the datagrams of the first path itself.
     assert_eq!([came(P1, true), came(P1, false)], [600, 600]);
     assert!(came(P0, true) <= 1 && came(P0, false) < 600, "{} and {}", came(P0, true), came(P0, false));
 }

@@ -79,7 +79,7 @@ impl Unmet {
             Self::NoHandshake { .. } => {
                 "a server is silent to strangers: is `anabranch serve` running there, does UDP reach that port, is --server-key \
                  its public key (`anabranch key show` there), does its list of authorised keys have ours (`anabranch key show \
-                 --authorize` here), and was it started after that?"
+                 --authorize` here), and was it started after that? Has this host's clock gone back since its last session?"
             }
             Self::SilentPath { .. } => {
                 "is the interface up and online, and does a route to the server lead through it (`ip route get`)? Without it the \

@@ -148,7 +148,7 @@ fn a_proxied_download_outlives_a_path_that_becomes_narrow() {
 
 /// A host in the network of a port fills it without a word. Programs of this host, and of another one, are served as before.
 #[test]
-fn a_host_without_a_password_locks_nobody_out() {
+fn a_host_without_a_password_locks_no_other_out() {
     let Some(ground) = Ground::new(None) else { return };
     anabranch_link::raise_file_limit();
     ground.on_server(|| {

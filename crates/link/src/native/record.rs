@@ -65,7 +65,7 @@ fn namespace() -> Result<PathBuf, LinkError> {
     fs::read_link(own).map_err(LinkError::system(format!("reading {own}")))
 }
 
-/// When a process began; `None` if there is none, or it has ended and nobody has reaped it. proc_pid_stat(5): behind the name in brackets
+/// When a process began; `None` if there is none, or it has ended and was not reaped yet. proc_pid_stat(5): behind the name in brackets
 /// stands the state, and 19 fields later the beginning.
 fn began(process: u32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -235,9 +235,9 @@ fn restore(Forwarding { interface, all }: &Forwarding) -> Result<(), LinkError> 
 mod tests {
     use super::*;
 
-    /// A keeper that was killed together with its proxy, in a container whose first process reaps nobody.
+    /// A keeper that was killed together with its proxy, in a container whose first process reaps no other.
     #[test]
-    fn a_keeper_that_nobody_has_reaped_is_at_work_no_more() {
+    fn a_keeper_that_was_not_reaped_is_at_work_no_more() {
         use nix::sys::wait::{Id, WaitPidFlag, waitid};
         let mut keeper = std::process::Command::new("true").spawn().unwrap();
         let id = Id::Pid(nix::unistd::Pid::from_raw(keeper.id() as i32));

@@ -1,4 +1,4 @@
-//! Programs that have not named their target: few of each listener and of each address, so that hosts that say nothing keep nobody out.
+//! Programs that have not named their target: few of each listener and of each address, so that silent hosts do not lock others out.
 
 use anabranch_units::Instant;
 use core::cmp::Reverse;
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(enter(&mut room, 0..LOCAL as u64, guest(0, "127.0.0.1")), [0; 0]);
         assert_eq!(enter(&mut room, 2_000..2_001, guest(1, "192.0.2.1")), [0; 0]);
         for (n, first) in (0..300).map(|n| (n, 10_000 + 100 * n)) {
-            // Whoever has few keeps them as long as another has more.
+            // An address with few keeps them as long as another has more.
             let before = room.len();
             let gone = enter(&mut room, first..first + 20, guest(0, &format!("198.51.{}.{}", n / 100, n % 100)));
             assert!(gone.iter().all(|token| *token >= 10_000));

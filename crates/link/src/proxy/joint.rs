@@ -73,7 +73,7 @@ impl Joint {
     pub fn new(socket: TcpStream) -> Self {
         // Whole messages come from the connection: none waits for an acknowledgment.
         let _ = socket.set_nodelay(true);
-        // Who closes it unprepared cuts it off: also the system, where this process is killed.
+        // Closed unprepared it is cut off: also by the system, where this process is killed.
         let _ = SockRef::from(&socket).set_linger(Some(core::time::Duration::ZERO));
         Self {
             socket,

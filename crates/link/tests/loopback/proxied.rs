@@ -432,9 +432,9 @@ fn a_request_that_its_program_gave_up_reaches_no_target() {
     });
 }
 
-/// As many as fill the proxy say nothing; without a limit of their own nobody else would be served for 30 s.
+/// Silent programs, as many as fill the proxy: without a limit of their own no other would be served for 30 s.
 #[test]
-fn programs_that_say_nothing_lock_nobody_out() {
+fn silent_programs_lock_no_other_out() {
     anabranch_link::raise_file_limit();
     let port = backwards();
     with_proxy(Setting::default(), |proxy| {
