@@ -17,6 +17,10 @@ pub(crate) const PORT: u16 = 80;
 pub(crate) const CLIENT_PORT: u16 = 2000;
 /// The longest common outage of all paths that every timeout outlasts.
 const ENDURED: Duration = Duration::from_secs(5);
+/// The time within which every transfer must be over: some timeouts and keep-alives are long.
+const LIMIT: Duration = Duration::from_secs(3 * 3600);
+/// One-way delay from which on a path is slow; only `Clock` has slow paths.
+const SLOW: Duration = Duration::from_secs(5);
 /// The server has three more addresses on each path, which only an announcement makes known.
 pub(crate) const NEW_ADDRESSES: u8 = 3;
 
@@ -42,6 +46,8 @@ pub struct Path {
     pub v6: bool,
     /// The address translator on the path.
     pub nat: Option<Nat>,
+    /// The longest wait in the queue before it, beyond which packets are dropped.
+    pub queue: Option<Duration>,
     /// Its outages.
     pub dark: Vec<Outage>,
 }
@@ -122,9 +128,14 @@ impl Case {
         let bad = (class == Class::PayloadOnePath).then(|| luck.below(count as u64) as u8);
         let rules = middle::draw(luck, class, count, bad);
         let mut parties = parties::both(luck, class, count);
+        let pauses = class == Class::Clock && paths.iter().all(|path| path.delay[0] < SLOW);
+        if pauses {
+            parties.iter_mut().for_each(|party| party.plan = parties::sparse(luck, party.plan));
+        }
         let script = script::acts(luck, class, count);
         let floods = if class == Class::Floods { floods(luck) } else { Vec::new() };
-        let start = if luck.chance(0.05) { luck.within(1, 4) * (1 << 31) - luck.spread(1, 100_000) } else { 0 };
+        let often = if class == Class::Clock { 0.7 } else { 0.05 };
+        let start = if luck.chance(often) { luck.within(1, 4) * (1 << 31) - luck.spread(1, 100_000) } else { 0 };
         let start = Instant::from_millis(start);
         let limit = if class == Class::Floods { luck.spread(16, 4096) as usize } else { 64 };
         if class == Class::Race {
@@ -139,7 +150,22 @@ impl Case {
     pub(crate) fn must_complete(&self) -> bool {
         let outages = self.paths.iter().flat_map(|path| &path.dark);
         let dark = outages.fold(Duration::ZERO, |sum, o| sum + o.until.saturating_sub(o.from));
-        self.class.must_complete() && dark <= ENDURED
+        let bearable = match self.class {
+            Class::Strip => self.rules.iter().any(Rule::makes_plain),
+            Class::Mtu => (0..self.paths.len()).any(|n| !self.rules.iter().any(|rule| rule.narrows(n as u8))),
+            _ => true,
+        };
+        self.class.must_complete() && bearable && dark <= ENDURED
+    }
+
+    /// Virtual time within which it must be over.
+    pub(crate) fn limit(&self) -> Duration {
+        if self.class != Class::Clock {
+            return LIMIT;
+        }
+        let slow = self.paths.iter().any(|path| path.delay[0] >= SLOW);
+        let limit = if slow { LIMIT * 6 } else { LIMIT };
+        self.parties.iter().fold(limit, |sum, party| sum + party.plan.pauses())
     }
 
     /// The host's own address on a path. The server has more: `low` is 2 for the first.
@@ -197,21 +223,29 @@ fn number(luck: &mut Luck<'_>) -> u32 {
 }
 
 fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
-    let one_way = luck.time(200, 150_000);
+    let one_way = match class {
+        Class::Wide => luck.time(100_000, 500_000),
+        Class::Clock if luck.chance(0.3) => luck.time(5_000_000, 55_000_000),
+        _ => luck.time(200, 150_000),
+    };
     let delay = if luck.chance(0.3) { [one_way, luck.time(200, 150_000)] } else { [one_way; 2] };
     // From 1 Gbit/s to 0.5 Mbit/s.
-    let byte_ns = [luck.spread(8, 16_000), luck.spread(8, 16_000)];
+    let byte_ns = match class {
+        Class::Wide => [luck.spread(1, 50), luck.spread(1, 50)],
+        _ => [luck.spread(8, 16_000), luck.spread(8, 16_000)],
+    };
+    let queue = (class == Class::Wide).then(|| luck.time(1_000, 100_000));
     let v6 = luck.chance(0.2);
     let address = match v6 {
         true => IpAddr::V6(Ipv6Addr::new(0xfd01, n.into(), 0, 0, 0, 0, 0, 1)),
         false => IpAddr::from([192, n, 0, 1]),
     };
-    let translates = class == Class::Nat && luck.chance(0.8);
+    let translates = class == Class::Nat && luck.chance(0.8) || class == Class::Clock && luck.chance(0.3);
     let nat = translates.then(|| Nat {
         port: luck.within(1, 9000) as u16,
         address,
         isn: [(); 2].map(|()| number(luck)),
-        rebind: luck.chance(0.1).then(|| luck.spread(10, 100) as u32),
+        rebind: (class == Class::Nat && luck.chance(0.1)).then(|| luck.spread(10, 100) as u32),
     });
     let mut dark = Vec::new();
     while matches!(class, Class::Blackout | Class::Race) && luck.chance(0.6) {
@@ -222,7 +256,7 @@ fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
         let until = from + luck.time(1_000, longest);
         dark.push(Outage { from, until, way: *luck.pick(&[None, None, Some(Direction::Up), Some(Direction::Down)]) });
     }
-    Path { delay, byte_ns, v6, nat, dark }
+    Path { delay, byte_ns, v6, nat, queue, dark }
 }
 
 fn floods(luck: &mut Luck<'_>) -> Vec<Flood> {

@@ -33,6 +33,20 @@ pub enum Class {
     Floods,
     /// Several paths race for the first subflow; packets are lost and some paths are dark.
     Race,
+    /// All MPTCP options are removed, by path, direction and position.
+    Strip,
+    /// Windows of at most 16 KiB, with fallbacks: options removed at random, payload changed.
+    Tiny,
+    /// Applications abort and reset paths, and resets, challenges and data are lost.
+    Resets,
+    /// A hundred thousand segments and more are under way; queues are short.
+    Wide,
+    /// ECN is on, and its marks and flags are cleared or set.
+    Bleach,
+    /// Paths drop packets above a size.
+    Mtu,
+    /// Pauses of minutes to weeks, around the wraps of clocks and sequence numbers, or round trips of up to two minutes.
+    Clock,
 }
 
 /// The property that must hold of delivered bytes.
@@ -49,7 +63,7 @@ pub(crate) enum Bytes {
 
 impl Class {
     /// Every class, in the order of tables.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 20] = [
         Self::Benign,
         Self::Plain,
         Self::Segments,
@@ -63,6 +77,13 @@ impl Class {
         Self::Forge,
         Self::Floods,
         Self::Race,
+        Self::Strip,
+        Self::Tiny,
+        Self::Resets,
+        Self::Wide,
+        Self::Bleach,
+        Self::Mtu,
+        Self::Clock,
     ];
 
     /// Its name on the command line.
@@ -81,6 +102,13 @@ impl Class {
             Self::Forge => "forge",
             Self::Floods => "floods",
             Self::Race => "race",
+            Self::Strip => "strip",
+            Self::Tiny => "tiny",
+            Self::Resets => "resets",
+            Self::Wide => "wide",
+            Self::Bleach => "bleach",
+            Self::Mtu => "mtu",
+            Self::Clock => "clock",
         }
     }
 
@@ -91,21 +119,36 @@ impl Class {
 
     pub(crate) fn bytes(self) -> Bytes {
         match self {
-            Self::Payload | Self::PayloadOnePath => Bytes::IntactUntilFallback,
+            Self::Payload | Self::PayloadOnePath | Self::Tiny => Bytes::IntactUntilFallback,
             Self::Forge => Bytes::Anything,
             _ => Bytes::Intact,
         }
     }
 
-    /// No event of this class is a reason to give up, as long as the outages are short.
+    /// No event of this class is a reason to give up, as long as the outages are short; some cases of `Strip` and `Mtu`
+    /// are one.
     pub(crate) fn must_complete(self) -> bool {
         use Class::*;
-        matches!(self, Benign | Plain | Segments | Nat | Blackout | App | Guess | Floods | Race)
+        match self {
+            Benign | Plain | Segments | Nat | Blackout | App | Guess | Floods | Race => true,
+            Strip | Wide | Bleach | Mtu | Clock => true,
+            Options | Payload | PayloadOnePath | Forge | Tiny | Resets => false,
+        }
     }
 
     /// At least one side requires DSS checksums.
     pub(crate) fn needs_checksums(self) -> bool {
-        matches!(self, Self::Payload | Self::PayloadOnePath)
+        matches!(self, Self::Payload | Self::PayloadOnePath | Self::Tiny)
+    }
+
+    /// Most packets of a case. Far more than 100,000 segments must leave before so many are under way.
+    pub(crate) fn most_packets(self) -> u64 {
+        if self == Self::Wide { 3_000_000 } else { 150_000 }
+    }
+
+    /// Most packets that one call may produce.
+    pub(crate) fn most_at_once(self) -> u32 {
+        if self == Self::Wide { 500_000 } else { 20_000 }
     }
 
     /// The bytes that a host holds are counted.

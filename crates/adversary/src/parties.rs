@@ -71,6 +71,13 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Its longest waits in all, beside those of the network.
+    pub(crate) fn pauses(&self) -> Duration {
+        let end = if let End::After(wait) = self.end { wait } else { Duration::ZERO };
+        let reading = if let Reading::After(wait) = self.reading { wait } else { Duration::ZERO };
+        self.pause * (self.bytes.div_ceil(self.chunk) + 1) + end + reading
+    }
+
     /// Writes `bytes` at once, reads at once.
     pub(crate) fn simple(bytes: u64) -> Self {
         let (chunk, pause) = (bytes.max(1), Duration::ZERO);
@@ -96,6 +103,9 @@ impl Party {
         unlike.map(str::trim).collect::<Vec<_>>().join(" ")
     }
 }
+
+/// The longest window of `Tiny`, bytes.
+const TINY: u64 = 16 << 10;
 
 /// Every scheduler with the suffixes it takes, minRTT first.
 fn schedulers() -> &'static [String] {
@@ -183,6 +193,24 @@ fn tcp(luck: &mut Luck<'_>) -> TcpSettings {
 }
 
 fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
+    let mut settings = any_settings(luck, class);
+    match class {
+        Class::Tiny => {
+            settings.send_buffer = luck.spread(256, TINY);
+            settings.recv_buffer = luck.spread(256, TINY);
+        }
+        Class::Wide => {
+            let Settings { mss, send_buffer, recv_buffer, .. } = Settings::default();
+            settings = Settings { mss: mss.min(luck.within(24, 32) as u32), send_buffer, recv_buffer, ..settings };
+        }
+        Class::Bleach => settings.tcp.ecn = !luck.chance(0.1),
+        Class::Clock => settings.tcp.keep_alive = luck.chance(0.3).then(|| luck.time(600_000_000, 7_200_000_000)),
+        _ => {}
+    }
+    settings
+}
+
+fn any_settings(luck: &mut Luck<'_>, class: Class) -> Settings {
     let default = Settings::default();
     let wants_checksums = class.needs_checksums();
     let buffer = |luck: &mut Luck<'_>| match luck.below(3) {
@@ -208,6 +236,15 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
         mptcp_required: default.mptcp_required,
         orphan_timeout: default.orphan_timeout,
     }
+}
+
+/// A plan of few writes with long pauses, up to weeks long: longer than a timestamp is valid (24 days, RFC 7323 §5.5).
+pub(crate) fn sparse(luck: &mut Luck<'_>, plan: Plan) -> Plan {
+    let long = |luck: &mut Luck<'_>| luck.time(60_000_000, 40 * 86_400 * 1_000_000);
+    let end = if plan.end == End::AtOnce && luck.chance(0.3) { End::After(long(luck)) } else { plan.end };
+    let reading = if luck.chance(0.1) { Reading::After(long(luck)) } else { plan.reading };
+    let chunk = plan.bytes.div_ceil(luck.within(1, 5)).max(1);
+    Plan { chunk, pause: long(luck), end, reading, ..plan }
 }
 
 /// An application's plan. `fitting`: bytes that this network carries in a moderate number of packets.
@@ -257,6 +294,11 @@ pub(crate) fn both(luck: &mut Luck<'_>, class: Class, paths: usize) -> [Party; 2
     let [client, server] = &mut parties;
     if client.plan.end == End::AfterPeer && server.plan.end == End::AfterPeer {
         client.plan.end = End::AtOnce;
+    }
+    if class == Class::Wide {
+        let writer = luck.pick(&[0, 1]);
+        let party = &mut parties[*writer];
+        party.plan = Plan::simple((u64::from(party.settings.mss) * luck.within(150_000, 260_000)).min(pattern::MOST));
     }
     parties
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use std::sync::OnceLock;
 
 /// Most bytes that one side may write.
-pub(crate) const MOST: u64 = 1 << 20;
+pub(crate) const MOST: u64 = 1 << 23;
 
 /// The whole stream of a side.
 fn stream(side: Side) -> &'static Bytes {

@@ -51,6 +51,12 @@ impl Call {
 
 fn call(luck: &mut Luck<'_>, class: Class, paths: u64) -> Call {
     let path = |luck: &mut Luck<'_>| PathId(luck.below(paths) as u8);
+    if class == Class::Resets && luck.chance(0.8) {
+        return match luck.chance(0.4) {
+            true => Call::Abort,
+            false => Call::Reset(path(luck), Reason { code: luck.below(7) as u8, transient: luck.chance(0.7) }),
+        };
+    }
     let harmless = class != Class::App;
     match luck.below(if harmless { 8 } else { 12 }) {
         0 | 1 => Call::Scheduler(scheduler(luck)),
@@ -74,6 +80,7 @@ fn call(luck: &mut Luck<'_>, class: Class, paths: u64) -> Call {
 pub(crate) fn acts(luck: &mut Luck<'_>, class: Class, paths: usize) -> Vec<Act> {
     let count = match class {
         Class::App => luck.within(1, 12),
+        Class::Resets => luck.within(1, 6),
         _ if luck.chance(0.25) => luck.within(1, 4),
         _ => 0,
     };

@@ -1,6 +1,6 @@
 //! The endpoints' own reports.
 
-use anabranch_trace::{CloseReason, Event, Origin, PathState, Recorder};
+use anabranch_trace::{CloseReason, Event, Origin, PathState, Recorder, Violation};
 use anabranch_units::{ConnId, Instant, Side};
 
 /// The record of both sides, the client's first.
@@ -14,6 +14,8 @@ pub(crate) struct Watch {
     pub ended: [Option<CloseReason>; 2],
     /// Paths that have been established: a set of bits.
     pub paths: [u32; 2],
+    /// Paths whose subflow has refused a reset: a set of bits.
+    pub doubted: [u32; 2],
     /// When a scheduler left data waiting without a future call.
     pub stall: Option<Instant>,
     /// The events as text, if they are to be shown.
@@ -29,6 +31,8 @@ impl Recorder for Watch {
             Event::Connected(multipath) => self.plain[n] = !multipath,
             Event::Closed(why) => self.ended[n] = Some(*why),
             Event::Path(PathState::Established) => self.paths[n] |= origin.path.bit(),
+            Event::Path(PathState::Dead | PathState::Closed) => self.doubted[n] &= !origin.path.bit(),
+            Event::Violation(Violation::BlindReset) => self.doubted[n] |= origin.path.bit(),
             Event::Stall => self.stall = self.stall.or(Some(now)),
             _ => {}
         }

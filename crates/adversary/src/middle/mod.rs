@@ -13,7 +13,7 @@ pub(crate) use rules::{Rule, draw};
 
 use crate::luck::Luck;
 use anabranch_units::{Direction, Duration, Rng};
-use anabranch_wire::Packet;
+use anabranch_wire::{Ecn, Flags, Packet};
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -44,6 +44,10 @@ pub enum What {
     Forge(Forgery),
     /// A forged packet replaces it.
     Replace(Forgery),
+    /// The ECN field of its IP header becomes this.
+    Mark(Ecn),
+    /// Its control bits become these.
+    Flags(Flags),
 }
 
 /// A packet by path, direction and number.
@@ -182,6 +186,8 @@ impl Middle {
                     let window = &mut first.packet.segment.window;
                     core::mem::replace(window, (*most).min(*window)) > *most
                 }
+                What::Mark(ecn) => core::mem::replace(&mut first.packet.segment.ecn, *ecn) != *ecn,
+                What::Flags(flags) => core::mem::replace(&mut first.packet.segment.flags, *flags) != *flags,
                 What::Capable(twist) => change::twist(&mut first.packet.segment, *twist),
                 What::Forge(forgery) => {
                     let packet = forgery.make(&first.packet);
@@ -258,6 +264,8 @@ impl fmt::Display for What {
             Self::Capable(twist) => write!(f, "MP_CAPABLE: {twist:?}"),
             Self::Forge(_) => f.write_str("a forged segment follows"),
             Self::Replace(_) => f.write_str("replaced by a forged segment"),
+            Self::Mark(ecn) => write!(f, "ECN field becomes {ecn}"),
+            Self::Flags(flags) => write!(f, "flags become {flags}"),
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{Place, Strip, Twist, What};
 use crate::class::Class;
 use crate::luck::Luck;
 use anabranch_units::Direction;
-use anabranch_wire::{Flags, Packet};
+use anabranch_wire::{Ecn, Flags, Packet};
 
 /// The packets of a line that a rule applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,7 @@ enum Which {
     NotSyn,
     Data,
     Pure,
+    Reset,
 }
 
 /// The effect of a rule; the details are drawn per packet.
@@ -33,6 +34,12 @@ enum Does {
     Guess,
     Forge,
     Replace,
+    /// What is longer, in bytes of the IP packet, is lost, however often in a row.
+    Limit(u16),
+    /// ECN-capable packets, or all of them, get this codepoint.
+    Mark { all: bool, as_: Ecn },
+    /// Control bits that are cleared, and then set.
+    Flags { clear: Flags, set: Flags },
 }
 
 /// A change of packets `from..until` of a line, each with a probability.
@@ -51,6 +58,17 @@ impl Rule {
     /// It forges segments that must have no effect.
     pub fn guesses(&self) -> bool {
         self.does == Does::Guess
+    }
+
+    /// It drops packets above a size on this path.
+    pub fn narrows(&self, path: u8) -> bool {
+        matches!(self.does, Does::Limit(_)) && self.path.is_none_or(|p| p == path)
+    }
+
+    /// The hosts cannot agree on Multipath TCP: no option comes over the first path.
+    pub fn makes_plain(&self) -> bool {
+        let whole = self.path.is_none_or(|p| p == 0) && (self.from, self.until) == (0, u32::MAX);
+        whole && self.chance == 1.0 && self.which == Which::All && self.does == Does::Strip(Strip::Mptcp)
     }
 
     /// Its change of a packet, if any.
@@ -79,6 +97,11 @@ impl Rule {
             Does::Guess => What::Forge(guess(luck)),
             Does::Forge => What::Forge(anything(luck)),
             Does::Replace => What::Replace(anything(luck)),
+            Does::Limit(most) if packet.len() <= usize::from(most) => return None,
+            Does::Limit(_) => What::Drop,
+            Does::Mark { all, .. } if !all && packet.segment.ecn == Ecn::NotEct => return None,
+            Does::Mark { as_, .. } => What::Mark(as_),
+            Does::Flags { clear, set } => What::Flags(Flags(packet.segment.flags.0 & !clear.0 | set.0)),
         })
     }
 }
@@ -93,6 +116,7 @@ impl Which {
             Self::NotSyn => !syn,
             Self::Data => !s.payload.is_empty(),
             Self::Pure => s.payload.is_empty() && !syn,
+            Self::Reset => s.flags.has(Flags::RST),
         }
     }
 }
@@ -225,13 +249,97 @@ impl Draw<'_, '_> {
     }
 }
 
+/// What the classes draw whose hosts differ from the others' as well.
+impl Draw<'_, '_> {
+    fn strip(&mut self) {
+        loop {
+            let which = *self.luck.pick(&[Which::All, Which::All, Which::Data, Which::Pure, Which::Syn]);
+            let later = self.luck.spread(3, 200) as u32;
+            let from = *self.luck.pick(&[0, 0, 1, 2, later]);
+            let until = if self.luck.chance(0.7) { u32::MAX } else { from + self.luck.spread(1, 30) as u32 };
+            self.rule(which, Does::Strip(Strip::Mptcp), from, until, 1.0);
+            if !self.luck.chance(0.3) {
+                return;
+            }
+        }
+    }
+
+    fn tiny(&mut self) {
+        if self.luck.chance(0.7) {
+            let kind = *self.luck.pick(&[Strip::Mptcp, Strip::Mptcp, Strip::Dss, Strip::Mapping]);
+            let chance = self.luck.spread_real(0.01, 0.9);
+            let from = self.luck.spread(1, 30) as u32 - 1;
+            self.rule(Which::All, Does::Strip(kind), from, u32::MAX, chance);
+        }
+        if self.luck.chance(0.6) {
+            self.payload(None);
+        }
+    }
+
+    fn resets(&mut self) {
+        let chance = self.luck.spread_real(0.3, 1.0);
+        self.rule(Which::Reset, Does::Limit(0), 0, u32::MAX, chance);
+        // Holes: resets lie at the edges of SACKed data.
+        if self.luck.chance(0.7) {
+            let chance = self.luck.spread_real(0.03, 0.3);
+            self.rule(Which::Data, Does::Drop, 0, u32::MAX, chance);
+        }
+        // Challenges.
+        if self.luck.chance(0.6) {
+            let from = self.luck.spread(3, 60) as u32;
+            let until = from + self.luck.spread(5, 100) as u32;
+            let chance = self.luck.spread_real(0.1, 0.9);
+            self.rule(Which::Pure, Does::Limit(0), from, until, chance);
+        }
+    }
+
+    fn bleach(&mut self) {
+        let both = Flags::ECE | Flags::CWR;
+        loop {
+            let mark = |all, as_| Does::Mark { all, as_ };
+            let does = *self.luck.pick(&[
+                mark(false, Ecn::NotEct),
+                mark(false, Ecn::Ce),
+                mark(true, Ecn::Ce),
+                mark(false, Ecn::Ect1),
+                mark(true, Ecn::Ect0),
+                Does::Flags { clear: Flags::ECE, set: Flags(0) },
+                Does::Flags { clear: Flags::CWR, set: Flags(0) },
+                Does::Flags { clear: both, set: Flags(0) },
+                Does::Flags { clear: Flags(0), set: Flags::ECE },
+                Does::Flags { clear: Flags(0), set: Flags::CWR },
+                Does::Flags { clear: Flags(0), set: both },
+            ]);
+            let which = *self.luck.pick(&[Which::All, Which::Syn, Which::NotSyn, Which::Data, Which::Pure]);
+            let chance = if self.luck.chance(0.5) { 1.0 } else { self.probability(0.7) };
+            let from = self.luck.spread(1, 40) as u32 - 1;
+            self.rule(which, does, from, u32::MAX, chance);
+            if !self.luck.chance(0.6) {
+                return;
+            }
+        }
+    }
+
+    fn mtu(&mut self) {
+        loop {
+            // The longest headers are 100 bytes long: acknowledgments and handshakes pass.
+            let most = self.luck.spread(120, 1400) as u16;
+            let from = self.luck.spread(1, 200) as u32 - 1;
+            self.rule(Which::All, Does::Limit(most), from, u32::MAX, 1.0);
+            if !self.luck.chance(0.3) {
+                return;
+            }
+        }
+    }
+}
+
 /// The rules of a case. `bad`: the path whose payload is changed, if only one path has such a rule.
 pub(crate) fn draw(luck: &mut Luck<'_>, class: Class, paths: usize, bad: Option<u8>) -> Vec<Rule> {
     let mut draw = Draw { luck, paths: paths as u64, rules: Vec::new() };
     // Benign changes are the subject of the benign classes, and an occasional addition in the others.
     let weather = match class {
         Class::Benign | Class::Plain | Class::Race => true,
-        Class::App | Class::Floods => false,
+        Class::App | Class::Floods | Class::Wide => false,
         _ => draw.luck.chance(0.4),
     };
     if weather {
@@ -239,6 +347,12 @@ pub(crate) fn draw(luck: &mut Luck<'_>, class: Class, paths: usize, bad: Option<
     }
     match class {
         Class::Benign | Class::Plain | Class::App | Class::Floods | Class::Blackout | Class::Race => {}
+        Class::Wide | Class::Clock => {}
+        Class::Strip => draw.strip(),
+        Class::Tiny => draw.tiny(),
+        Class::Resets => draw.resets(),
+        Class::Bleach => draw.bleach(),
+        Class::Mtu => draw.mtu(),
         Class::Segments => draw.segments(),
         Class::Nat => draw.tcp_options(),
         Class::Options => draw.mptcp_options(),

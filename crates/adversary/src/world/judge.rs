@@ -115,6 +115,11 @@ impl World<'_> {
                 let text = format!("{side:?} got Finished, and {}", self.state());
                 return self.fail(Kind::SilentLoss, text);
             }
+            let lost = self.acknowledged[n].saturating_sub(peer.delivered);
+            if lost > 0 && peer.closed.is_some() && !peer.aborted {
+                let text = format!("{lost} bytes of {side:?} were acknowledged and never delivered; {}", self.state());
+                return self.fail(Kind::SilentLoss, text);
+            }
         }
         if let Some(n) = (0..2).find(|n| !self.is_told(*n)) {
             return self.fail(Kind::Unwoken, format!("{:?} got no event of the fallback; {}", SIDES[n], self.state()));
@@ -149,6 +154,8 @@ impl World<'_> {
         // A host that only listens behind a rebound translator is unreachable on that path.
         let rebound = (lone || self.confirmed.is_none() || self.case.paths.len() == 1)
             && self.case.paths.iter().any(|p| p.nat.as_ref().is_some_and(|nat| nat.rebind.is_some()));
+        // A plain or unconfirmed connection has no other path.
+        let cut_off = self.case.class == Class::Mtu && (lone || self.confirmed.is_none());
         // RFC 9293 §3.8.3: a handshake is given up after the last permitted retry.
         let gave_up = |app: &Application| !app.established && app.closed == Some(CloseReason::TimedOut);
         // A server that accepts complete handshakes alone reports none that it gave up.
@@ -156,6 +163,7 @@ impl World<'_> {
         // A reset is sent once: if it is lost, a peer with nothing to send does not notice. RFC 9293 §3.6: an end that
         // has everything may be gone while the other's last segment is lost again and again.
         all || rebound
+            || cut_off
             || unheard
             || self.reset_early
             || calls().any(Call::may_end_it)

@@ -23,18 +23,12 @@ use anabranch_wire::{Flags, Packet};
 use held::Held;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Virtual time within which every transfer must be over: some timeouts and keep-alives are long.
-const LIMIT: Duration = Duration::from_secs(3 * 3600);
 /// When the applications stop in a class that need not complete.
 const STOP: Duration = Duration::from_secs(600);
 /// The longest time that a client needs to join over a path after an interruption of some seconds.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Most packets that one call may produce.
-const BURST: u32 = 20_000;
 /// Most rounds of timers at one virtual time.
 const SPINS: u32 = 2_000;
-/// Most packets per case.
-const STORM: u64 = 150_000;
 /// Bytes that a host may hold beside a receive window on each subflow: a segment and its rounding.
 const SPARE: u64 = 4_096;
 
@@ -78,6 +72,8 @@ struct World<'a> {
     reset_lost: bool,
     stopped: bool,
     half_open: bool,
+    /// Bytes of each side that its peer has acknowledged.
+    acknowledged: [u64; 2],
     exchange: Option<Exchange>,
 }
 
@@ -189,6 +185,7 @@ impl<'a> World<'a> {
             reset_lost: false,
             stopped: false,
             half_open: false,
+            acknowledged: [0; 2],
             exchange,
         };
         for (n, act) in case.script.iter().enumerate() {
@@ -209,7 +206,7 @@ impl<'a> World<'a> {
         let handle = self.ends[0].connect(&mut cx, setup(self.case, Side::Client, 0));
         self.apps[0].handle = Some(handle);
         self.flush(0)?;
-        let mut spins = 0;
+        let (mut spins, limit) = (0, self.case.start + self.case.limit());
         loop {
             let Some(at) = self.next() else {
                 if self.wind_up()? {
@@ -217,7 +214,7 @@ impl<'a> World<'a> {
                 }
                 break;
             };
-            if at > self.case.start + LIMIT {
+            if at > limit {
                 self.half_open |= (0..2).any(|n| self.is_deserted(n));
                 if self.is_over() || self.half_open {
                     break;
@@ -301,9 +298,17 @@ impl<'a> World<'a> {
             self.confirmed.get_or_insert(self.now);
         }
         drop(packet);
+        self.note_acknowledged(n);
         self.adopt(n);
         self.flush(n)?;
         self.check_memory(n)
+    }
+
+    fn note_acknowledged(&mut self, n: usize) {
+        let app = &self.apps[n];
+        if let Some(connection) = app.handle.and_then(|h| self.ends[n].connection(h)) {
+            self.acknowledged[n] = app.written - connection.unacknowledged();
+        }
     }
 
     /// The server's application accepts its connection: the client's, not one of a flood.
@@ -343,8 +348,8 @@ impl<'a> World<'a> {
                 sent = true;
                 burst += 1;
                 self.packets += 1;
-                if burst > BURST {
-                    return self.fail(Kind::Livelock, format!("{BURST} packets at once; {}", self.state()));
+                if burst > self.case.class.most_at_once() {
+                    return self.fail(Kind::Livelock, format!("{burst} packets at once; {}", self.state()));
                 }
                 self.send(n, packet);
             }
@@ -352,8 +357,8 @@ impl<'a> World<'a> {
                 break;
             }
         }
-        if self.packets > STORM {
-            return self.fail(Kind::Storm, format!("{STORM} packets; {}", self.state()));
+        if self.packets > self.case.class.most_packets() {
+            return self.fail(Kind::Storm, format!("{} packets; {}", self.packets, self.state()));
         }
         if self.watch.stall.is_some() && self.case.class != Class::Forge {
             return self.fail(Kind::Stall, self.state());
@@ -459,6 +464,9 @@ impl<'a> World<'a> {
                 return self.fail(Kind::Unwoken, text);
             }
             if self.is_deserted(n) {
+                if connection.subflows().any(|(id, ..)| self.watch.doubted[n] & id.bit() != 0) {
+                    return self.fail(Kind::Stuck, format!("{:?} keeps a subflow whose reset it refused; {}", SIDES[n], self.state()));
+                }
                 self.half_open = true;
                 let finished = app.finished;
                 self.with_connection(n, |connection, cx, app| match finished {

@@ -69,6 +69,9 @@ impl World<'_> {
             }
         }
         let free = &mut self.free[usize::from(path)][w];
+        if spec.queue.is_some_and(|longest| free.since(self.now) > longest) {
+            return;
+        }
         *free = (*free).max(self.now) + Duration::from_nanos(packet.len() as u64 * spec.byte_ns[w]);
         let at = *free + spec.delay[w] + later;
         self.agenda.put(at, Event::Arrival(usize::from(way == Direction::Up), packet));

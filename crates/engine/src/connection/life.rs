@@ -137,7 +137,7 @@ impl Connection {
     /// The half-open handshake that an MP_JOIN SYN for this connection begins on `tuple`, or the reason to reset it.
     pub(crate) fn begin_join(&mut self, cx: &mut Cx<'_>, tuple: FourTuple, syn: &Segment) -> Result<HalfOpen, Reason> {
         self.may_be_joined(tuple)?;
-        self.paths.of_join(tuple, &self.subflows).ok_or(NO_RESOURCES)?;
+        self.paths.of_join(tuple, &self.subflows)?;
         let own_id = self.paths.own.id_for(tuple.local).ok_or(MPTCP_ERROR)?;
         let half = HalfOpen::new(cx.rng, cx.now, &self.frame.settings, tuple, syn, Offer::Plain);
         Ok(half.with(Session::join_offer(syn, || cx.rng.bits() as u32, own_id)?))
@@ -152,7 +152,7 @@ impl Connection {
     pub(crate) fn answer_join(&mut self, cx: &mut Cx<'_>, half: &HalfOpen, out: &mut Segment) -> Option<PathId> {
         let Offer::Join { nonces, address_ids, .. } = half.offer else { return None };
         self.may_be_joined(half.tuple()).ok()?;
-        let id = self.paths.of_join(half.tuple(), &self.subflows)?;
+        let id = self.paths.of_join(half.tuple(), &self.subflows).ok()?;
         let option = self.session.join_answer(nonces, address_ids.ours, self.paths.known.is_backup(id));
         let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
         half.answer(cx.now, &self.frame.settings, window, Some(option), out);

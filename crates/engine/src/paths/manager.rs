@@ -10,7 +10,7 @@ use core::net::{IpAddr, SocketAddr};
 
 /// Most addresses of the peer's that are joined because it announced them (Linux allows `add_addr_accepted` to be 8 at most).
 const MAX_ANNOUNCED: usize = 8;
-/// Joins over a path that are answered and come to nothing before it is not tried any more: something on it takes options off.
+/// Subflows over a path that come to nothing before it is not tried any more: something on it takes options off, or drops all data.
 const MAX_IN_VAIN: u32 = 5;
 
 /// A path that is known beforehand.
@@ -55,7 +55,7 @@ struct Known {
     setup: PathSetup,
     attempt: Attempt,
     delay: Duration,
-    /// Joins that were answered and came to nothing since one was of use.
+    /// Subflows that were answered and came to nothing since one was of use.
     in_vain: u32,
     /// The peer's address ID, where it was announced.
     remote_id: Option<u8>,
@@ -69,6 +69,10 @@ impl Known {
     /// A path to be tried; `delay` before it is tried again.
     fn new(setup: PathSetup, delay: Duration) -> Self {
         Self { setup, attempt: Attempt::Due, delay, in_vain: 0, remote_id: None, learned: false, used: 0 }
+    }
+
+    fn is_useless(&self) -> bool {
+        self.in_vain >= MAX_IN_VAIN
     }
 
     fn is_between(&self, tuple: FourTuple) -> bool {
@@ -132,6 +136,11 @@ impl PathManager {
         }
         self.changed();
         Some(id)
+    }
+
+    /// The path between the addresses of `tuple` was tried in vain too often.
+    pub fn is_useless(&self, tuple: FourTuple) -> bool {
+        self.known.iter().any(|k| k.is_between(tuple) && k.is_useless())
     }
 
     fn free_id(&self) -> Option<PathId> {
@@ -218,7 +227,7 @@ impl PathManager {
         }
     }
 
-    /// A join was answered, and came to nothing.
+    /// A subflow was answered, and came to nothing.
     pub fn tried_in_vain(&mut self, id: PathId) {
         if let Some(known) = self.of(id) {
             known.in_vain += 1;
@@ -232,7 +241,7 @@ impl PathManager {
             && known.attempt == Attempt::Open
         {
             let nowhere = never_opened && known.remote_id.is_some() && known.delay >= Settings::REJOIN_MAX;
-            let again = !(over || nowhere || known.in_vain >= MAX_IN_VAIN || known.learned);
+            let again = !(over || nowhere || known.is_useless() || known.learned);
             known.attempt = if again { Attempt::After(now + known.delay) } else { Attempt::Never };
             if never_opened || !over {
                 known.delay = (known.delay * 2).min(Settings::REJOIN_MAX);

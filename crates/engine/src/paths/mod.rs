@@ -14,7 +14,7 @@ pub(crate) use race::Race;
 use crate::cx::Scope;
 use crate::four_tuple::FourTuple;
 use crate::mode::Mode;
-use crate::reasons::UNSPECIFIED;
+use crate::reasons::{NO_RESOURCES, TOO_POOR, UNSPECIFIED};
 use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::{Both, Reset, State, Subflow, Subflows};
 use anabranch_trace::PathState;
@@ -129,10 +129,13 @@ impl Paths {
         true
     }
 
-    /// The path on which a join of the peer's would be.
-    pub fn of_join(&self, tuple: FourTuple, subflows: &[Subflow]) -> Option<PathId> {
+    /// The path on which a join of the peer's would be, or the reason to reset it.
+    pub fn of_join(&self, tuple: FourTuple, subflows: &[Subflow]) -> Result<PathId, Reason> {
+        if self.known.is_useless(tuple) {
+            return Err(TOO_POOR);
+        }
         let replaced = subflows.iter().find(|s| s.is_replaced_by(tuple)).map(|s| s.id);
-        replaced.or_else(|| self.known.likely_id(tuple))
+        replaced.or_else(|| self.known.likely_id(tuple)).ok_or(NO_RESOURCES)
     }
 
     /// A subflow is gone, after its path has carried `used` bytes, if it came into use. `over`: it is not to be replaced;

@@ -318,11 +318,13 @@ impl Subflow {
         self.backup.ours || self.backup.theirs
     }
 
-    /// A join of ours that was reset before it was of any use: something on its path may take options off. Nothing follows from the end
-    /// of one that carried no data.
+    /// It ended before it was of any use: a join of ours was reset, because something on its path may take options off, or nothing of its
+    /// data was ever acknowledged. Nothing follows from the end of one that carried no data.
     pub fn was_in_vain(&self) -> bool {
-        let used = self.reported != PathState::Opening && self.sender.nxt() <= 1;
-        self.join && self.handshake.active && self.broken && self.answers != Answers::Mapped && !used
+        let sent = self.sender.nxt() > 1;
+        let refused = self.broken && (sent || self.reported == PathState::Opening);
+        let silent = sent && self.sender.una() <= 1 && self.sender.has_timed_out();
+        self.answers != Answers::Mapped && (silent || refused && self.join && self.handshake.active)
     }
 
     /// A join on `tuple` takes its place: same ends but for the peer's port, and it is silent.

@@ -16,6 +16,7 @@ mod mptcp_close;
 mod mptcp_data;
 mod mptcp_fail;
 mod mptcp_open;
+mod narrow;
 mod news;
 mod race;
 mod scheduling;
