@@ -204,7 +204,11 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
             settings = Settings { mss: mss.min(luck.within(24, 32) as u32), send_buffer, recv_buffer, ..settings };
         }
         Class::Bleach => settings.tcp.ecn = !luck.chance(0.1),
-        Class::Clock => settings.tcp.keep_alive = luck.chance(0.3).then(|| luck.time(600_000_000, 7_200_000_000)),
+        Class::Clock => {
+            settings.tcp.keep_alive = luck.chance(0.3).then(|| luck.time(600_000_000, 7_200_000_000));
+            // A handshake outlasts the longest round trip.
+            settings.tcp.rto_max = settings.tcp.rto_max.max(Duration::from_secs(60));
+        }
         _ => {}
     }
     settings

@@ -3,11 +3,14 @@
 
 use anabranch_adversary::{Case, Class, Failure, Kind, newcomers, run, shrink};
 
-/// Seeds from 0 on that are played per class.
-const FIRST: u64 = 40;
+/// Seeds from 0 on that are played of a class.
+fn first(class: Class) -> u64 {
+    // Each has half a million packets.
+    if class == Class::Wide { 2 } else { 40 }
+}
 
 /// Seeds that each showed a defect, now mended.
-const FOUND: [(Class, &[u64]); 13] = [
+const FOUND: [(Class, &[u64]); 20] = [
     (
         Class::Benign,
         &[
@@ -59,25 +62,29 @@ const FOUND: [(Class, &[u64]); 13] = [
     ),
     (Class::Floods, &[15, 35, 95, 294, 737, 1225, 2151, 2360, 2598]),
     (Class::Race, &[]),
+    (Class::Strip, &[]),
+    (Class::Tiny, &[]),
+    (Class::Resets, &[1117]),
+    (Class::Wide, &[]),
+    (Class::Bleach, &[]),
+    (Class::Mtu, &[22, 75, 93, 191, 293, 522, 635, 844, 1555, 1686, 2302, 2408]),
+    (Class::Clock, &[]),
 ];
 
 /// Defects that are not mended. An entry that breaks nothing, or another property, fails the test as well.
 const KNOWN: &[(Class, u64, Kind)] = &[
     (Class::Benign, 10969133, Kind::Late),
-    (Class::Nat, 1025997, Kind::Error),
-    (Class::Nat, 6075226, Kind::Error),
     (Class::Nat, 10085312, Kind::Late),
     (Class::Nat, 10175956, Kind::Stall),
     (Class::Nat, 10264254, Kind::Stall),
     (Class::Nat, 10438789, Kind::Stall),
     (Class::Nat, 10681528, Kind::Late),
-    (Class::Options, 10154026, Kind::Late),
     (Class::Blackout, 10466366, Kind::Error),
 ];
 
 fn seeds(class: Class) -> impl Iterator<Item = u64> {
     let found = FOUND.iter().filter(move |(c, _)| *c == class).flat_map(|(_, seeds)| seeds.iter().copied());
-    (0..FIRST).chain(found.filter(|seed| *seed >= FIRST))
+    (0..first(class)).chain(found.filter(move |seed| *seed >= first(class)))
 }
 
 #[test]
@@ -109,7 +116,7 @@ fn newcomers_keep_the_promises_of_every_class() {
         run(&case).map_err(|failure| format!("{class} {seed}, {scheduler:?}, {congestion:?}: {failure}"))
     };
     for class in Class::ALL {
-        for seed in 0..FIRST {
+        for seed in 0..first(class) {
             for name in schedulers {
                 play(class, seed, Some(name.as_str()), None).unwrap();
             }
@@ -125,7 +132,7 @@ fn a_case_is_a_function_of_its_seed() {
     for class in Class::ALL {
         let play = |seed| run(&Case::from_seed(class, seed));
         assert_eq!(play(1), play(1));
-        assert!((0..20).any(|seed| play(seed) != play(seed + 1)));
+        assert!((2..20).any(|seed| play(seed) != play(1)));
     }
 }
 

@@ -23,7 +23,9 @@ enum Which {
 enum Does {
     Drop,
     Duplicate,
-    Delay { most_us: u64 },
+    Delay {
+        most_us: u64,
+    },
     Split,
     Hold,
     Strip(Strip),
@@ -37,9 +39,15 @@ enum Does {
     /// What is longer, in bytes of the IP packet, is lost, however often in a row.
     Limit(u16),
     /// ECN-capable packets, or all of them, get this codepoint.
-    Mark { all: bool, as_: Ecn },
+    Mark {
+        all: bool,
+        as_: Ecn,
+    },
     /// Control bits that are cleared, and then set.
-    Flags { clear: Flags, set: Flags },
+    Flags {
+        clear: Flags,
+        set: Flags,
+    },
 }
 
 /// A change of packets `from..until` of a line, each with a probability.

@@ -115,8 +115,11 @@ impl World<'_> {
                 let text = format!("{side:?} got Finished, and {}", self.state());
                 return self.fail(Kind::SilentLoss, text);
             }
+            // RFC 8684 §3.7: after a fall back that the peer does not know of, its acknowledgments are those of TCP, and an error is the
+            // only report.
+            let mapped = self.watch.fell_back[n].is_none();
             let lost = self.acknowledged[n].saturating_sub(peer.delivered);
-            if lost > 0 && peer.closed.is_some() && !peer.aborted {
+            if lost > 0 && mapped && peer.closed.is_some() && !peer.aborted {
                 let text = format!("{lost} bytes of {side:?} were acknowledged and never delivered; {}", self.state());
                 return self.fail(Kind::SilentLoss, text);
             }

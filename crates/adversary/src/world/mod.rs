@@ -465,7 +465,10 @@ impl<'a> World<'a> {
             }
             if self.is_deserted(n) {
                 if connection.subflows().any(|(id, ..)| self.watch.doubted[n] & id.bit() != 0) {
-                    return self.fail(Kind::Stuck, format!("{:?} keeps a subflow whose reset it refused; {}", SIDES[n], self.state()));
+                    return self.fail(
+                        Kind::Stuck,
+                        format!("{:?} keeps a subflow whose reset it refused; {}", SIDES[n], self.state()),
+                    );
                 }
                 self.half_open = true;
                 let finished = app.finished;
