@@ -106,6 +106,11 @@ impl AckPolicy {
         self.now
     }
 
+    /// Something has come that is not acknowledged.
+    pub fn owes(&self) -> bool {
+        self.unacknowledged > 0
+    }
+
     /// A segment with an acknowledgment leaves; returns the duplicate that it should report.
     pub fn on_sent(&mut self) -> Option<Range> {
         self.unacknowledged = 0;

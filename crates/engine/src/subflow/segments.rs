@@ -6,7 +6,7 @@ use crate::mode::Mode;
 use crate::reasons::{INTERFERENCE, MPTCP_ERROR};
 use crate::settings::Settings;
 use anabranch_units::{Instant, Range, SeqNumber};
-use anabranch_wire::{Ecn, Flags, SackBlock, Segment, Timestamps};
+use anabranch_wire::{Ecn, Flags, MptcpOption, SackBlock, Segment, Timestamps};
 use bytes::Bytes;
 
 /// After so many SYNs without an answer, MP_CAPABLE itself may be what is dropped on the way.
@@ -132,13 +132,14 @@ impl Subflow {
         // A probe lies just below the window, so that it must be answered (RFC 9293 §3.8.6.1, §3.8.4).
         let probe = core::mem::take(&mut self.window_probe);
         let seq = if probe { self.sender.una() - 1 } else { self.sender.nxt() };
+        // An ADD_ADDR leaves no room for a DSS beside it: what has come is acknowledged first.
+        let first = self.acks.owes() && matches!(self.signals.front(), Some(MptcpOption::AddAddr(_)));
         let duplicate = self.acknowledges(window);
         self.begin_with(out, seq, Flags::ACK, window, now, Bytes::new());
         if self.ecn.is_on() {
             self.ecn.complete(out, false);
         }
-        // An ADD_ADDR leaves no room for a DSS beside it; acknowledgments follow soon enough.
-        if let Some(signal) = self.signals.pop_front() {
+        if let Some(signal) = self.signals.pop_front_if(|_| !first) {
             if signal.encoded_len() > out.options.room() {
                 // An IPv6 address with a port leaves none for timestamps either (Linux omits them too).
                 out.options.clear();

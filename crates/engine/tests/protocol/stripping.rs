@@ -1,11 +1,12 @@
 //! A middlebox takes the MPTCP options off the packets of one direction, or of both, from any packet on (RFC 8684 §3.7).
 
 use crate::common::pair::{Fate, Pair};
-use crate::common::{at, ms, pattern, plain_stamps};
-use anabranch_engine::Settings;
+use crate::common::{SERVER_PORT, at, ms, pattern, plain_stamps};
+use anabranch_engine::connection::ConnectionEvent;
+use anabranch_engine::{Settings, TcpSettings};
 use anabranch_trace::CloseReason;
 use anabranch_units::Side;
-use anabranch_wire::{Flags, Options, Packet};
+use anabranch_wire::{Flags, MptcpOption, Options, Packet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -210,4 +211,23 @@ fn a_path_that_takes_joins_apart_is_given_up() {
         assert_eq!(hour(taken, REQUEST), (idle, strangers), "{taken:?}, idle");
         assert_eq!(hour(taken, 20_000_000), (busy, strangers), "{taken:?}, busy");
     }
+}
+
+/// A translator takes off ADD_ADDR, beside which no DATA_ACK has room. Data that waited for its delayed acknowledgment when an address
+/// came is acknowledged with a DATA_ACK first: without one its sender would fall back alone.
+#[test]
+fn an_address_is_not_all_that_acknowledges_data() {
+    let settings = Settings { tcp: TcpSettings { quick_acks: 0, ..TcpSettings::default() }, ..Settings::default() };
+    let mut pair = Pair::new(1, settings.clone(), settings);
+    pair.hook = Box::new(|_, _, _, p| {
+        let announces = p.segment.options.mptcp().iter().any(|o| matches!(o, MptcpOption::AddAddr(_)));
+        let echoes = announces && p.segment.options.dss().is_none() && p.segment.src_port == SERVER_PORT;
+        if echoes { Fate::Become(vec![stripped(p)]) } else { Fate::Pass }
+    });
+    pair.write(Side::Client, pattern(0, 1), false).write(Side::Server, pattern(0, 1), false).run(at(25));
+    let address = core::net::IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 5]);
+    assert!(pair.act(Side::Client, |c, cx| c.announce(cx, 2, address, None)));
+    pair.run(at(1_000));
+    let fell_back = [Side::Client, Side::Server].map(|side| pair.party(side).events.contains(&ConnectionEvent::FellBack));
+    assert_eq!(fell_back, [false, false]);
 }
