@@ -24,7 +24,7 @@ fn promises(page: &str) -> Vec<(String, Vec<(String, String)>)> {
         let cells: Vec<&str> = line.trim_matches('|').split('|').collect();
         let [promise, tests] = cells[..] else { panic!("no two cells: {line}") };
         let words: Vec<&str> = tests.split('`').skip(1).step_by(2).collect();
-        assert!(words.len() % 2 == 0, "a file and a test, each in backticks: {line}");
+        assert!(words.len().is_multiple_of(2), "a file and a test, each in backticks: {line}");
         let pairs = words.chunks(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned()));
         (promise.trim().to_owned(), pairs.collect())
     };
