@@ -59,9 +59,9 @@ impl DataTimer {
     /// A path is chosen for new data: the interval is the longest of the subflows' own, without those of silent paths. `pushed`:
     /// the paths, as [bits](PathId::bit), whose earlier bursts of this round are on their way.
     pub fn measure(&mut self, view: &View, silence: &Silence, pushed: u32) {
-        let heard = view.candidates().filter(|p| !silence.is_silent(p.id));
+        let audible = view.candidates().filter(|p| !silence.is_silent(p.id));
         let longest = match view.as_linux() {
-            true => heard.filter_map(|p| left(p, view.now(), pushed & p.id.bit() != 0)).max(),
+            true => audible.filter_map(|p| left(p, view.now(), pushed & p.id.bit() != 0)).max(),
             false => view.paths().iter().filter_map(own_timer).max(),
         };
         self.interval = longest.unwrap_or(INTERVAL);

@@ -54,7 +54,7 @@ impl Fragments {
         }
     }
 
-    /// What is left, from `offset` on, of the piece that holds it.
+    /// The rest, from `offset` on, of the piece that holds it.
     pub fn from(&self, offset: u64) -> Range {
         let at = self.starts.partition_point(|start| *start <= offset);
         Range::new(offset, self.starts.get(at).copied().unwrap_or(self.end).max(offset))

@@ -57,7 +57,7 @@ burst may be less, a message begins a new burst, and a segment ends where its pi
 the subflow that came first.
 
 Then a path that timed out gets data as before. Each time the connection's timer expires, a path with data in flight or
-queued that was not heard since the last expiry is silent for another interval, and one piece is retransmitted on a
+queued that acknowledged nothing since the last expiry is silent for another interval, and one piece is retransmitted on a
 path with nothing in flight. After more than `stale_loss_cnt` silent intervals the path is stale, if another one was
 silent for less: it gets no data until it delivers again, and everything that is not acknowledged is bound anew, whatever
 path carries it. Timers of silent paths do not count for the interval.
@@ -263,7 +263,7 @@ impl LinuxDefault {
     /// Binds the next piece to `on`: bytes. None at the end of the peer's window.
     fn piece(&mut self, round: &mut Round<'_>, on: PathId) -> Option<u64> {
         let start = self.next(round)?;
-        // What is left of the kernel's piece may be less.
+        // The rest of the kernel's piece may be less.
         let (end, most) = match round.as_linux() {
             true => (self.writer.piece(round, start).end, u64::MAX),
             false => (u64::MAX, PIECE),
@@ -301,7 +301,7 @@ impl LinuxDefault {
         }
     }
 
-    /// What is left of the first piece that is not acknowledged, as far as it was given to paths.
+    /// The rest of the first piece that is not acknowledged, as far as it was given to paths.
     fn first_piece(&self, view: &View) -> Range {
         let bound = view.backlog().first().map_or(view.written(), |next| next.start);
         let piece = self.writer.piece(view, view.data_acked());
@@ -407,7 +407,7 @@ impl Scheduler for LinuxDefault {
     fn on_event(&mut self, event: &SchedulerEvent<'_>, view: &View) {
         match *event {
             SchedulerEvent::Ack { path, .. } => {
-                self.silence.hear(path);
+                self.silence.on_ack(path);
                 if self.writer.waits(view) {
                     let memory = &mut self.flows[path.index()].memory;
                     view.path(path).into_iter().for_each(|p| memory.follow(p));

@@ -135,7 +135,7 @@ impl Writer {
         self.fragments.end()
     }
 
-    /// What is left, from `offset` on, of the piece that holds it: it is retransmitted as a whole.
+    /// The rest, from `offset` on, of the piece that holds it: it is retransmitted as a whole.
     pub fn piece(&self, view: &View, offset: u64) -> Range {
         if view.as_linux() { self.fragments.from(offset) } else { Range::new(offset, piece_end(offset)) }
     }

@@ -8,13 +8,13 @@ use anabranch_units::PathId;
 pub struct Silence {
     /// By path. Not 0: something is under way on it, and was at an expiry before.
     intervals: [u8; PathId::LIMIT],
-    /// Paths that were heard since, as [bits](PathId::bit).
-    heard: u32,
+    /// Paths that acknowledged something since, as [bits](PathId::bit).
+    acked: u32,
     /// Paths that are stale, as bits.
     stale: u32,
 }
 
-/// What is to be done when the timer expires.
+/// The actions that are due when the timer expires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expiry {
     /// The path that became stale.
@@ -30,8 +30,8 @@ fn is_busy(path: &PathView) -> bool {
 
 impl Silence {
     /// The path acknowledged something.
-    pub fn hear(&mut self, path: PathId) {
-        self.heard |= path.bit();
+    pub fn on_ack(&mut self, path: PathId) {
+        self.acked |= path.bit();
     }
 
     /// The path delivers again.
@@ -78,11 +78,11 @@ impl Silence {
         let intervals = &mut self.intervals[path.index()];
         *intervals = match *intervals {
             0 => 1,
-            _ if self.heard & path.bit() != 0 => 0,
+            _ if self.acked & path.bit() != 0 => 0,
             before => before.saturating_add(1),
         };
         if *intervals == 1 {
-            self.heard &= !path.bit();
+            self.acked &= !path.bit();
         }
         *intervals
     }
@@ -126,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_begins_the_count_anew() {
+    fn an_acknowledgment_begins_the_count_anew() {
         let view = view(&[path(0, 20, 10, 8), path(1, 20, 10, 0)]);
         let mut silence = Silence::default();
         (0..4).for_each(|_| {
             silence.on_expiry(&view, 4);
         });
         assert!(silence.is_silent(A) && !silence.is_silent(B));
-        silence.hear(A);
+        silence.on_ack(A);
         silence.on_expiry(&view, 4);
         assert!(!silence.is_silent(A));
         let stale = (0..5).map(|_| silence.on_expiry(&view, 4).stale).collect::<Vec<_>>();

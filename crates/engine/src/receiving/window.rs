@@ -203,7 +203,7 @@ impl Receiving {
             if 2 * left <= buffer && free > 0 && free >= 2 * left {
                 s.acks.demand();
             }
-            // What we send ourselves will acknowledge a small segment.
+            // Our own data will acknowledge a small segment.
             if s.sender.is_empty() {
                 s.acks.on_read();
             }
