@@ -134,6 +134,10 @@ impl Case {
         }
         let script = script::acts(luck, class, count);
         let floods = if class == Class::Floods { floods(luck) } else { Vec::new() };
+        if class == Class::Clock && !rules.is_empty() {
+            // Among thousands of keep-alives are nine in a row that are lost.
+            parties.iter_mut().for_each(|party| party.settings.tcp.keep_alive = None);
+        }
         let often = if class == Class::Clock { 0.7 } else { 0.05 };
         let start = if luck.chance(often) { luck.within(1, 4) * (1 << 31) - luck.spread(1, 100_000) } else { 0 };
         let start = Instant::from_millis(start);
@@ -160,12 +164,16 @@ impl Case {
 
     /// Virtual time within which it must be over.
     pub(crate) fn limit(&self) -> Duration {
-        if self.class != Class::Clock {
-            return LIMIT;
+        match self.class {
+            Class::Clock => {
+                let slow = self.paths.iter().any(|path| path.delay[0] >= SLOW);
+                let limit = if slow { LIMIT * 6 } else { LIMIT };
+                self.parties.iter().fold(limit, |sum, party| sum + party.plan.pauses())
+            }
+            // A path is given up after five subflows that each retransmit for half an hour.
+            Class::Mtu => LIMIT * 2,
+            _ => LIMIT,
         }
-        let slow = self.paths.iter().any(|path| path.delay[0] >= SLOW);
-        let limit = if slow { LIMIT * 6 } else { LIMIT };
-        self.parties.iter().fold(limit, |sum, party| sum + party.plan.pauses())
     }
 
     /// The host's own address on a path. The server has more: `low` is 2 for the first.
@@ -224,14 +232,15 @@ fn number(luck: &mut Luck<'_>) -> u32 {
 
 fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
     let one_way = match class {
-        Class::Wide => luck.time(100_000, 500_000),
+        Class::Wide => luck.time(200_000, 500_000),
         Class::Clock if luck.chance(0.3) => luck.time(5_000_000, 55_000_000),
         _ => luck.time(200, 150_000),
     };
     let delay = if luck.chance(0.3) { [one_way, luck.time(200, 150_000)] } else { [one_way; 2] };
     // From 1 Gbit/s to 0.5 Mbit/s.
     let byte_ns = match class {
-        Class::Wide => [luck.spread(1, 50), luck.spread(1, 50)],
+        // A round trip holds 200,000 segments and more.
+        Class::Wide => [luck.spread(1, 10), luck.spread(1, 10)],
         _ => [luck.spread(8, 16_000), luck.spread(8, 16_000)],
     };
     let queue = (class == Class::Wide).then(|| luck.time(1_000, 100_000));

@@ -202,10 +202,11 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
         Class::Wide => {
             let Settings { mss, send_buffer, recv_buffer, .. } = Settings::default();
             settings = Settings { mss: mss.min(luck.within(24, 32) as u32), send_buffer, recv_buffer, ..settings };
+            settings.tcp.initial_window = *luck.pick(&[32, 10_000, 120_000, 200_000]);
         }
         Class::Bleach => settings.tcp.ecn = !luck.chance(0.1),
         Class::Clock => {
-            settings.tcp.keep_alive = luck.chance(0.3).then(|| luck.time(600_000_000, 7_200_000_000));
+            settings.tcp.keep_alive = luck.chance(0.3).then(|| luck.time(3_600_000_000, 7_200_000_000));
             // A handshake outlasts the longest round trip.
             settings.tcp.rto_max = settings.tcp.rto_max.max(Duration::from_secs(60));
         }
@@ -302,7 +303,7 @@ pub(crate) fn both(luck: &mut Luck<'_>, class: Class, paths: usize) -> [Party; 2
     if class == Class::Wide {
         let writer = luck.pick(&[0, 1]);
         let party = &mut parties[*writer];
-        party.plan = Plan::simple((u64::from(party.settings.mss) * luck.within(150_000, 260_000)).min(pattern::MOST));
+        party.plan = Plan::simple((u64::from(party.settings.mss) * luck.within(200_000, 260_000)).min(pattern::MOST));
     }
     parties
 }

@@ -67,7 +67,7 @@ const FOUND: [(Class, &[u64]); 20] = [
     (Class::Resets, &[1117]),
     (Class::Wide, &[]),
     (Class::Bleach, &[]),
-    (Class::Mtu, &[22, 75, 93, 191, 293, 522, 635, 844, 1555, 1686, 2302, 2408]),
+    (Class::Mtu, &[]),
     (Class::Clock, &[]),
 ];
 

@@ -347,7 +347,7 @@ pub(crate) fn draw(luck: &mut Luck<'_>, class: Class, paths: usize, bad: Option<
     // Benign changes are the subject of the benign classes, and an occasional addition in the others.
     let weather = match class {
         Class::Benign | Class::Plain | Class::Race => true,
-        Class::App | Class::Floods | Class::Wide => false,
+        Class::App | Class::Floods | Class::Wide | Class::Mtu => false,
         _ => draw.luck.chance(0.4),
     };
     if weather {

@@ -228,6 +228,7 @@ fn an_address_is_not_all_that_acknowledges_data() {
     let address = core::net::IpAddr::from([0xfd00, 0, 0, 0, 0, 0, 0, 5]);
     assert!(pair.act(Side::Client, |c, cx| c.announce(cx, 2, address, None)));
     pair.run(at(1_000));
-    let fell_back = [Side::Client, Side::Server].map(|side| pair.party(side).events.contains(&ConnectionEvent::FellBack));
+    let fell_back =
+        [Side::Client, Side::Server].map(|side| pair.party(side).events.contains(&ConnectionEvent::FellBack));
     assert_eq!(fell_back, [false, false]);
 }
