@@ -454,7 +454,7 @@ impl<'a> World<'a> {
             self.stop()?;
             return Ok(true);
         }
-        for n in 0..2 {
+        for (n, side) in SIDES.into_iter().enumerate() {
             let app = &self.apps[n];
             let Some(connection) = app.handle.and_then(|h| self.ends[n].connection(h)) else { continue };
             if app.closed.is_some() {
@@ -467,7 +467,7 @@ impl<'a> World<'a> {
                 if connection.subflows().any(|(id, ..)| self.watch.doubted[n] & id.bit() != 0) {
                     return self.fail(
                         Kind::Stuck,
-                        format!("{:?} keeps a subflow whose reset it refused; {}", SIDES[n], self.state()),
+                        format!("{side:?} keeps a subflow whose reset it refused; {}", self.state()),
                     );
                 }
                 self.half_open = true;
