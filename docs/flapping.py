@@ -19,7 +19,7 @@ import time
 
 LAPTOP, SERVER = f"laptop-{os.getpid()}", f"server-{os.getpid()}"
 # A public address, as the server dials no other; it exists in the namespace alone.
-TARGET, PORT, SOCKS = "9.9.9.9", 8080, ("127.0.0.1", 1080)
+TARGET, PORT, SOCKS = "10.99.0.9", 8080, ("127.0.0.1", 1080)
 SIZE = 8 << 20
 INTERFACES = {"wlan0": ("20mbit", 1), "usb0": ("10mbit", 2)}
 

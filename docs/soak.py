@@ -24,8 +24,8 @@ from flapping import INTERFACES, LAPTOP, SERVER, inside, run, said
 
 MOST, PORT, SOCKS = 8 << 20, 8080, 1080
 # The inner address of the server, a public one of its own as target, and the networks of the interfaces.
-IPV4 = {"server": "10.9.0.1", "target": "9.9.9.9", "network": "10.9.{}.{}", "bits": 24, "whole": 32, "loopback": "127.0.0.1"}
-IPV6 = {"server": "fd09::1", "target": "2620:fe::9", "network": "fd09:0:{}::{}", "bits": 64, "whole": 128, "loopback": "::1"}
+IPV4 = {"server": "10.9.0.1", "target": "10.99.0.9", "network": "10.9.{}.{}", "bits": 24, "whole": 32, "loopback": "127.0.0.1"}
+IPV6 = {"server": "fd09::1", "target": "fd99::9", "network": "fd09:0:{}::{}", "bits": 64, "whole": 128, "loopback": "::1"}
 KINDS = "download", "upload", "program first", "target first"
 
 

@@ -242,7 +242,10 @@ fn explanations_know_suffixes_keys_and_paths() {
     assert!(["# Idea", "# References", "# Parameters", "delta"].iter().all(|part| blest.contains(part)), "{blest}");
     assert!(output(&["explain", "rto_min"]).starts_with("tcp.rto_min (scenario key)"));
     let loss = output(&["explain", "path.loss"]);
-    assert!(loss.contains("path.loss (scenario key)") && loss.contains("applies  down (server to client) alone"), "{loss}");
+    assert!(
+        loss.contains("path.loss (scenario key)") && loss.contains("applies  down (server to client) alone"),
+        "{loss}"
+    );
     assert!(output(&["explain", "path.delay"]).contains("applies  both"));
     assert!(!output(&["explain", "tcp.retries"]).contains("applies"));
     assert!(output(&["explain", "path.wlan.share"]).starts_with("share (metric of a path"));
