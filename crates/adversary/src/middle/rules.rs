@@ -36,7 +36,7 @@ enum Does {
     Guess,
     Forge,
     Replace,
-    /// What is longer, in bytes of the IP packet, is lost, however often in a row.
+    /// Longer packets, in bytes of the IP packet, are lost, however often in a row.
     Limit(u16),
     /// ECN-capable packets, or all of them, get this codepoint.
     Mark {
@@ -257,7 +257,7 @@ impl Draw<'_, '_> {
     }
 }
 
-/// What the classes draw whose hosts differ from the others' as well.
+/// Rules of the classes that have hosts of their own.
 impl Draw<'_, '_> {
     fn strip(&mut self) {
         loop {

@@ -377,7 +377,7 @@ fn a_subflow_that_is_to_be_reset_does_not_fall_back() {
     assert!(h.recv().flags.has(Flags::RST));
 }
 
-/// What came into the subflow's sequence is acknowledged there, and so delivered, though the window of the data sequence ended
+/// Data in the subflow's sequence is acknowledged there, and so delivered, though the window of the data sequence ended
 /// before it.
 #[test]
 fn what_waits_in_the_sequence_at_the_fall_back_is_not_cut_at_the_edge_of_the_data_sequence() {

@@ -93,7 +93,7 @@ fn due(traffic: Traffic) -> [usize; 2] {
     }
 }
 
-/// What is wrong with the end of a transfer: everything arrived and both ends know, or neither claims so.
+/// The fault at the end of a transfer: everything arrived and both ends know, or neither claims so.
 fn fault(pair: &Pair, traffic: Traffic, must_arrive: bool) -> Option<String> {
     let got = [&pair.client.got, &pair.server.got];
     let ends = [pair.client.closed(), pair.server.closed()];
@@ -115,7 +115,7 @@ fn fault(pair: &Pair, traffic: Traffic, must_arrive: bool) -> Option<String> {
 }
 
 /// The last packet from which on options may be stripped before a side has had both a mapping and a DATA_ACK from the other: plain
-/// TCP must go on.
+/// TCP must continue.
 fn last_of_opening(traffic: Traffic, from: Option<Side>) -> u32 {
     match (from, traffic) {
         // SYN/ACK; the acknowledgment of the request; the first of the answer.
@@ -131,7 +131,7 @@ fn last_of_opening(traffic: Traffic, from: Option<Side>) -> u32 {
     }
 }
 
-/// From the handshake up to the first data in each direction, plain TCP goes on; later every byte arrives or both ends report an error.
+/// From the handshake up to the first data in each direction, plain TCP continues; later every byte arrives or both ends report an error.
 #[test]
 fn from_any_packet_on() {
     let mut faults = Vec::new();
@@ -158,7 +158,7 @@ fn from_any_packet_on() {
     assert!(faults.is_empty(), "{}\n{} faults", faults.join("\n"), faults.len());
 }
 
-/// What a middlebox on the second path takes options off.
+/// The packets of the second path from which a middlebox strips options.
 #[derive(Clone, Copy, Debug)]
 enum Taken {
     Syn,
@@ -213,7 +213,7 @@ fn a_path_that_takes_joins_apart_is_given_up() {
     }
 }
 
-/// A translator takes off ADD_ADDR, beside which no DATA_ACK has room. Data that waited for its delayed acknowledgment when an address
+/// A translator strips ADD_ADDR, beside which no DATA_ACK has room. Data that waited for its delayed acknowledgment when an address
 /// came is acknowledged with a DATA_ACK first: without one its sender would fall back alone.
 #[test]
 fn an_address_is_not_all_that_acknowledges_data() {
