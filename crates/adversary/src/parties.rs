@@ -203,6 +203,8 @@ fn settings(luck: &mut Luck<'_>, class: Class) -> Settings {
             let Settings { mss, send_buffer, recv_buffer, .. } = Settings::default();
             settings = Settings { mss: mss.min(luck.within(24, 32) as u32), send_buffer, recv_buffer, ..settings };
             settings.tcp.initial_window = *luck.pick(&[32, 10_000, 120_000, 200_000]);
+            // Without SACK one lost segment is repaired in each round trip (RFC 6582 §3.2), and a hundred thousand may be lost.
+            settings.tcp.sack = true;
         }
         Class::Bleach => settings.tcp.ecn = !luck.chance(0.1),
         Class::Clock => {
