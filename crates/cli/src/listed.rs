@@ -22,11 +22,11 @@ pub struct Listed(BTreeSet<String>);
 
 /// The document.
 #[derive(Serialize, Deserialize)]
-struct Document {
-    /// Version.
-    anabranch: String,
-    /// Names, such as `series/a.csv`.
-    files: BTreeSet<String>,
+pub struct Document {
+    /// Version of the program.
+    pub anabranch: String,
+    /// Names relative to the directory, such as `series/a.csv`.
+    pub files: BTreeSet<String>,
 }
 
 impl Listed {
