@@ -141,9 +141,8 @@ impl Assignment {
     /// `path` sent `range`.
     #[inline(always)]
     pub fn on_sent(&mut self, path: PathId, range: Range) {
-        let range = Range::new(range.start.max(self.view.acked), range.end.max(self.view.acked));
-        if range.is_empty() {
-            return;
+        if range.start < self.view.acked {
+            return self.on_sent_late(path, range);
         }
         self.view.outstanding.sent(path, range);
         if self.copied_early && !self.view.as_linux {
@@ -151,6 +150,16 @@ impl Assignment {
             self.view.backlog.remove(range);
         }
     }
+
+    /// The same of data that the peer has in part: a kernel's subflow sends what was given to it.
+    #[cold]
+    #[inline(never)]
+    fn on_sent_late(&mut self, path: PathId, range: Range) {
+        if self.view.acked < range.end {
+            self.on_sent(path, Range::new(self.view.acked, range.end));
+        }
+    }
+
     /// The peer has everything below `offset`.
     pub fn on_data_acked(&mut self, offset: u64) {
         if offset <= self.view.acked {

@@ -301,6 +301,18 @@ impl Sending {
         self.rounds.wakeup_for(self.assignment.backlog())
     }
 
+    /// The kind of `queued`, which is to leave on `s` as a Linux kernel sends it.
+    #[inline(never)]
+    fn kind_in_linux(&self, s: &mut Subflow, queued: &Queued) -> SendKind {
+        let range = queued.range;
+        s.share_window(self.assignment.window_edge().saturating_sub(range.start));
+        if self.assignment.is_runt(s.id, range) {
+            s.on_runt(s.sender.nxt() + range.len());
+        }
+        let again = queued.kind == SendKind::First && self.assignment.has_left(range);
+        if again { SendKind::Rescue } else { queued.kind }
+    }
+
     /// The next new data for `s`, taken out of its queue, if the peer's window admits it.
     #[inline(always)]
     fn take_next(&mut self, s: &mut Subflow, mode: Mode) -> Option<Fresh> {
@@ -308,21 +320,13 @@ impl Sending {
         if linux && self.holds_runt(s) {
             return None;
         }
-        let mut queued = self.assignment.take_admissible(s.id)?;
-        if linux {
-            if queued.kind == SendKind::First && self.assignment.has_left(queued.range) {
-                queued.kind = SendKind::Rescue;
-            }
-            s.share_window(self.assignment.window_edge().saturating_sub(queued.range.start));
-            if self.assignment.is_runt(s.id, queued.range) {
-                s.on_runt(s.sender.nxt() + queued.range.len());
-            }
-        }
+        let queued = self.assignment.take_admissible(s.id)?;
+        let kind = if linux { self.kind_in_linux(s, &queued) } else { queued.kind };
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.finished && queued.range.end == self.buffer.end();
         let data_fin = last && !mode.is_plain() && !(s.sender.nxt() == 1 && s.shows_keys(mode));
         s.probe = false;
-        Some(Fresh { queued, data_fin })
+        Some(Fresh { queued: Queued { kind, ..queued }, data_fin })
     }
 
     /// The segment of `s` with new data.

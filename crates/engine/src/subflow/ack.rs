@@ -60,9 +60,16 @@ impl AckPolicy {
     /// Notes a segment of `len` bytes, one MSS at most. True if it is smaller than the peer can send: until it is
     /// acknowledged Nagle's algorithm may hold back the next small one (RFC 9293 §3.7.4), and with that, under Multipath
     /// TCP, what all other subflows wait for. Linux acknowledges it as soon as it is read.
+    #[inline(always)]
     pub fn is_small(&mut self, len: u32) -> bool {
         let small = len < self.full;
         self.full = self.full.max(len);
+        if self.linux.is_none() { small } else { self.is_small_in_linux(small) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_small_in_linux(&mut self, small: bool) -> bool {
         let Some(linux) = &mut self.linux else { return small };
         linux.small |= small;
         if !small && linux.growth > 0 {

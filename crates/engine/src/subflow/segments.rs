@@ -133,13 +133,14 @@ impl Subflow {
         let probe = core::mem::take(&mut self.window_probe);
         let seq = if probe { self.sender.una() - 1 } else { self.sender.nxt() };
         // An ADD_ADDR leaves no room for a DSS beside it: what has come is acknowledged first.
-        let first = self.acks.owes() && matches!(self.signals.front(), Some(MptcpOption::AddAddr(_)));
+        let announces = || matches!(self.signals.front(), Some(MptcpOption::AddAddr(_)));
+        let signals = !self.signals.is_empty() && !(self.acks.owes() && announces());
         let duplicate = self.acknowledges(window);
         self.begin_with(out, seq, Flags::ACK, window, now, Bytes::new());
         if self.ecn.is_on() {
             self.ecn.complete(out, false);
         }
-        if let Some(signal) = self.signals.pop_front_if(|_| !first) {
+        if signals && let Some(signal) = self.signals.pop_front() {
             if signal.encoded_len() > out.options.room() {
                 // An IPv6 address with a port leaves none for timestamps either (Linux omits them too).
                 out.options.clear();
