@@ -16,6 +16,9 @@ pub const FOLDERS: [&str; 4] = ["series", "timeline", "tables", "runs"];
 /// How the names of files end that commands leave.
 const ENDINGS: [&str; 6] = ["json", "csv", "parquet", "html", "tex", "svg"];
 
+/// Bytes of the longest name of a file.
+const LONGEST: usize = 255;
+
 /// Names relative to the directory, such as `series/a.csv`.
 #[derive(Clone, Debug, Default)]
 pub struct Listed(BTreeSet<String>);
@@ -30,8 +33,8 @@ pub struct Document {
 }
 
 impl Listed {
-    /// The files that the list in `folder` names; none without a list. A name that no command gives a file is passed over, for the list
-    /// may be a stranger's.
+    /// The files that the list in `folder` names; none without a list. A name that no command gives a file, or that is a directory's, is
+    /// passed over, for the list may be a stranger's: what cannot be removed would be noticed when other files are gone.
     pub fn of(folder: &Folder) -> Result<Self, Failure> {
         if folder.kind(LIST).is_none() {
             return Ok(Self::default());
@@ -42,7 +45,7 @@ impl Listed {
         };
         let text = folder.read_within(TEXT, 0, LIST).map_err(|error| unusable(&why(&error)))?;
         let document: Document = serde_json::from_str(&text).map_err(|error| unusable(&error.to_string()))?;
-        Ok(Self(document.files.into_iter().filter(|name| is_ours(name)).collect()))
+        Ok(Self(document.files.into_iter().filter(|name| is_ours(name) && is_removable(folder, name)).collect()))
     }
 
     /// All files in `folder` but the list, and in the directories that commands fill.
@@ -121,6 +124,16 @@ impl Listed {
         }
         Ok(())
     }
+}
+
+/// A file of this name can be removed, if there is one.
+fn is_removable(folder: &Folder, name: &str) -> bool {
+    let is_file = |folder: &Folder, name: &str| folder.kind(name).is_none_or(|kind| !kind.is_dir());
+    name.len() <= LONGEST
+        && match name.split_once('/') {
+            None => is_file(folder, name),
+            Some((inner, name)) => folder.inner(inner).map_or(true, |inner| is_file(&inner, name)),
+        }
 }
 
 /// A name that a command may give a file.

@@ -228,6 +228,23 @@ fn a_users_own_files_stay_beside_results() {
     }
 }
 
+/// A listed name that cannot be removed would stop the next command when the other files are gone.
+#[test]
+fn a_list_that_names_a_directory_loses_no_results() {
+    let home = Home::new();
+    let run = ["run", "short.toml", "--out", "theirs"];
+    assert!(home.ask(&run).status.success());
+    fs::create_dir_all(home.path("theirs/zzz.csv/x")).unwrap();
+    let list = home.path("theirs/files.json");
+    let mut document: serde_json::Value = serde_json::from_str(&fs::read_to_string(&list).unwrap()).unwrap();
+    let names = document["files"].as_array_mut().unwrap();
+    names.extend(["zzz.csv".into(), format!("{}.csv", "z".repeat(300)).into()]);
+    fs::write(&list, document.to_string()).unwrap();
+    let output = home.ask(&run);
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(home.path("theirs/results.json").exists() && home.path("theirs/zzz.csv/x").exists());
+}
+
 #[test]
 fn a_device_is_written_to_and_never_replaced() {
     let home = Home::new();

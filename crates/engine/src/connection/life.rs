@@ -212,7 +212,7 @@ impl Connection {
         match self.sending.on_timers(&mut cx.scope(&self.frame), peer, &mut self.subflows) {
             Overdue::Nothing => {}
             Overdue::Subflow(i) => self.lose(cx, i, CloseReason::TimedOut),
-            Overdue::DataAck(i) => self.on_doubt(cx, i, Doubt::Unanswered),
+            Overdue::DataAck(i) => self.on_doubt(cx, i, Doubt::Unanswered(self.session.first_len)),
             Overdue::Connection => self.break_off(cx, CloseReason::TimedOut),
         }
         if !self.lifetime.closed && !self.session.repeat_failure(cx.now, &mut self.subflows) {

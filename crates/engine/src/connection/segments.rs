@@ -165,7 +165,7 @@ impl Connection {
     #[inline(never)]
     fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, bare: bool) {
         if self.session.is_unanswered(&mut self.subflows[i], segment, ack) {
-            self.on_doubt(cx, i, Doubt::Unanswered);
+            self.on_doubt(cx, i, Doubt::Unanswered(self.session.first_len));
         }
         let s = &mut self.subflows[i];
         self.sending.note_starved(s);

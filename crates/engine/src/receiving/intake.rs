@@ -219,7 +219,9 @@ impl Receiving {
         match doubt {
             Doubt::Corrupt(start) => start == self.next(),
             Doubt::Unmapped { at_start } => at_start,
-            Doubt::Failed(_) | Doubt::Unanswered => true,
+            Doubt::Failed(_) => true,
+            // Data that waits for its mapping may be a repetition of a peer that maps it.
+            Doubt::Unanswered(first) => self.next() <= first && s.placement.first_unmapped().is_none(),
             // It may reach back to what was acknowledged last; it must not contradict what came. Linux gives it no place of its
             // own: it begins here.
             Doubt::Infinite(mapping) => {
@@ -234,7 +236,7 @@ impl Receiving {
             // The first reason stands.
             _ if s.reset.is_some() => {}
             Doubt::Corrupt(start) => s.fail(peer.number(start).0),
-            Doubt::Unmapped { .. } | Doubt::Unanswered => s.end_unmapped(),
+            Doubt::Unmapped { .. } | Doubt::Unanswered(_) => s.end_unmapped(),
             Doubt::Failed(_) => s.fail(peer.number(self.next()).0),
             Doubt::Infinite(_) => s.refuse(cx, Violation::MappingConflict, MPTCP_ERROR),
         }

@@ -245,7 +245,8 @@ impl Sending {
         let new = |start| start >= self.sent_end;
         let queued = view.queue(s.id).filter(|q| q.kind == SendKind::First).all(|q| new(q.range.start));
         let backlog = view.backlog().first().is_none_or(|range| new(range.start));
-        carried && queued && backlog && s.carries_in_order(self.sent_end)
+        let once = !self.persist.has_repeated_beyond(view.data_acked());
+        carried && queued && backlog && once && s.carries_in_order(self.sent_end)
     }
 
     /// From here on the connection is plain TCP: data leaves in the order in which it was written.

@@ -30,11 +30,13 @@ pub(super) struct Persist {
     last: Option<LastProbe>,
     /// A DATA_ACK came since, or another option of a peer that speaks MPTCP.
     answered: bool,
+    /// End of the data that left again with new numbers of its subflow.
+    repeated: u64,
 }
 
 impl Default for Persist {
     fn default() -> Self {
-        Self { at: NEVER, probes: 0, last: None, answered: true }
+        Self { at: NEVER, probes: 0, last: None, answered: true, repeated: 0 }
     }
 }
 
@@ -52,6 +54,11 @@ impl Persist {
     /// The peer has acknowledged data.
     pub fn on_data_acked(&mut self) {
         self.probes = 0;
+    }
+
+    /// Data beyond `acked` left a second time with other numbers of its subflow: its sequence is not that of the stream.
+    pub fn has_repeated_beyond(&self, acked: u64) -> bool {
+        self.repeated > acked
     }
 }
 
@@ -91,6 +98,10 @@ impl Sending {
     pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Overdue {
         self.persist.probes += 1;
         self.persist.at = cx.now + self.persist_interval(cx);
+        // Before anything leaves a second time: a peer that has fallen back would take it for new data.
+        if peer.maps && subflows.len() == 1 && subflows[0].answers == Answers::Bare {
+            return Overdue::DataAck(0);
+        }
         let probed = self.next_to_probe().and_then(|id| Some((id, subflows.place_of(id)?)));
         let Some((id, probed)) = probed else { return Overdue::Nothing };
         let answered = core::mem::take(&mut self.persist.answered);
@@ -100,15 +111,13 @@ impl Sending {
             // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5): something
             // takes its options off. A peer that continues without mappings, as Linux does, would take retransmitted data for
             // new data.
-            if subflows[i].answers != Answers::Mapped {
-                return Overdue::DataAck(i);
-            }
             subflows[i].refuse(cx, Violation::Unmapped, INTERFERENCE);
             return Overdue::Nothing;
         }
         if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {
             // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged. Its answer, or a
             // second subflow, shows that it still speaks MPTCP: otherwise it would take this for new data.
+            self.persist.repeated = self.sent_end;
             self.assignment.send_all_again();
             self.ask_for_round(Cause::Window);
         }

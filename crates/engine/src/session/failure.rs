@@ -116,7 +116,7 @@ impl Session {
                 self.failure = Failure::Heard(data_seq);
                 s.signal_failure(self.peer_stream().number(next).0);
             }
-            Doubt::Unmapped { .. } | Doubt::Unanswered | Doubt::Infinite(_) => {}
+            Doubt::Unmapped { .. } | Doubt::Unanswered(_) | Doubt::Infinite(_) => {}
         }
     }
 

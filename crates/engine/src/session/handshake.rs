@@ -273,6 +273,8 @@ impl Session {
         let shows = |o: &MptcpOption| matches!(o, MptcpOption::AddAddr(_)) || self.first_data(o).is_some();
         if segment.options.dss().is_some() || segment.options.mptcp().iter().any(shows) {
             self.dss_seen = true;
+            let first = segment.options.mptcp().iter().find_map(|option| self.first_data(option));
+            self.first_len = first.map_or(0, |(len, _)| len.into());
             self.mode = Mode::Confirmed;
         }
         self.dss_seen

@@ -35,6 +35,8 @@ pub(crate) struct Session {
     pub joined: bool,
     /// The peer has sent a DSS: from then on a segment without one is no sign of plain TCP.
     dss_seen: bool,
+    /// Bytes of its data that MP_CAPABLE mapped.
+    pub first_len: u64,
     /// It has sent a data sequence number of 8 bytes: it must be acknowledged with 8 (RFC 8684 §3.3).
     peer_wide: bool,
     failure: Failure,
@@ -52,6 +54,7 @@ impl Session {
             checksum: settings.checksum,
             joined: false,
             dss_seen: false,
+            first_len: 0,
             peer_wide: false,
             failure: Failure::None,
             infinite: None,

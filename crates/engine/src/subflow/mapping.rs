@@ -212,8 +212,9 @@ pub(crate) enum Doubt {
     Corrupt(u64),
     /// The mapping of data does not come. `at_start`: the very first data, whose segment has no DSS.
     Unmapped { at_start: bool },
-    /// Our first data is acknowledged without a DATA_ACK: the peer's options do not come.
-    Unanswered,
+    /// Our first data is acknowledged without a DATA_ACK: the peer's options do not come. MP_CAPABLE mapped so many bytes of the
+    /// peer's: if a DSS has mapped more, the peer is sure of MPTCP, and may repeat data with other numbers.
+    Unanswered(u64),
     /// The peer could not verify our data from this number on.
     Failed(u64),
     /// The peer maps no more.

@@ -121,11 +121,14 @@ fn last_of_opening(traffic: Traffic, from: Option<Side>) -> u32 {
         // SYN/ACK; the acknowledgment of the request; the first of the answer.
         (Some(Side::Server), Traffic::Download) => 2,
         // SYN/ACK; the first data, or the first acknowledgment.
-        (Some(Side::Server), Traffic::Push | Traffic::Upload | Traffic::Both) => 1,
+        (Some(Side::Server), Traffic::Push | Traffic::Upload) => 1,
         // SYN; third ACK; request; the acknowledgment of the first of the answer.
         (Some(Side::Client), Traffic::Download) => 3,
         // SYN; third ACK; the first data, or the first acknowledgment.
-        (Some(Side::Client), Traffic::Push | Traffic::Upload | Traffic::Both) => 2,
+        (Some(Side::Client), Traffic::Push | Traffic::Upload) => 2,
+        // A DSS has mapped data of the other direction: its sender is sure of MPTCP.
+        (Some(Side::Server), Traffic::Both) => 0,
+        (Some(Side::Client), Traffic::Both) => 1,
         (None, Traffic::Download) => 5,
         (None, Traffic::Push | Traffic::Upload | Traffic::Both) => 3,
     }
@@ -142,10 +145,11 @@ fn from_any_packet_on() {
                     for buffer in [60_000, 1 << 20] {
                         let place = Place { from, path, first };
                         let pair = play(paths, buffer, traffic, place);
-                        // Nothing is agreed on yet, or another path is intact. If both directions break before it is joined, one side
-                        // resets the subflow (it had mappings) and the other falls back (it had no DATA_ACK).
+                        // Nothing is agreed on yet, or another path is intact. Before it is joined, one side may be sure of MPTCP, and reset
+                        // the only subflow, where the other falls back.
                         let early = path.is_none_or(|path| path == 0) && first <= last_of_opening(traffic, from);
-                        let joined = paths > 1 && path.is_some_and(|path| path > 0 || from.is_some() || first >= 40);
+                        let sure = from.is_none() || traffic == Traffic::Both;
+                        let joined = paths > 1 && path.is_some_and(|path| path > 0 || !sure || first >= 40);
                         let must = early || joined;
                         if let Some(fault) = fault(&pair, traffic, must) {
                             faults.push(format!("{traffic:?} over {paths}, buffer {buffer}, {place:?}: {fault}"));
