@@ -134,7 +134,7 @@ impl Subflow {
         let seq = if probe { self.sender.una() - 1 } else { self.sender.nxt() };
         // An ADD_ADDR leaves no room for a DSS beside it: what has come is acknowledged first.
         let announces = || matches!(self.signals.front(), Some(MptcpOption::AddAddr(_)));
-        let signals = !self.signals.is_empty() && !(self.acks.owes() && announces());
+        let signals = !(self.signals.is_empty() || self.acks.owes() && announces());
         let duplicate = self.acknowledges(window);
         self.begin_with(out, seq, Flags::ACK, window, now, Bytes::new());
         if self.ecn.is_on() {
