@@ -71,7 +71,7 @@ const FOUND: [(Class, &[u64]); 20] = [
     (Class::Floods, &[15, 35, 95, 294, 737, 1225, 2151, 2360, 2598]),
     (Class::Race, &[]),
     (Class::Strip, &[]),
-    (Class::Tiny, &[]),
+    (Class::Tiny, &[10041412]),
     (Class::Resets, &[]),
     (Class::Wide, &[]),
     (Class::Bleach, &[]),
@@ -82,12 +82,15 @@ const FOUND: [(Class, &[u64]); 20] = [
 /// Defects that are not mended. An entry that breaks nothing, or another property, fails the test as well.
 const KNOWN: &[(Class, u64, Kind)] = &[
     (Class::Benign, 10969133, Kind::Late),
+    (Class::Nat, 1025997, Kind::Error),
+    (Class::Nat, 6075226, Kind::Error),
     (Class::Nat, 10085312, Kind::Late),
     (Class::Nat, 10175956, Kind::Stall),
     (Class::Nat, 10264254, Kind::Stall),
     (Class::Nat, 10438789, Kind::Stall),
     (Class::Nat, 10681528, Kind::Late),
     (Class::Blackout, 10466366, Kind::Error),
+    (Class::Tiny, 10041412, Kind::Surplus),
     (Class::Clock, 30000327, Kind::Late),
 ];
 
