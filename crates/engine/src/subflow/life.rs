@@ -300,7 +300,7 @@ impl Subflow {
             self.linger = self.last_heard + after;
         } else if !self.sender.is_empty() {
             // Outstanding data is an inquiry itself, and its timer counts the answers that do not come.
-            self.linger = now + after.max(gap);
+            self.linger = now + if self.doubted.is_some() { gap } else { after };
         } else if self.probes >= KEEP_ALIVE_PROBES {
             return false;
         } else {
