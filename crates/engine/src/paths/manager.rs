@@ -147,6 +147,12 @@ impl PathManager {
         (0..PathId::LIMIT as u8).map(PathId).find(|id| self.known.iter().all(|k| k.setup.id != *id))
     }
 
+    /// The pause before a path is tried again, if it was not opened so often that it grows no more.
+    pub fn steady_pause(&self, id: PathId) -> Option<Duration> {
+        let known = self.known.iter().find(|k| k.setup.id == id)?;
+        Some(known.delay).filter(|delay| *delay >= Settings::REJOIN_MAX)
+    }
+
     /// The peer's address ID on a path, where it was announced.
     pub fn remote_id(&self, id: PathId) -> Option<u8> {
         self.known.iter().find(|k| k.setup.id == id).and_then(|k| k.remote_id)

@@ -93,7 +93,10 @@ impl Paths {
         }
         let address_ids = self.opened(id, tuple.local, join);
         let mut s = Subflow::opening(id, tuple, cx.settings(), rng, cx.now, address_ids);
-        s.join = join;
+        if join {
+            s.join = true;
+            s.handshake.joins(self.known.steady_pause(id));
+        }
         s.backup.ours = backup;
         subflows.add(cx, s);
     }

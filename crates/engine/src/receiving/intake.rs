@@ -216,12 +216,13 @@ impl Receiving {
     /// is due.
     pub fn may_go_on_in(&self, peer: PeerStream, s: &Subflow, doubt: Doubt) -> bool {
         let Some(place) = self.place_on(s).filter(|_| s.reset.is_none()) else { return false };
+        // It may be a repetition of a peer that maps its data.
+        let nothing_waits = s.placement.first_unmapped().is_none();
         match doubt {
             Doubt::Corrupt(start) => start == self.next(),
             Doubt::Unmapped { at_start } => at_start,
-            Doubt::Failed(_) => true,
-            // Data that waits for its mapping may be a repetition of a peer that maps it.
-            Doubt::Unanswered(first) => self.next() <= first && s.placement.first_unmapped().is_none(),
+            Doubt::Failed(_) => nothing_waits,
+            Doubt::Unanswered(first) => self.next() <= first && nothing_waits,
             // It may reach back to what was acknowledged last; it must not contradict what came. Linux gives it no place of its
             // own: it begins here.
             Doubt::Infinite(mapping) => {

@@ -267,10 +267,10 @@ impl Receiving {
     }
 
     /// Where the peer's stream stands on `s`, the only subflow: what comes next in its sequence, and the place of that in the
-    /// data sequence. `None` if there is a hole.
+    /// data sequence. `None` if there is a hole, or data of no certain place.
     pub fn place_on(&self, s: &Subflow) -> Option<Offset> {
         let next = self.reassembly.next();
-        if self.reassembly.ofo_bytes() > 0 {
+        if self.reassembly.ofo_bytes() > 0 || s.placement.is_passed() {
             return None;
         }
         if let Some(entry) = s.placement.collecting() {

@@ -89,6 +89,9 @@ impl Subflow {
         if flags.has(Flags::ACK) && !acks_our_syn {
             // RFC 9293 §3.10.7.3: the peer may hold an old connection
             self.refusal = Some(segment.ack).filter(|_| !flags.has(Flags::RST));
+            if !flags.has(Flags::RST) && !flags.has(Flags::SYN) {
+                self.handshake.repeat_in(cx.settings().tcp.rto_initial, cx.now);
+            }
             cx.violation(self.id, Violation::BlindAck);
             return Opening::Nothing;
         }

@@ -14,6 +14,8 @@ const DEFAULT_MSS: u32 = 536;
 const DEFAULT_MSS_V6: u32 = 1220;
 /// A peer that names less (with options: Linux's `tcp_min_snd_mss` of 48) does not make us send crumbs.
 const LEAST_PAYLOAD: u32 = 8;
+/// Repetitions of a joining SYN: a new attempt comes sooner than a SYN that backed off far.
+const JOIN_RETRIES: u32 = 2;
 
 /// Room that options take in a data segment.
 fn options_len(timestamps: bool, dss: Option<DssWidth>) -> u32 {
@@ -53,7 +55,12 @@ pub(crate) struct Handshake {
     /// When to repeat it.
     pub deadline: Instant,
     timeout: Duration,
-    rto_max: Duration,
+    /// The greatest timeout.
+    longest: Duration,
+    /// The peer answered the last SYN with something else.
+    answered: bool,
+    /// Most repetitions of our SYN.
+    pub retries: u32,
     /// When it was first sent.
     pub sent: Option<Instant>,
     /// It was repeated since: because time passed, or for a SYN that was repeated.
@@ -79,7 +86,9 @@ impl Handshake {
             repeats: 0,
             deadline: NEVER,
             timeout: tcp.rto_initial,
-            rto_max: tcp.rto_max,
+            longest: tcp.rto_max,
+            answered: false,
+            retries: tcp.syn_retries,
             sent: None,
             again: false,
             confirmed: false,
@@ -95,6 +104,15 @@ impl Handshake {
     fn started(mut self, now: Instant) -> Self {
         self.deadline = now + self.timeout;
         self
+    }
+
+    /// Our SYN joins. `pause`: the path was not opened so often that the attempts lie this far apart. Its round trip may be longer
+    /// than they are: this one takes all repetitions, and they lie no further apart.
+    pub fn joins(&mut self, pause: Option<Duration>) {
+        match pause {
+            Some(pause) => self.longest = self.longest.min(pause),
+            None => self.retries = self.retries.min(JOIN_RETRIES),
+        }
     }
 
     /// The SYN/ACK left before this was made: first at `since`, `answers` times in all, of them `repeats` because time passed.
@@ -114,17 +132,24 @@ impl Handshake {
         self.deadline = now + self.timeout;
     }
 
-    /// The time is over: repeat with twice the timeout, unless `retries` are used up (`false`).
+    /// The time is over: repeat with twice the timeout, unless the `retries` are used up (`false`).
     pub fn on_timeout(&mut self, retries: u32) -> bool {
-        if self.repeats >= retries {
+        if self.repeats >= retries && !core::mem::take(&mut self.answered) {
             return false;
         }
         self.repeats += 1;
         // RFC 6298 §5.5
-        self.timeout = (self.timeout * 2).min(self.rto_max);
+        self.timeout = (self.timeout * 2).min(self.longest);
         self.due = true;
         self.deadline = NEVER;
         true
+    }
+
+    /// The peer answers, though not our SYN: it is repeated after `timeout`, however often and far it had backed off.
+    pub fn repeat_in(&mut self, timeout: Duration, now: Instant) {
+        self.answered = true;
+        self.timeout = timeout;
+        self.deadline = self.deadline.min(now + timeout);
     }
 
     /// Nothing more to repeat.

@@ -25,8 +25,6 @@ const KEEP_ALIVE_PROBES: u32 = 9;
 const KEEP_ALIVE_GAP: Duration = Duration::from_secs(75);
 /// The first wait for an answer to a challenge ACK; each further one is twice as long.
 const CHALLENGE_WAIT: Duration = Duration::from_secs(1);
-/// Repetitions of a joining SYN: a new attempt comes sooner than a SYN that backed off far.
-const JOIN_RETRIES: u32 = 2;
 /// How long a subflow may stay silent once the peer closes others: retransmission timeouts, and at least.
 const CLOSE_PATIENCE: (u64, Duration) = (3, Duration::from_secs(1));
 
@@ -261,7 +259,7 @@ impl Subflow {
 
     /// The handshake was not answered: it is repeated. False if that was tried often enough.
     fn on_handshake_timer(&mut self, now: Instant, all: u32) -> bool {
-        let retries = if self.join && self.state == State::SynSent { all.min(JOIN_RETRIES) } else { all };
+        let retries = if self.state == State::SynSent { self.handshake.retries } else { all };
         let goes_on = self.handshake.on_timeout(retries);
         if goes_on && self.state == State::Established {
             // The third ACK of a join was not answered.

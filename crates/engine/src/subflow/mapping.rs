@@ -226,6 +226,8 @@ pub(crate) enum Doubt {
 pub(crate) struct Placement {
     mappings: Mappings,
     unmapped: Unmapped,
+    /// Data with a mapping came behind what waits for its own.
+    passed: bool,
     /// A mapping whose bytes are collected until its checksum can be verified (RFC 8684 §3.3).
     collecting: Option<(Entry, Pieces)>,
 }
@@ -254,6 +256,11 @@ impl Placement {
         self.unmapped.first()
     }
 
+    /// What waits for its mapping has no place: data with a mapping came behind it, which may be its repetition.
+    pub fn is_passed(&self) -> bool {
+        self.passed
+    }
+
     /// When the subflow is given up unless a mapping has come.
     pub fn deadline(&self) -> Instant {
         self.unmapped.deadline
@@ -261,6 +268,7 @@ impl Placement {
 
     /// Finds the place of the bytes at `seq`, which are of `whole` in one memory; also returns what of them is to be placed next.
     pub fn place(&mut self, seq: u64, mut bytes: Bytes, whole: usize) -> (Placed, Option<(u64, Bytes)>) {
+        let waits = self.unmapped.first().is_some();
         let Some(entry) = self.mappings.find(seq) else {
             let rest = match self.mappings.next_after(seq) {
                 Some(start) if start < seq + bytes.len() as u64 => {
@@ -270,6 +278,7 @@ impl Placement {
             };
             return (Placed::Unmapped { seq, bytes: piece(bytes, whole) }, rest);
         };
+        self.passed |= waits;
         let part = Range::new(seq, entry.sub.end.min(seq + bytes.len() as u64));
         let start = entry.translate(part).start;
         if part.len() == bytes.len() as u64 && entry.checksum.is_none() {
@@ -324,6 +333,7 @@ impl Placement {
 
     /// See [`Unmapped::take`].
     pub fn take_unmapped(&mut self) -> VecDeque<(u64, Bytes)> {
+        self.passed = false;
         self.unmapped.take()
     }
 

@@ -163,6 +163,30 @@ fn whatever_a_joining_client_says_carries_its_proof() {
     assert!(said.iter().all(|s| join_of(s) == MpJoin::Ack { hmac }), "{said:?}");
 }
 
+/// A path whose round trip is longer than the first attempts.
+#[test]
+fn a_far_path_is_joined_once_the_attempts_are_as_far_apart_as_they_get() {
+    let (mut h, _) = joining();
+    h.clear().at(103_000);
+    let syns: Vec<(u64, u32)> = h
+        .sent
+        .iter()
+        .filter(|(_, p)| p.segment.flags == Flags::SYN)
+        .map(|(at, p)| {
+            let MpJoin::Syn { nonce, .. } = join_of(&p.segment) else { panic!("{p:?}") };
+            (at.as_nanos().div_ceil(1_000_000_000), nonce)
+        })
+        .collect();
+    let attempts: Vec<Vec<u64>> =
+        syns.chunk_by(|a, b| a.1 == b.1).map(|same| same.iter().map(|(at, _)| *at).collect()).collect();
+    let last = vec![43, 44, 46, 50, 58, 74, 90];
+    assert_eq!(attempts, [vec![1, 3], vec![8, 9, 11], vec![17, 18, 20], vec![28, 29, 31], last]);
+    let nonce = syns.last().expect("SYNs").1;
+    h.send_on(1, h.syn_ack(1).with(join_syn_ack(&h, nonce, false)));
+    h.send_on(1, h.seg_on(1, 1, 1).dss(h.data_ack(0)));
+    assert!(h.connection().view().path(PathId(1)).expect("it is there").usable);
+}
+
 #[test]
 fn an_unknown_token_is_reset() {
     let mut h = Solo::open_server(plain_stamps());

@@ -277,6 +277,25 @@ fn data_that_comes_again_with_the_word_of_the_fall_back_is_not_delivered_twice()
     assert_eq!(h.read(), b"hello");
 }
 
+/// What waited for its mapping was repeated with another place in the subflow's sequence.
+#[test]
+fn data_that_was_repeated_while_it_waited_is_not_delivered_behind_its_repetition() {
+    let fail = |h: &Solo| h.seg(13, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) });
+    // As Linux sends it, without a place.
+    let infinite = |h: &Solo| h.seg(13, 1).data(b"!").dss(Dss { ack: None, ..h.mapped(0, 7, 0, 0) });
+    for word in [fail, infinite] {
+        let mut h = Solo::open_server(plain_stamps());
+        h.send(h.seg(1, 1).data(b"hello").dss(h.mapped(0, 0, 1, 5)));
+        h.send(h.seg(6, 1).data(b"again").dss(h.data_ack(0)));
+        h.send(h.seg(11, 1).data(b"ag").dss(h.mapped(0, 5, 11, 2)));
+        assert_eq!(h.read(), b"helloag");
+        h.clear();
+        h.send(word(&h));
+        assert!(h.recv().flags.has(Flags::RST) && !fell_back(&h));
+        assert_eq!(h.read(), b"");
+    }
+}
+
 fn fell_back(h: &Solo) -> bool {
     h.events.contains(&ConnectionEvent::FellBack)
 }
