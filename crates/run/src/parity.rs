@@ -1,16 +1,32 @@
 //! The same scenario in virtual time, with a kernel at either end, and between two kernels: how far the answers lie apart.
 
 pub use crate::estimate::Estimate;
-use crate::plan::{Options, Plan, Variant};
+use crate::driver::{Driver, Refusal};
+use crate::job::{Job, RunError, RunOutcome};
+use crate::plan::{Options, Plan, Variant, is_random};
 use crate::record::CellValues;
 use crate::results::Results;
-use anabranch_scenario::{Host, PlugIn, Scenario};
+use anabranch_network::Change;
+use anabranch_scenario::{Host, PlugIn, Scenario, TimelineChange};
+use anabranch_trace::Recorder;
+use anabranch_units::Duration;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The scheduler that the kernel has, so that every mode is the same experiment.
 pub const SCHEDULER: &str = "linux-default";
+
+/// What the emulation of a path adds to its delay, both ways, by devices and the scheduling of threads. A transfer may be chaotic: a
+/// tenth of a millisecond more decides whether a queue overflows. So the simulator runs with each of these.
+const LATE: [Duration; 6] = [
+    Duration::ZERO,
+    Duration::from_micros(100),
+    Duration::from_micros(200),
+    Duration::from_micros(300),
+    Duration::from_micros(400),
+    Duration::from_micros(500),
+];
 
 /// The hosts at the two ends, sender first. Virtual time for two engines, real time for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +67,44 @@ impl Mode {
         let options = Options {
             schedulers: vec![PlugIn { name: SCHEDULER.into(), parameters: Vec::new() }],
             congestions: congestions.iter().map(as_kernel).collect(),
-            real_time: !self.is_virtual(),
+            // In virtual time too, no two repetitions have the same delays: see `Later`.
+            real_time: true,
             baselines,
             ..Options::default()
         };
         let variants: Vec<Variant> = variants.iter().map(|variant| between(variant, self)).collect();
         Plan::new(&variants, &options)
     }
+}
+
+/// The driver of the simulator's runs: each repetition has paths as late as an emulation may be.
+pub struct Later<'a>(pub &'a dyn Driver);
+
+impl Driver for Later<'_> {
+    fn prepare(&self, plan: &Plan) -> Result<(), Refusal> {
+        self.0.prepare(plan)
+    }
+
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        let repetition = job.seed.wrapping_sub(job.scenario.seed) as usize;
+        let scenario = Arc::new(later(&job.scenario, LATE[repetition % LATE.len()]));
+        self.0.run(&Job { scenario, ..job.clone() }, listener)
+    }
+}
+
+/// The scenario with paths that deliver later by `late`, in either direction.
+fn later(scenario: &Scenario, late: Duration) -> Scenario {
+    let mut scenario = scenario.clone();
+    scenario.topology.paths.iter_mut().for_each(|path| {
+        path.down.delay += late;
+        path.up.delay += late;
+    });
+    for entry in &mut scenario.timeline {
+        if let TimelineChange::Network(Change::Delay(_, _, delay)) = &mut entry.change {
+            *delay += late;
+        }
+    }
+    scenario
 }
 
 /// One metric of one row, in every mode.
@@ -121,6 +168,9 @@ fn between(variant: &Variant, mode: &Mode) -> Variant {
     let mut scenario: Scenario = (*variant.scenario).clone();
     scenario.hosts.sender = mode.sender;
     scenario.hosts.receiver = mode.receiver;
+    if mode.is_virtual() && !is_random(&scenario) {
+        scenario.repeat = LATE.len() as u32;
+    }
     Variant { cell: variant.cell.clone(), scenario: Arc::new(scenario) }
 }
 

@@ -284,7 +284,7 @@ fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
 }
 
 /// False if the seed cannot matter, so that one run suffices.
-fn is_random(scenario: &Scenario) -> bool {
+pub(crate) fn is_random(scenario: &Scenario) -> bool {
     let topology = &scenario.topology;
     !scenario.start_jitter.is_zero()
         || topology.paths.iter().zip(&scenario.drawn_trace).any(|(path, drawn)| *drawn && has_trace(path))

@@ -11,7 +11,7 @@ use crate::outcome::Outcome;
 use crate::stage::{Carried, Stage, carry_out};
 use crate::watch::Wanted;
 use anabranch_report::text::{parity_markdown, parity_text};
-use anabranch_run::parity::{BRIEF, MODES, Mode, Parity};
+use anabranch_run::parity::{BRIEF, Later, MODES, Mode, Parity};
 use anabranch_scenario::{Override, PlugIn};
 use std::path::Path;
 
@@ -25,8 +25,9 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Outc
     let journal = |driver, real_time| Kept::in_out(arguments.out.as_deref(), driver, real_time);
     let (in_virtual_time, in_real_time) = (journal(drivers.virtual_time, false)?, journal(drivers.real_time, true)?);
     let kept = salvage(in_virtual_time.as_ref());
+    let later = Later(through(in_virtual_time.as_ref(), drivers.virtual_time));
     let drivers = Drivers {
-        virtual_time: through(in_virtual_time.as_ref(), drivers.virtual_time),
+        virtual_time: &later,
         real_time: through(in_real_time.as_ref(), drivers.real_time),
         ..*drivers
     };

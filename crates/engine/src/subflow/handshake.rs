@@ -59,7 +59,7 @@ pub(crate) struct Handshake {
     longest: Duration,
     /// The peer answered the last SYN with something else.
     answered: bool,
-    /// Most repetitions of our SYN.
+    /// Most repetitions.
     pub retries: u32,
     /// When it was first sent.
     pub sent: Option<Instant>,
@@ -132,9 +132,9 @@ impl Handshake {
         self.deadline = now + self.timeout;
     }
 
-    /// The time is over: repeat with twice the timeout, unless the `retries` are used up (`false`).
-    pub fn on_timeout(&mut self, retries: u32) -> bool {
-        if self.repeats >= retries && !core::mem::take(&mut self.answered) {
+    /// The time is over: repeat with twice the timeout, unless that was done often enough (`false`).
+    pub fn on_timeout(&mut self) -> bool {
+        if self.repeats >= self.retries && !core::mem::take(&mut self.answered) {
             return false;
         }
         self.repeats += 1;

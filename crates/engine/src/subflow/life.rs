@@ -129,6 +129,7 @@ impl Subflow {
         }
         if self.join && !plain {
             // RFC 8684 §3.2: repeated until the fourth ACK comes
+            self.handshake.retries = self.handshake.repeats + tcp.syn_retries;
             let rtt = self.handshake.rtt(now);
             self.handshake.deadline = now + rtt.map_or(tcp.rto_initial, |r| r * 2 + tcp.rto_min);
         } else {
@@ -246,7 +247,7 @@ impl Subflow {
                     self.end_unmapped();
                     return Expired::Nothing;
                 }
-                Timer::Handshake if self.on_handshake_timer(cx.now, tcp.syn_retries) => return Expired::Nothing,
+                Timer::Handshake if self.on_handshake_timer(cx.now) => return Expired::Nothing,
                 Timer::Handshake => return Expired::Failed,
                 Timer::Linger if self.on_linger(cx.now, tcp.keep_alive, ending) => return Expired::Nothing,
                 Timer::Linger => return Expired::Failed,
@@ -258,9 +259,8 @@ impl Subflow {
     }
 
     /// The handshake was not answered: it is repeated. False if that was tried often enough.
-    fn on_handshake_timer(&mut self, now: Instant, all: u32) -> bool {
-        let retries = if self.state == State::SynSent { self.handshake.retries } else { all };
-        let goes_on = self.handshake.on_timeout(retries);
+    fn on_handshake_timer(&mut self, now: Instant) -> bool {
+        let goes_on = self.handshake.on_timeout();
         if goes_on && self.state == State::Established {
             // The third ACK of a join was not answered.
             self.handshake.third_ack = true;
