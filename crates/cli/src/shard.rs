@@ -87,6 +87,7 @@ impl Whole {
             schedulers: schedulers("--scheduler", &self.schedulers)?,
             congestions: congestions("--congestion", &self.congestions)?,
             baselines: self.baselines,
+            causes: self.baselines,
             repeat: Repeat::AsWritten,
             ..Options::default()
         };

@@ -134,6 +134,7 @@ impl Plan {
             baselines,
             repeat: if auto { Repeat::Auto } else { Repeat::AsWritten },
             real_time: false,
+            causes: baselines,
             curves: None,
         };
         let plan = RunPlan::new(&scenario.0.variants(), &options);

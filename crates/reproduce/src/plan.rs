@@ -77,7 +77,7 @@ pub fn example<E>(
         Variant { cell, scenario: Arc::new(scenario) }
     };
     let variants: Vec<Variant> = cells.into_iter().map(once).collect();
-    Ok(Some(Plan::new(&variants, &Options { schedulers, baselines: false, ..Options::default() })))
+    Ok(Some(Plan::new(&variants, &Options { schedulers, baselines: false, causes: false, ..Options::default() })))
 }
 
 fn part<'a, E>(
@@ -116,6 +116,7 @@ fn part<'a, E>(
             baselines,
             repeat: if asked.auto { Repeat::Auto } else { Repeat::AsWritten },
             real_time: item.live,
+            causes: false,
             curves: item.curves,
             ..Options::default()
         };

@@ -1,7 +1,7 @@
 //! The same scenario in virtual time, with a kernel at either end, and between two kernels: how far the answers lie apart.
 
-pub use crate::estimate::Estimate;
 use crate::driver::{Driver, Refusal};
+pub use crate::estimate::Estimate;
 use crate::job::{Job, RunError, RunOutcome};
 use crate::plan::{Options, Plan, Variant, is_random};
 use crate::record::CellValues;

@@ -36,6 +36,8 @@ pub struct Options {
     pub repeat: Repeat,
     /// In real time: no two runs are equal, so every row is random.
     pub real_time: bool,
+    /// Find out what holds the runs back, by more runs of the first seed: without losses, with a large window.
+    pub causes: bool,
     /// Follow each run over time, in bins of this length: [`crate::RunRecord::curves`].
     pub curves: Option<Duration>,
 }
@@ -48,6 +50,7 @@ impl Default for Options {
             baselines: true,
             repeat: Repeat::AsWritten,
             real_time: false,
+            causes: true,
             curves: None,
         }
     }
@@ -71,6 +74,8 @@ pub struct Plan {
     pub(crate) auto: bool,
     curves: Option<Duration>,
     real_time: bool,
+    /// More runs may be made, in virtual time, to find what holds these back.
+    pub(crate) causes: bool,
 }
 
 /// The rows of one cell. All share the scenario, so that a seed means the same random draws for each.
@@ -108,7 +113,8 @@ impl Plan {
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
         let cells = numbered(groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)));
         let auto = options.repeat == Repeat::Auto;
-        Self { title, cells, auto, curves: options.curves, real_time: options.real_time }
+        let Options { curves, real_time, .. } = *options;
+        Self { title, cells, auto, curves, real_time, causes: options.causes && !real_time }
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::batch::{Batch, Task, batches};
 use crate::diagnosis::diagnose;
 use crate::driver::{Driver, Labelled, Observer, Pool};
-use crate::job::RunError;
+use crate::job::{Job, RunError, RunOutcome};
 use crate::plan::{CellPlan, Plan};
 use crate::record::{CellRecords, RunRecord};
 use crate::results::{Incomplete, Results, SCHEMA, document_digest};
@@ -85,7 +85,8 @@ impl Runner<'_> {
         let failure = self.cells(plan, &mut runs, &mut |cell, rows| {
             summary.extend(rows.iter().flat_map(|row| summarise(row, !cell.random)));
             comparisons.extend(compare(cell, rows));
-            diagnosis.extend(diagnose(cell, rows));
+            let ask = |jobs: &[Job]| self.ask(jobs);
+            diagnosis.extend(diagnose(plan, cell, rows, plan.causes.then_some(&ask)));
         });
         let digest = document_digest(&runs);
         let failure = failure.or_else(|| runs.check().err().map(|error| lost(&error)));
@@ -163,6 +164,16 @@ impl Runner<'_> {
             }
         }
         None
+    }
+
+    /// The outcomes of `jobs` that are not the plan's. They are no results, so that none of them is observed, and one that fails is
+    /// left out.
+    fn ask(&self, jobs: &[Job]) -> Vec<Option<RunOutcome>> {
+        let slots: Vec<OnceLock<Option<RunOutcome>>> = jobs.iter().map(|_| OnceLock::new()).collect();
+        self.pool.for_each(jobs.len(), &|index| {
+            slots[index].get_or_init(|| self.driver.run(&jobs[index], &mut ()).ok());
+        });
+        slots.into_iter().map(|slot| slot.into_inner().flatten()).collect()
     }
 
     /// Runs some cells into `runs`. A cell with many seeds is run in several steps.

@@ -65,7 +65,7 @@ fn position(metric: &str) -> Option<usize> {
 }
 
 /// Indices of the rows that run each path alone beside `row`; none for a baseline itself.
-fn baselines_of(cell: &CellPlan, row: &PlanRow) -> Vec<usize> {
+pub(crate) fn baselines_of(cell: &CellPlan, row: &PlanRow) -> Vec<usize> {
     if matches!(row.choice, Choice::Single(_)) {
         return Vec::new();
     }

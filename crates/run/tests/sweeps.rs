@@ -161,36 +161,72 @@ fn what_was_run_before_a_failure_has_results_with_equal_seeds() {
     }
 }
 
+/// The findings of runs of a scenario.
+fn findings(text: &str, sweeps: &[&str], set: &[&str]) -> Vec<(DiagnosisKind, String, String)> {
+    let results = run(&Counting::default(), &plan(text, sweeps, set));
+    results.diagnosis.into_iter().map(|one| (one.kind, one.schedulers.join(" "), one.text)).collect()
+}
+
+const TWO: &str = "repeat = 3\nduration = '5s'\n[connection]\ncongestion = 'reno'\n[[path]]\nname = 'a'\nrate = '8mbit'\ndelay = '10ms'\n\
+    [[path]]\nname = 'b'\nrate = '2mbit'\ndelay = '40ms'\n[[traffic]]\nkind = 'bulk'\n";
+
 #[test]
-fn what_limited_the_runs_is_derived_from_what_they_measured() {
-    let text = "repeat = 3\nduration = '5s'\n[connection]\ncongestion = 'reno'\n[[path]]\nname = 'a'\nrate = '8mbit'\ndelay = '10ms'\n\
-        [[path]]\nname = 'b'\nrate = '2mbit'\ndelay = '40ms'\n[[traffic]]\nkind = 'bulk'\n";
-    let findings = |sweeps: &[&str], set: &[&str]| {
-        let results = run(&Counting::default(), &plan(text, sweeps, set));
-        results.diagnosis.into_iter().map(|one| (one.kind, one.schedulers.join(" "), one.text)).collect::<Vec<_>>()
-    };
+fn what_limits_the_runs_is_what_they_gain_without_it() {
     let schedulers = "scheduler=minrtt,blest,roundrobin";
-    let window = findings(&[schedulers], &["recv_buffer=32KiB"]);
-    let window: Vec<_> = window.into_iter().filter(|one| one.0 != DiagnosisKind::Same).collect();
-    assert_eq!(window.len(), 1, "{window:?}");
-    assert_eq!((window[0].0, window[0].1.as_str()), (DiagnosisKind::Window, "minrtt blest roundrobin"));
-    assert!(
-        window[0].2.ends_with("recv_buffer is 32KiB; the rates of all paths × the longest round trip are 98KiB."),
-        "{window:?}"
-    );
-    let lossy = findings(&[], &["path.a.loss=3%"]);
-    assert_eq!((lossy[0].0, lossy.len()), (DiagnosisKind::Loss, 1), "{lossy:?}");
-    assert!(lossy[0].2.starts_with("Limited by loss on a: minrtt lost "), "{lossy:?}");
+    let window = findings(TWO, &[schedulers], &["recv_buffer=32KiB"]);
+    assert_eq!((window[0].0, window[0].1.as_str()), (DiagnosisKind::Window, "minrtt roundrobin"), "{window:?}");
+    let start = "Limited by the receive window: with recv_buffer = 512KiB instead of 32KiB, minrtt has ";
+    assert!(window[0].2.starts_with(start), "{window:?}");
+    let lossy = findings(TWO, &[], &["path.a.loss=3%"]);
+    assert_eq!(lossy[0].0, DiagnosisKind::Loss, "{lossy:?}");
+    assert!(lossy[0].2.starts_with("Limited by loss on a: without it, minrtt has "), "{lossy:?}");
     // As long as no window fills, BLEST waits for none.
-    let same = findings(&["scheduler=minrtt,blest,otias"], &["path.a.loss=1%"]);
-    let (kind, schedulers, text) = &same[0];
-    assert_eq!((*kind, schedulers.as_str()), (DiagnosisKind::Same, "minrtt blest"));
+    let same = findings(TWO, &["scheduler=minrtt,blest,otias"], &["path.a.loss=1%"]);
+    let (_, schedulers, text) = same.iter().find(|one| one.0 == DiagnosisKind::Same).expect("two rows did the same");
+    assert_eq!(schedulers.as_str(), "minrtt blest");
     let start =
         "blest did the same as minrtt in all 3 runs (every value is equal). The receive window never held data back";
     assert!(
         text.starts_with(start) && text.ends_with(": with recv_buffer = 64KiB instead of 16MiB they may differ."),
         "{text}"
     );
+}
+
+/// Losses are measured on `eth`, and they cost nothing: the slow path does.
+#[test]
+fn a_cause_that_another_run_refutes_is_not_named() {
+    let text = "repeat = 3\nduration = '5s'\n[connection]\nscheduler = 'linux-default'\nrecv_buffer = '300KiB'\n[[path]]\nname = 'eth'\n\
+        rate = '100mbit'\ndelay = '5ms'\nloss = '0.01%'\n[[path]]\nname = 'wlan'\nrate = '3mbit'\ndelay = '60ms'\nqueue = '200p'\n\
+        [[traffic]]\nkind = 'bulk'\n";
+    let found = findings(text, &[], &[]);
+    assert_eq!((found[0].0, found[0].1.as_str()), (DiagnosisKind::Path, "linux-default"), "{found:?}");
+    assert!(found[0].2.starts_with("eth alone is better: plain TCP has "), "{found:?}");
+    assert!(found.iter().all(|one| one.0 != DiagnosisKind::Loss), "{found:?}");
+}
+
+#[test]
+fn other_flows_that_take_a_path_are_a_cause() {
+    let text = format!("{TWO}[[cross]]\npath = 'a'\nkind = 'udp'\nrate = '6mbit'\n");
+    let found = findings(&text, &[], &[]);
+    assert_eq!(found[0].0, DiagnosisKind::Cross, "{found:?}");
+    assert!(found[0].2.starts_with("Limited by other flows over a: without them, minrtt has "), "{found:?}");
+}
+
+#[test]
+fn runs_in_which_nothing_was_sent_say_so() {
+    let found = findings(TWO, &[], &["path.a.loss.up=100%"]);
+    let text = "No data was sent in 3 of 3 runs of minrtt: the connection opens over a, and did not. connection.first_path = \"race\" \
+        opens it over the path that answers first.";
+    assert_eq!((found[0].0, found[0].2.as_str()), (DiagnosisKind::Connection, text), "{found:?}");
+    assert_eq!((found[1].0, found[2].0), (DiagnosisKind::Path, DiagnosisKind::Loss));
+    assert!(found[2].2.ends_with(" instead of 0.00 (goodput, Mbit/s, seed 1)."), "{found:?}");
+}
+
+#[test]
+fn a_path_that_does_not_open_is_named() {
+    let found = findings(TWO, &[], &["path.b.loss.up=100%", "duration=20s"]);
+    assert_eq!(found[0].0, DiagnosisKind::Lost, "{found:?}");
+    assert_eq!(found[0].2, "Subflows over b were reset, refused or not answered in 3 of 3 runs of minrtt.");
 }
 
 /// Values that say which run it is.

@@ -26,11 +26,8 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Outc
     let (in_virtual_time, in_real_time) = (journal(drivers.virtual_time, false)?, journal(drivers.real_time, true)?);
     let kept = salvage(in_virtual_time.as_ref());
     let later = Later(through(in_virtual_time.as_ref(), drivers.virtual_time));
-    let drivers = Drivers {
-        virtual_time: &later,
-        real_time: through(in_real_time.as_ref(), drivers.real_time),
-        ..*drivers
-    };
+    let drivers =
+        Drivers { virtual_time: &later, real_time: through(in_real_time.as_ref(), drivers.real_time), ..*drivers };
     let stages: Vec<Stage<'_>> =
         loaded.iter().flat_map(|one| stages(one, modes, &congestions, arguments, &drivers, kept)).collect();
     let Carried { results, mut wrong, .. } = carry_out(&stages, Wanted::default())?;

@@ -40,6 +40,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Outcome, F
             _ => Repeat::AsWritten,
         },
         real_time,
+        causes: !arguments.no_baselines,
         curves: None,
     };
     if let Some(shard) = arguments.shard {

@@ -271,6 +271,13 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .more(),
     of_path(
+        "lost_subflows",
+        "lost subflows",
+        "Subflows on the path that ended otherwise than in order, as the client sees them: reset, refused, or not answered for too \
+         long. Absent where there is none.",
+    )
+    .less(),
+    of_path(
         "return_s",
         "return",
         "End of the path's outage to the first data arriving over it that the receiver does not have yet (the \

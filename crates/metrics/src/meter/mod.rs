@@ -91,6 +91,8 @@ pub struct Meter {
     cross: CrossFlows,
     links: Vec<Link>,
     returns: Vec<Returns>,
+    /// Subflows of each path that ended otherwise than in order.
+    lost: Vec<u64>,
     /// The out-of-order queue of each connection.
     ofo: Peaks,
     /// Those of its subflows, all together.
@@ -154,6 +156,7 @@ impl Meter {
             cross: CrossFlows::new(&config.cross),
             links: vec![Link::default(); paths],
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
+            lost: vec![0; config.paths.len()],
             ofo: queues.clone(),
             subflow_ofo: queues,
             disorder: Disorder::default(),
@@ -256,6 +259,7 @@ impl Meter {
         self.cross.restart();
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
+        self.lost.fill(0);
         self.efficiency.iter_mut().for_each(|efficiency| efficiency.restart(at));
     }
 
@@ -325,7 +329,10 @@ impl Meter {
                 self.subflow_ofo.set(now, place, receiver.on_queue(origin.path, *bytes));
             }
             // Its queue is gone.
-            (Some(Side::Client), Event::Path(PathState::Closed | PathState::Dead)) => {
+            (Some(Side::Client), Event::Path(state @ (PathState::Closed | PathState::Dead))) => {
+                if let Some(lost) = self.lost.get_mut(origin.path.index()) {
+                    *lost += u64::from(*state == PathState::Dead);
+                }
                 self.subflow_ofo.set(now, place, receiver.on_queue(origin.path, 0));
             }
             (Some(Side::Client), Event::Written(range)) => {
@@ -351,8 +358,9 @@ impl Meter {
 
     fn path_metrics(&self, totals: &Totals, (begin, end): (Instant, Instant)) -> Vec<PathMetrics> {
         let first: u64 = totals.paths.iter().map(|path| path.kind(SendKind::First).bytes).sum();
-        let each = self.config.paths.iter().zip(&totals.paths).zip(self.links.iter().zip(&self.returns));
-        each.map(|((config, path), (link, returns))| {
+        let ends = self.returns.iter().zip(&self.lost);
+        let each = self.config.paths.iter().zip(&totals.paths).zip(self.links.iter().zip(ends));
+        each.map(|((config, path), (link, (returns, lost)))| {
             let sent = path.all();
             let again = path.kind(SendKind::Retransmission).packets;
             let capacity = config.capacity.as_ref().map(|capacity| capacity.bytes(begin, end));
@@ -368,6 +376,7 @@ impl Meter {
                 ("marked_packets", Some(link.marked as f64).filter(|_| config.marks)),
                 // A packet that was half sent when the measured time began counts as a whole one; the ratio is capped at 1.
                 ("utilisation", capacity.and_then(|bytes| ratio(link.departed as f64, bytes)).map(|u| u.min(1.0))),
+                ("lost_subflows", (*lost > 0).then_some(*lost as f64)),
                 ("return_s", returns.longest(end).map(Duration::as_secs_f64)),
             ]);
             PathMetrics { name: config.name.clone(), values }

@@ -140,7 +140,8 @@ impl Runs {
         let schedulers = names.iter().map(|name| scheduler(name)).collect::<Result<Vec<_>, _>>()?;
         let labels = names.into_iter().zip(labels(&schedulers)).collect();
         let variant = Variant { cell: Vec::new(), scenario: Arc::new(scenario(network, overrides)?) };
-        let options = Options { schedulers, baselines: false, repeat: Repeat::AsWritten, ..Options::default() };
+        let options =
+            Options { schedulers, baselines: false, causes: false, repeat: Repeat::AsWritten, ..Options::default() };
         let plan = Plan::new(&[variant], &options);
         let random = plan.cells.iter().any(|cell| cell.random);
         let results = Runner { driver, pool, observer: &() }.run(&plan);

@@ -1,7 +1,15 @@
-//! The limits of the runs, from the values that they measured.
+//! The limits of the runs: from the values that they measured, and from runs without one hindrance.
+
+mod costs;
+mod events;
+mod hindrance;
+
+pub(crate) use costs::Ask;
+use costs::costs;
+use events::events;
 
 use crate::job::Choice;
-use crate::plan::{CellPlan, has_trace, link_has_trace};
+use crate::plan::{CellPlan, Plan, has_trace, link_has_trace};
 use crate::record::CellValues;
 use crate::runs::RunRow;
 use anabranch_metrics::{MetricRef, names};
@@ -35,10 +43,18 @@ pub enum DiagnosisKind {
     OneDraw,
     /// Schedulers did the same, event by event, in every run.
     Same,
+    /// No data was sent at all.
+    Connection,
+    /// A path lost subflows, or none opened over it.
+    Lost,
+    /// A path alone is better than all of them.
+    Path,
     /// Data waited because the connection's window was full.
     Window,
-    /// A path lost packets, and was not filled.
+    /// A path lost packets.
     Loss,
+    /// Other flows took of a path or link.
+    Cross,
 }
 
 /// A window that is full for less than this part of the time limits little.
@@ -48,19 +64,46 @@ const FULL: f64 = 0.85;
 /// Losses below this part of the packets are those of a full queue as well.
 const LOSS: f64 = 0.001;
 
-/// The findings about a cell.
-pub(crate) fn diagnose(cell: &CellPlan, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
+/// The findings about a cell: events first, then what costs most. `ask` makes more runs; without it, as in real time, what was measured
+/// stands for what it costs.
+pub(crate) fn diagnose(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], ask: Option<Ask<'_>>) -> Vec<Diagnosis> {
     let multipath = (0..rows.len()).filter(|&row| matches!(cell.rows[row].choice, Choice::Multipath(_)));
-    let mut controls: Vec<Vec<RunRow<'_>>> = Vec::new();
-    for row in multipath.map(|row| rows[row]).filter(|row| !row.is_empty()) {
-        match controls.iter_mut().find(|control| control[0].congestion() == row.congestion()) {
+    let mut controls: Vec<Vec<usize>> = Vec::new();
+    for row in multipath.filter(|&row| !rows[row].is_empty()) {
+        match controls.iter_mut().find(|control| rows[control[0]].congestion() == rows[row].congestion()) {
             Some(control) => control.push(row),
             None => controls.push(vec![row]),
         }
     }
-    let mut found: Vec<Diagnosis> = controls.first().and_then(|rows| one_draw(cell, rows)).into_iter().collect();
-    found.extend(controls.iter().flat_map(|control| of_control(&cell.scenario, control)));
+    let of = |numbers: &[usize]| numbers.iter().map(|&row| rows[row]).collect::<Vec<_>>();
+    let mut found: Vec<Diagnosis> =
+        controls.first().and_then(|control| one_draw(cell, &of(control))).into_iter().collect();
+    for control in &controls {
+        let own = of(control);
+        found.extend(events(&cell.scenario, &own));
+        let groups = groups(rows, control);
+        // One of those that did the same stands for all.
+        let first: Vec<usize> = groups.iter().map(|group| group[0]).collect();
+        match ask {
+            Some(ask) => found.extend(costs(plan, cell, rows, &first, ask).into_iter().map(|cost| cost.finding)),
+            None => found.extend(measured(&cell.scenario, &own)),
+        }
+        let same_rows = groups.iter().filter(|group| group.len() > 1).map(|group| of(group));
+        found.extend(same_rows.map(|group| finding(DiagnosisKind::Same, &group, same(&cell.scenario, &group))));
+    }
     found
+}
+
+/// The rows `of`, those that did the same together.
+fn groups(rows: &[RunRow<'_>], of: &[usize]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for &row in of {
+        match groups.iter_mut().find(|group| is_same(&rows[group[0]], &rows[row])) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    groups
 }
 
 /// A finding about at least one row. The two texts are its short form and its long one.
@@ -93,19 +136,9 @@ fn one_draw(cell: &CellPlan, rows: &[RunRow<'_>]) -> Option<Diagnosis> {
     (!cell.random && !traced.is_empty()).then(|| finding(DiagnosisKind::OneDraw, rows, (summary, text)))
 }
 
-/// Of the schedulers with one congestion control.
-fn of_control(scenario: &Scenario, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
+/// What was measured of the schedulers with one congestion control, where no more runs can be made.
+fn measured(scenario: &Scenario, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
     let mut found = Vec::new();
-    let mut groups: Vec<Vec<RunRow<'_>>> = Vec::new();
-    for row in rows {
-        match groups.iter_mut().find(|group| is_same(&group[0], row)) {
-            Some(group) => group.push(*row),
-            None => groups.push(vec![*row]),
-        }
-    }
-    for group in groups.iter().filter(|group| group.len() > 1) {
-        found.push(finding(DiagnosisKind::Same, group, same(scenario, group)));
-    }
     let blocked: Vec<RunRow<'_>> = rows.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
     if !blocked.is_empty() {
         found.push(finding(DiagnosisKind::Window, &blocked, window(scenario, &blocked)));
@@ -135,7 +168,8 @@ fn same(scenario: &Scenario, rows: &[RunRow<'_>]) -> (String, String) {
     let equal = rows[1..].iter().all(|row| row.digests() == rows[0].digests());
     let equal = if equal { "equal digests: event by event" } else { "every value is equal" };
     let summary = format!("{others} did the same as {}", rows[0].scheduler());
-    let mut text = format!("{summary} in all {n} runs ({equal})");
+    let runs = if n == 1 { "the only run".to_owned() } else { format!("all {n} runs") };
+    let mut text = format!("{summary} in {runs} ({equal})");
     if rows.iter().all(|row| part_blocked(scenario, row) == 0.0) {
         text += ". The receive window never held data back";
         if let Some(less) = narrower(scenario) {
@@ -162,10 +196,9 @@ fn loss(rows: &[RunRow<'_>], path: &str) -> (String, String) {
     let of = |metric| 100.0 * mean_of_path(rows, path, metric).unwrap_or(0.0);
     let names = listed(rows.iter().map(|row| &**row.scheduler()));
     let (lost, used) = (of("loss_ratio"), of("utilisation"));
-    let summary = format!("limited by loss on {path}");
-    let text = format!(
-        "Limited by loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity, in the mean."
-    );
+    let summary = format!("loss on {path}");
+    let text =
+        format!("Loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity, in the mean.");
     (summary, text)
 }
 

@@ -1,0 +1,185 @@
+//! What holds runs back, by how much: each cause is a comparison of two runs.
+
+use super::hindrance::Hindrance;
+use super::{Diagnosis, DiagnosisKind, WINDOW, finding, listed, part_blocked};
+use crate::job::{Choice, Job, RunOutcome};
+use crate::plan::{CellPlan, Plan};
+use crate::runs::RunRow;
+use crate::summary::baselines_of;
+use anabranch_metrics::{Better, MetricInfo, MetricRef, Paired, main_metric};
+use anabranch_scenario::Scenario;
+
+/// A gain of less than this part is no cause.
+const LITTLE: f64 = 0.03;
+
+/// Makes runs beside those of the plan; `None` of one that cannot be made, or was not wanted.
+pub(crate) type Ask<'a> = &'a dyn Fn(&[Job]) -> Vec<Option<RunOutcome>>;
+
+/// A finding, with the greatest gain that it promises.
+pub(super) struct Cost {
+    gain: f64,
+    pub finding: Diagnosis,
+}
+
+/// A row, by its number in the cell, with what it had and what it would have.
+struct Effect {
+    row: usize,
+    was: f64,
+    would: f64,
+}
+
+/// The causes that hold the rows `of` back, the dearest first.
+pub(super) fn costs(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], ask: Ask<'_>) -> Vec<Cost> {
+    let Some(metric) = of.first().map(|row| measure(&rows[*row])) else { return Vec::new() };
+    let mut costs: Vec<Cost> = other_paths(cell, rows, of, metric).into_iter().collect();
+    costs.extend(hindrances(plan, cell, rows, of, (metric, ask)));
+    // Stable: equal ones stay in the order of the scenario.
+    costs.sort_by(|a, b| b.gain.total_cmp(&a.gain));
+    costs
+}
+
+/// What the row's traffic is judged by.
+fn measure(row: &RunRow<'_>) -> &'static MetricInfo {
+    let names = row.names();
+    main_metric(|name| names.contains(&MetricRef { path: None, name }))
+}
+
+/// By which part `would` is better than `was`; below zero if it is worse.
+fn gain(metric: &MetricInfo, was: f64, would: f64) -> f64 {
+    let (more, less) = if metric.better == Some(Better::Lower) { (was, would) } else { (would, was) };
+    if less > 0.0 {
+        more / less - 1.0
+    } else if more > 0.0 {
+        f64::INFINITY
+    } else {
+        0.0
+    }
+}
+
+/// Hindrances without which the first seed does better.
+fn hindrances(
+    plan: &Plan,
+    cell: &CellPlan,
+    rows: &[RunRow<'_>],
+    of: &[usize],
+    (metric, ask): (&'static MetricInfo, Ask<'_>),
+) -> Vec<Cost> {
+    let scenario = &cell.scenario;
+    let blocked: Vec<usize> = of.iter().copied().filter(|row| part_blocked(scenario, &rows[*row]) >= WINDOW).collect();
+    let mut asked: Vec<(Hindrance, usize)> = blocked.into_iter().map(|row| (Hindrance::Window, row)).collect();
+    asked.extend(Hindrance::of(scenario).into_iter().flat_map(|one| of.iter().map(move |row| (one, *row))));
+    let job = |(hindrance, row): &(Hindrance, usize)| Job {
+        scenario: hindrance.without(scenario).into(),
+        curves: None,
+        ..plan.job(cell, &cell.rows[*row], 0)
+    };
+    let answers = ask(&asked.iter().map(job).collect::<Vec<_>>());
+    let mut effects: Vec<(Hindrance, Vec<Effect>)> = Vec::new();
+    for ((hindrance, row), outcome) in asked.into_iter().zip(answers) {
+        let was = rows[row].metric(metric.name).first().copied().flatten();
+        let would = outcome.and_then(|outcome| outcome.metrics.get(metric.name).copied());
+        let Some((was, would)) = was.zip(would) else { continue };
+        if gain(metric, was, would) < LITTLE {
+            continue;
+        }
+        let effect = Effect { row, was, would };
+        match effects.iter_mut().find(|(one, _)| *one == hindrance) {
+            Some((_, all)) => all.push(effect),
+            None => effects.push((hindrance, vec![effect])),
+        }
+    }
+    let cost = |(hindrance, effects): (Hindrance, Vec<Effect>)| {
+        let text = limit(scenario, hindrance, metric, rows, &effects);
+        cost(rows, metric, hindrance.kind(), &effects, text)
+    };
+    effects.into_iter().map(cost).collect()
+}
+
+fn cost(
+    rows: &[RunRow<'_>],
+    metric: &MetricInfo,
+    kind: DiagnosisKind,
+    effects: &[Effect],
+    texts: (String, String),
+) -> Cost {
+    let gain = effects.iter().map(|one| gain(metric, one.was, one.would)).fold(0.0, f64::max);
+    let about: Vec<RunRow<'_>> = effects.iter().map(|one| rows[one.row]).collect();
+    Cost { gain, finding: finding(kind, &about, texts) }
+}
+
+/// In short, and whole.
+fn limit(
+    scenario: &Scenario,
+    hindrance: Hindrance,
+    metric: &MetricInfo,
+    rows: &[RunRow<'_>],
+    effects: &[Effect],
+) -> (String, String) {
+    let name = hindrance.name(scenario);
+    let scale = metric.scale.fitted(effects.iter().map(|one| one.was.max(one.would)).fold(0.0, f64::max));
+    let figure = |value: f64| short(value / scale.per);
+    let each = |one: &Effect| {
+        format!("{} has {} instead of {}", rows[one.row].scheduler(), figure(one.would), figure(one.was))
+    };
+    let all: Vec<String> = effects.iter().map(each).collect();
+    let seed = rows[effects[0].row].seeds().first().copied().unwrap_or_default();
+    let text = format!(
+        "Limited by {name}: {}, {} ({}, seed {seed}).",
+        hindrance.remedy(scenario),
+        listed(all.iter().map(String::as_str)),
+        scale.after(metric.label)
+    );
+    (format!("limited by {name}"), text)
+}
+
+/// A path that is better alone, over all seeds.
+fn other_paths(cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], metric: &'static MetricInfo) -> Option<Cost> {
+    let mut best: Option<(usize, Vec<Effect>)> = None;
+    for &row in of {
+        let own = rows[row].metric(metric.name);
+        let beats = |single: &usize| {
+            let both = rows[*single].metric(metric.name).into_iter().zip(&own);
+            let pairs: Vec<(f64, f64)> = both.filter_map(|(single, own)| single.zip(*own)).collect();
+            let paired = Paired::of(&pairs)?;
+            let certain = paired.ci95.is_none_or(|(low, high)| low > 0.0 || high < 0.0);
+            let mean = |side: fn(&(f64, f64)) -> f64| pairs.iter().map(side).sum::<f64>() / pairs.len() as f64;
+            let (would, was) = (mean(|pair| pair.0), mean(|pair| pair.1));
+            (certain && gain(metric, was, would) >= LITTLE).then_some((*single, Effect { row, was, would }))
+        };
+        let single = baselines_of(cell, &cell.rows[row])
+            .iter()
+            .filter(|single| !rows[**single].is_empty())
+            .filter_map(beats)
+            .max_by(|(_, a), (_, b)| gain(metric, a.was, a.would).total_cmp(&gain(metric, b.was, b.would)));
+        if let Some((single, effect)) = single {
+            match &mut best {
+                Some((known, effects)) if *known == single => effects.push(effect),
+                Some(_) => {}
+                None => best = Some((single, vec![effect])),
+            }
+        }
+    }
+    let (single, effects) = best?;
+    let Choice::Single(path) = cell.rows[single].choice else { return None };
+    let name = &cell.scenario.topology.paths[path].name;
+    let scale = metric.scale.fitted(effects.iter().map(|one| one.was.max(one.would)).fold(0.0, f64::max));
+    let each = |one: &Effect| format!("{} over all paths {}", rows[one.row].scheduler(), short(one.was / scale.per));
+    let all: Vec<String> = effects.iter().map(each).collect();
+    let text = format!(
+        "{name} alone is better: plain TCP has {}, {} ({}).",
+        short(effects[0].would / scale.per),
+        listed(all.iter().map(String::as_str)),
+        scale.after(metric.label)
+    );
+    Some(cost(rows, metric, DiagnosisKind::Path, &effects, (format!("{name} alone is better"), text)))
+}
+
+/// Three digits, or all before the point.
+fn short(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}

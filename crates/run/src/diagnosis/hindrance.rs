@@ -1,0 +1,114 @@
+//! What may hold a run back, and the same scenario without it.
+
+use super::{DiagnosisKind, product, size};
+use anabranch_network::{Change, LossSpec};
+use anabranch_scenario::{Scenario, TimelineChange};
+
+/// A receive window of so many times what the paths need is no limit.
+const AMPLE: u64 = 4;
+/// Where the need is not known: so many times what it is.
+const WIDER: u64 = 16;
+
+/// Something that may hold runs back, and can be taken away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hindrance {
+    /// The receive window, and the send buffer, which bounds it.
+    Window,
+    /// Random losses on the path with this index.
+    Loss(usize),
+    /// Other flows over the path with this index, or over the shared link.
+    Cross {
+        /// Its index.
+        over: usize,
+        /// It counts links.
+        shared: bool,
+    },
+}
+
+impl Hindrance {
+    /// Those of a scenario, but for the window, of which runs tell themselves whether it was full.
+    pub fn of(scenario: &Scenario) -> Vec<Self> {
+        let mut all: Vec<Self> =
+            (0..scenario.topology.paths.len()).filter(|path| is_lossy(scenario, *path)).map(Self::Loss).collect();
+        for cross in &scenario.cross {
+            let one = Self::Cross { over: cross.over, shared: cross.shared };
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        all
+    }
+
+    /// The scenario without it. Every random stream has a name of its own, so the others draw what they drew.
+    pub fn without(self, scenario: &Scenario) -> Scenario {
+        let mut scenario = scenario.clone();
+        match self {
+            Self::Window => {
+                let ample = ample(&scenario);
+                scenario.settings.recv_buffer = ample;
+                scenario.settings.send_buffer = scenario.settings.send_buffer.max(ample);
+            }
+            Self::Loss(path) => {
+                let spec = &mut scenario.topology.paths[path];
+                (spec.down.loss, spec.up.loss) = (LossSpec::None, LossSpec::None);
+                scenario.timeline.retain(|entry| !changes_loss(&entry.change, path));
+            }
+            Self::Cross { over, shared } => {
+                scenario.cross.retain(|cross| (cross.over, cross.shared) != (over, shared));
+            }
+        }
+        scenario
+    }
+
+    /// Its kind of finding.
+    pub fn kind(self) -> DiagnosisKind {
+        match self {
+            Self::Window => DiagnosisKind::Window,
+            Self::Loss(_) => DiagnosisKind::Loss,
+            Self::Cross { .. } => DiagnosisKind::Cross,
+        }
+    }
+
+    /// What limits: `loss on wlan`.
+    pub fn name(self, scenario: &Scenario) -> String {
+        let topology = &scenario.topology;
+        match self {
+            Self::Window => "the receive window".to_owned(),
+            Self::Loss(path) => format!("loss on {}", topology.paths[path].name),
+            Self::Cross { over, shared: false } => format!("other flows over {}", topology.paths[over].name),
+            Self::Cross { over, shared: true } => format!("other flows over {}", topology.links[over].name),
+        }
+    }
+
+    /// What makes the difference: `without it`.
+    pub fn remedy(self, scenario: &Scenario) -> String {
+        match self {
+            Self::Window => format!(
+                "with recv_buffer = {} instead of {}",
+                size(ample(scenario)),
+                size(scenario.settings.recv_buffer)
+            ),
+            Self::Loss(_) => "without it".to_owned(),
+            Self::Cross { .. } => "without them".to_owned(),
+        }
+    }
+}
+
+/// A receive buffer that limits no run.
+fn ample(scenario: &Scenario) -> u64 {
+    let has = scenario.settings.recv_buffer;
+    let needed = product(scenario).map_or(has * WIDER, |needed| needed * AMPLE);
+    needed.max(has * 2).next_power_of_two()
+}
+
+fn is_lossy(scenario: &Scenario, path: usize) -> bool {
+    let spec = &scenario.topology.paths[path];
+    [&spec.down.loss, &spec.up.loss]
+        .into_iter()
+        .any(|loss| *loss != LossSpec::None && *loss != LossSpec::Bernoulli(0.0))
+        || scenario.timeline.iter().any(|entry| changes_loss(&entry.change, path))
+}
+
+fn changes_loss(change: &TimelineChange, path: usize) -> bool {
+    matches!(change, TimelineChange::Network(Change::Loss(of, ..)) if *of == path)
+}
