@@ -415,8 +415,8 @@ fn values_come_in_the_order_of_the_catalogue() {
         .server(2, 1, window_sample(10, 20, 20))
         .client(2, 0, arrived(0, 1000))
         .server(2, 0, window_sample(10, 20, 20))
-        .client(3, 0, delivered(0, 2000))
-        .client(3, 0, Event::Path(PathState::Dead));
+        .client(3, 0, Event::Path(PathState::Dead))
+        .client(3, 0, delivered(0, 2000));
     let mut result = run.end(4);
     near(result.paths[0].get("lost_subflows"), 1.0);
     // Due after 1 and 2 ms, both delivered after 3.
