@@ -8,9 +8,12 @@ use crate::runs::RunRow;
 use crate::summary::baselines_of;
 use anabranch_metrics::{Better, MetricInfo, MetricRef, Paired, main_metric};
 use anabranch_scenario::Scenario;
+use std::sync::Arc;
 
 /// A gain of less than this part is no cause.
 const LITTLE: f64 = 0.03;
+/// How many seeds are run once more.
+const SEEDS: usize = 3;
 
 /// Makes runs beside those of the plan; `None` of one that cannot be made, or was not wanted.
 pub(crate) type Ask<'a> = &'a dyn Fn(&[Job]) -> Vec<Option<RunOutcome>>;
@@ -56,7 +59,7 @@ fn gain(metric: &MetricInfo, was: f64, would: f64) -> f64 {
     }
 }
 
-/// Hindrances without which the first seed does better.
+/// Hindrances without which the first seeds do better.
 fn hindrances(
     plan: &Plan,
     cell: &CellPlan,
@@ -68,17 +71,22 @@ fn hindrances(
     let blocked: Vec<usize> = of.iter().copied().filter(|row| part_blocked(scenario, &rows[*row]) >= WINDOW).collect();
     let mut asked: Vec<(Hindrance, usize)> = blocked.into_iter().map(|row| (Hindrance::Window, row)).collect();
     asked.extend(Hindrance::of(scenario).into_iter().flat_map(|one| of.iter().map(move |row| (one, *row))));
-    let job = |(hindrance, row): &(Hindrance, usize)| Job {
-        scenario: hindrance.without(scenario).into(),
-        curves: None,
-        ..plan.job(cell, &cell.rows[*row], 0)
+    let seeds = of.iter().map(|row| rows[*row].len().min(SEEDS)).min().unwrap_or_default();
+    let jobs = |(hindrance, row): &(Hindrance, usize)| {
+        let scenario = Arc::new(hindrance.without(scenario));
+        let job = |repetition| Job {
+            scenario: scenario.clone(),
+            curves: None,
+            ..plan.job(cell, &cell.rows[*row], repetition as u32)
+        };
+        (0..seeds).map(job).collect::<Vec<_>>()
     };
-    let answers = ask(&asked.iter().map(job).collect::<Vec<_>>());
+    let answers = ask(&asked.iter().flat_map(jobs).collect::<Vec<_>>());
     let mut effects: Vec<(Hindrance, Vec<Effect>)> = Vec::new();
-    for ((hindrance, row), outcome) in asked.into_iter().zip(answers) {
-        let was = rows[row].metric(metric.name).first().copied().flatten();
-        let would = outcome.and_then(|outcome| outcome.metrics.get(metric.name).copied());
-        let Some((was, would)) = was.zip(would) else { continue };
+    for ((hindrance, row), outcomes) in asked.into_iter().zip(answers.chunks(seeds.max(1))) {
+        let was = mean(rows[row].metric(metric.name).into_iter().take(seeds));
+        let value = |outcome: &Option<RunOutcome>| outcome.as_ref()?.metrics.get(metric.name).copied();
+        let Some((was, would)) = was.zip(mean(outcomes.iter().map(value))) else { continue };
         if gain(metric, was, would) < LITTLE {
             continue;
         }
@@ -89,10 +97,16 @@ fn hindrances(
         }
     }
     let cost = |(hindrance, effects): (Hindrance, Vec<Effect>)| {
-        let text = limit(scenario, hindrance, metric, rows, &effects);
-        cost(rows, metric, hindrance.kind(), &effects, text)
+        let texts = limit((scenario, hindrance, seeds), metric, rows, &effects);
+        cost(rows, metric, hindrance.kind(), &effects, texts)
     };
     effects.into_iter().map(cost).collect()
+}
+
+/// The mean, if all values are there and there is one.
+fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let values: Vec<f64> = values.collect::<Option<_>>()?;
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 fn cost(
@@ -109,8 +123,7 @@ fn cost(
 
 /// In short, and whole.
 fn limit(
-    scenario: &Scenario,
-    hindrance: Hindrance,
+    (scenario, hindrance, seeds): (&Scenario, Hindrance, usize),
     metric: &MetricInfo,
     rows: &[RunRow<'_>],
     effects: &[Effect],
@@ -122,9 +135,12 @@ fn limit(
         format!("{} has {} instead of {}", rows[one.row].scheduler(), figure(one.would), figure(one.was))
     };
     let all: Vec<String> = effects.iter().map(each).collect();
-    let seed = rows[effects[0].row].seeds().first().copied().unwrap_or_default();
+    let over = match &rows[effects[0].row].seeds()[..seeds] {
+        [first, .., last] => format!("mean of the seeds {first} to {last}"),
+        one => format!("seed {}", one[0]),
+    };
     let text = format!(
-        "Limited by {name}: {}, {} ({}, seed {seed}).",
+        "Limited by {name}: {}, {} ({}, {over}).",
         hindrance.remedy(scenario),
         listed(all.iter().map(String::as_str)),
         scale.after(metric.label)
