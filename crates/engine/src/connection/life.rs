@@ -272,7 +272,6 @@ impl Connection {
         }
         self.sending.settle(self.session.mode(), !self.session.awaits_reaction(), &mut self.subflows);
         if !self.session.is_plain() && self.both_ended() {
-            self.sending.close(&self.frame.settings, &mut self.subflows);
             self.paths.known.stop();
             self.lifetime.close(now, &mut self.subflows);
         }

@@ -40,8 +40,9 @@ impl Lifetime {
         moved
     }
 
-    /// Both streams have ended. Once the peer has closed one of the `subflows`, each of the others may be silent only so long.
+    /// Both streams have ended: the `subflows` are closed. Once the peer has closed one, each of the others may be silent only so long.
     pub fn close(&mut self, now: Instant, subflows: &mut Subflows) {
+        subflows.close();
         let closed = |s: &Subflow| s.state.is_synchronized() && !s.state.may_receive();
         if self.closing.is_none() && subflows.iter().any(closed) {
             self.closing = Some(now);

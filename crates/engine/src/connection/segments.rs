@@ -169,7 +169,8 @@ impl Connection {
         }
         let s = &mut self.subflows[i];
         self.sending.note_starved(s);
-        let Some(outcome) = s.on_ack(cx.now, &mut self.peer_clock, segment, ack, bare) else { return };
+        let outcome = s.on_ack(cx.now, &mut self.peer_clock, segment, ack, bare);
+        let Some(outcome) = outcome else { return self.sending.on_no_news(s) };
         s.note_fin_acked(cx.now + self.frame.settings.tcp.time_wait, || self.receiving.is_over(self.session.mode()));
         self.sending.on_ack(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i, &outcome);
     }
@@ -198,7 +199,7 @@ impl Connection {
         if self.session.is_plain() {
             return self.end_with_fin(cx, i);
         }
-        self.sending.retire_half_closed(&self.frame.settings, self.session.mode(), &mut self.subflows);
+        self.sending.retire_half_closed(self.session.mode(), &mut self.subflows);
     }
 
     /// In plain TCP a FIN ends the stream.
@@ -271,7 +272,7 @@ impl Connection {
             Effect::Nothing => {}
             Effect::Maps(mapping) => self.note_mapping(cx, i, &mapping, false),
             Effect::Addresses => self.paths.on_option(&mut self.subflows, i, option),
-            Effect::Backup => self.sending.on_backup(&self.frame.settings, &mut self.subflows, i),
+            Effect::Backup => self.sending.on_backup(self.subflows[i].id),
             Effect::Failed(data_seq) => self.on_doubt(cx, i, Doubt::Failed(data_seq)),
             Effect::FastClose => self.end(cx, CloseReason::ResetByPeer),
         }

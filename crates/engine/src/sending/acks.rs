@@ -116,6 +116,13 @@ impl Sending {
         }
     }
 
+    /// An acknowledgment on `s` says nothing new. What a failing path carries may be marked lost now, since it answers a probe.
+    pub fn on_no_news(&mut self, s: &Subflow) {
+        if s.failing {
+            self.refresh_measures(s);
+        }
+    }
+
     /// Subflow `i` was acknowledged.
     #[inline(always)]
     pub fn on_ack(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize, outcome: &AckOutcome) {

@@ -2,7 +2,6 @@
 
 use super::Sending;
 use crate::mode::Mode;
-use crate::settings::Settings;
 use crate::subflow::Subflows;
 
 impl Sending {
@@ -15,17 +14,6 @@ impl Sending {
         // this is plain TCP would take the FIN for the end of a subflow only.
         if self.is_finished() && informed && self.all_sent() {
             subflows.iter_mut().for_each(|s| s.fin.wanted = true);
-        }
-    }
-
-    /// RFC 8684 §3.3.3: with both DATA_FINs acknowledged the subflows are closed.
-    pub fn close(&mut self, settings: &Settings, subflows: &mut Subflows) {
-        for s in subflows.iter_mut() {
-            s.fin.wanted = true;
-            s.give_up_joining();
-        }
-        if subflows.iter().any(|s| s.fin.offset.is_none()) {
-            self.refresh_usability(settings, subflows);
         }
     }
 }

@@ -5,7 +5,6 @@ use crate::congestion::Loss;
 use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, SchedulerEvent};
-use crate::settings::Settings;
 use crate::subflow::sender::Fired;
 use crate::subflow::{State, Subflow, Subflows};
 use anabranch_trace::{Event, PathState};
@@ -88,12 +87,12 @@ impl Sending {
     fn on_timeout(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, n: u32, again: bool) -> bool {
         let s = &subflows[i];
         let id = s.id;
+        self.refresh(cx.settings(), s);
         let others = subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
         // A server cannot join again, and its client may not know that the path was lost: the server keeps trying.
         if n > cx.settings().tcp.retries && !s.is_answered_beyond_window() && !(others && cx.side() == Side::Server) {
             return false;
         }
-        self.refresh(cx.settings(), s);
         self.congestion.on_loss(id, cx.now, Loss::Timeout { again }, self.assignment.paths());
         cx.record(Some(id), Event::Recovery(s.sender.phase()));
         let s = &mut subflows[i];
@@ -116,7 +115,7 @@ impl Sending {
     /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may flow until our DATA_FIN is
     /// acknowledged. If another subflow is open both ways, a FIN answers the peer's: the peer no longer uses this subflow,
     /// and Linux resets it if data comes after its FIN.
-    pub fn retire_half_closed(&mut self, settings: &Settings, mode: Mode, subflows: &mut Subflows) {
+    pub fn retire_half_closed(&mut self, mode: Mode, subflows: &mut Subflows) {
         let open = |s: &Subflow| s.may_carry() && s.state == State::Established && !s.failing;
         if mode.is_plain() || !subflows.iter().any(open) {
             return;
@@ -126,7 +125,6 @@ impl Sending {
             self.assignment.take_back(s.id);
             self.ask_for_round(Cause::PathChange(s.id));
         }
-        self.refresh_usability(settings, subflows);
     }
 
     /// Data that failing paths have not delivered may go out again over a path that works, now that there is one.

@@ -2,6 +2,7 @@
 
 use super::Sending;
 use super::buffer::greatest_capacity;
+use crate::congestion::Window;
 use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::path::{Account, PathPolicy};
@@ -15,6 +16,48 @@ use anabranch_wire::Segment;
 /// Largest payload of a segment of `s`, whose path carries `mss` bytes.
 fn payload_limit(settings: &Settings, mode: Mode, s: &Subflow, mss: Option<u32>) -> u32 {
     s.terms.payload_limit(settings, !mode.is_plain()).min(mss.unwrap_or(u32::MAX))
+}
+
+/// How many subflows deliver and may carry data, and how many may carry data.
+fn counts(subflows: &[Subflow]) -> (usize, usize) {
+    let able = subflows.iter().filter(|s| s.may_carry());
+    (able.clone().filter(|s| !s.failing).count(), able.count())
+}
+
+/// Whether a path is usable, the only one, and a backup.
+fn usability(s: &Subflow, healthy: usize, able: usize) -> (bool, bool, bool) {
+    let usable = s.may_carry() && (!s.failing || healthy == 0);
+    (usable, usable && if healthy > 0 { healthy == 1 } else { able == 1 }, s.is_backup())
+}
+
+/// What the sender of `s` measures.
+#[inline(always)]
+fn measure(p: &mut PathView, s: &Subflow) {
+    let rtt = s.sender.rtt();
+    p.in_flight = s.sender.in_flight();
+    p.in_flight_bytes = s.sender.in_flight_bytes();
+    p.window = s.window.left(s.sender.nxt());
+    p.srtt = rtt.srtt();
+    p.rttvar = rtt.rttvar();
+    p.latest_rtt = rtt.latest();
+    p.min_rtt = rtt.min();
+    p.min_srtt = rtt.min_srtt();
+    p.max_srtt = rtt.max_srtt();
+    p.rto = rtt.rto();
+    p.forward_delay = s.forward;
+    p.loss = s.sender.loss_estimate();
+    p.recovery = s.sender.phase();
+}
+
+/// What congestion control decides for `s`: `window`.
+#[inline(always)]
+fn decide(p: &mut PathView, s: &Subflow, window: Window, settings: &Settings) {
+    p.cwnd = s.sender.effective_window(window.cwnd);
+    p.ssthresh = window.ssthresh;
+    p.pacing = window.pacing;
+    if settings.tcp.pacing {
+        p.pacing = p.pacing_rate();
+    }
 }
 
 impl Sending {
@@ -71,7 +114,7 @@ impl Sending {
         s.reported = PathState::Established;
         cx.record(Some(id), Event::Path(PathState::Established));
         self.refresh_usability(cx.settings(), subflows);
-        self.retire_half_closed(cx.settings(), mode, subflows);
+        self.retire_half_closed(mode, subflows);
         self.relieve_failing(cx.now, subflows);
         self.note_path_up(id);
         self.ask_for_round(Cause::PathChange(id));
@@ -113,35 +156,29 @@ impl Sending {
 
     /// The part of [`Self::refresh`] that the sender measures.
     pub(super) fn refresh_measures(&mut self, s: &Subflow) {
-        let Some(p) = self.assignment.path_mut(s.id) else { return };
-        let rtt = s.sender.rtt();
-        p.in_flight = s.sender.in_flight();
-        p.in_flight_bytes = s.sender.in_flight_bytes();
-        p.window = s.window.left(s.sender.nxt());
-        p.srtt = rtt.srtt();
-        p.rttvar = rtt.rttvar();
-        p.latest_rtt = rtt.latest();
-        p.min_rtt = rtt.min();
-        p.min_srtt = rtt.min_srtt();
-        p.max_srtt = rtt.max_srtt();
-        p.rto = rtt.rto();
-        p.forward_delay = s.forward;
-        p.loss = s.sender.loss_estimate();
-        p.recovery = s.sender.phase();
+        if let Some(p) = self.assignment.path_mut(s.id) {
+            measure(p, s);
+        }
     }
 
     /// The part of [`Self::refresh`] that congestion control decides.
     pub(super) fn refresh_window(&mut self, settings: &Settings, s: &Subflow) {
-        let Some(p) = self.assignment.path_mut(s.id) else { return };
         let window = self.congestion.window(s.id);
-        p.cwnd = s.sender.effective_window(window.cwnd);
-        p.ssthresh = window.ssthresh;
-        p.pacing = window.pacing;
-        if settings.tcp.pacing {
-            p.pacing = p.pacing_rate();
-        }
+        let Some(p) = self.assignment.path_mut(s.id) else { return };
+        decide(p, s, window, settings);
         if settings.tcp.autotune {
             self.expand(settings);
+        }
+    }
+
+    /// Debug builds: what the scheduler sees of the subflows is what they are. A change that was missed makes it decide by the past.
+    pub(super) fn compare(&self, settings: &Settings, subflows: &Subflows) {
+        for s in subflows.iter() {
+            let Some(seen) = self.assignment.path(s.id) else { continue };
+            let mut is = *seen;
+            measure(&mut is, s);
+            decide(&mut is, s, self.congestion.window(s.id), settings);
+            debug_assert_eq!(*seen, is, "a change of a subflow was missed");
         }
     }
 
@@ -158,24 +195,24 @@ impl Sending {
     }
 
     /// Which paths may be given data. A path that timed out is not, unless there is no other; where only one is left,
-    /// a plain window check decides instead of the scheduler.
+    /// a plain window check decides instead of the scheduler. Derived before each round, and before a scheduler gets an event of a path.
     pub fn refresh_usability(&mut self, settings: &Settings, subflows: &mut Subflows) {
-        let healthy = subflows.iter().filter(|s| s.may_carry() && !s.failing).count();
-        let able = subflows.iter().filter(|s| s.may_carry()).count();
-        let early = settings.early_rescue && !self.scheduler.waits_for_timeouts();
-        for s in subflows.iter_mut() {
-            s.sender.watch(early && healthy > 1);
+        let (healthy, able) = counts(subflows);
+        let watched = settings.early_rescue && !self.scheduler.waits_for_timeouts() && healthy > 1;
+        for i in 0..subflows.len() {
+            if subflows[i].sender.is_watched() != watched {
+                // No access that changes a subflow, where nothing is to be changed.
+                subflows[i].sender.watch(watched);
+            }
+            let s = &subflows[i];
             let Some(p) = self.assignment.path_mut(s.id) else { continue };
-            p.usable = s.may_carry() && (!s.failing || healthy == 0);
-            p.sole = p.usable && if healthy > 0 { healthy == 1 } else { able == 1 };
-            p.backup = s.is_backup();
+            (p.usable, p.sole, p.backup) = usability(s, healthy, able);
         }
     }
 
-    /// Whether subflow `i` is a backup may have changed.
-    pub fn on_backup(&mut self, settings: &Settings, subflows: &mut Subflows, i: usize) {
-        self.refresh_usability(settings, subflows);
-        self.ask_for_round(Cause::PathChange(subflows[i].id));
+    /// Whether a path is a backup may have changed.
+    pub fn on_backup(&mut self, id: PathId) {
+        self.ask_for_round(Cause::PathChange(id));
     }
 
     /// Records the window of a subflow.

@@ -83,6 +83,10 @@ impl Sending {
             self.persist.disarm();
             return false;
         }
+        self.refresh_usability(cx.settings(), subflows);
+        if cfg!(debug_assertions) {
+            self.compare(cx.settings(), subflows);
+        }
         self.assignment.set_now(cx.now);
         self.waited = self.wants_to_write;
         if cx.settings().tcp.idle_restart && !self.assignment.backlog().is_empty() {

@@ -102,6 +102,14 @@ impl Subflows {
         self.iter_mut().for_each(|s| s.abort(reset));
     }
 
+    /// RFC 8684 §3.3.3: with both DATA_FINs acknowledged all are closed.
+    pub fn close(&mut self) {
+        for s in self.iter_mut() {
+            s.fin.wanted = true;
+            s.give_up_joining();
+        }
+    }
+
     /// From here on the connection is plain TCP over subflow `i`. Joins that did not come into use do not any more.
     pub fn become_plain(&mut self, i: usize) {
         for (n, s) in self.iter_mut().enumerate() {

@@ -286,15 +286,18 @@ mod tests {
 
     #[test]
     fn repeats_back_off_and_end() {
-        let mut h = Handshake::new(&TcpSettings::default(), Instant::ZERO);
+        let mut h = Handshake::new(&TcpSettings { syn_retries: 2, ..TcpSettings::default() }, Instant::ZERO);
         h.on_sent(Instant::ZERO);
         assert_eq!(h.deadline, Instant::from_millis(1000));
         assert_eq!(h.rtt(Instant::from_millis(30)), Some(Duration::from_millis(30)));
-        assert!(h.on_timeout(2));
+        assert!(h.on_timeout());
         h.on_sent(Instant::from_millis(1000));
         assert_eq!(h.deadline, Instant::from_millis(3000));
         assert_eq!(h.rtt(Instant::from_millis(1030)), None);
-        assert!(h.on_timeout(2));
-        assert!(!h.on_timeout(2));
+        assert!(h.on_timeout());
+        assert!(!h.on_timeout());
+        // A peer that answers with something else is there.
+        h.repeat_in(Duration::from_secs(1), Instant::from_millis(3000));
+        assert!(h.on_timeout() && !h.on_timeout());
     }
 }

@@ -582,6 +582,12 @@ impl Sender {
         self.watched = watched;
     }
 
+    /// [`Fired::Silence`] is wanted.
+    #[inline(always)]
+    pub fn is_watched(&self) -> bool {
+        self.watched
+    }
+
     /// [`Fired::Silence`] comes if nothing is acknowledged from `since` on.
     pub fn await_news(&mut self, since: Instant) {
         if let Some(patience) = self.patience().filter(|_| self.watched) {
