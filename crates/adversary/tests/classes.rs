@@ -71,7 +71,7 @@ const FOUND: [(Class, &[u64]); 20] = [
     (Class::Floods, &[15, 35, 95, 294, 737, 1225, 2151, 2360, 2598]),
     (Class::Race, &[]),
     (Class::Strip, &[]),
-    (Class::Tiny, &[10041412]),
+    (Class::Tiny, &[10041412, 10086140]),
     (Class::Resets, &[]),
     (Class::Wide, &[]),
     (Class::Bleach, &[]),
@@ -90,8 +90,6 @@ const KNOWN: &[(Class, u64, Kind)] = &[
     (Class::Nat, 10438789, Kind::Stall),
     (Class::Nat, 10681528, Kind::Late),
     (Class::Blackout, 10466366, Kind::Error),
-    (Class::Tiny, 10041412, Kind::Surplus),
-    (Class::Clock, 30000327, Kind::Late),
 ];
 
 fn seeds(class: Class) -> impl Iterator<Item = u64> {

@@ -7,7 +7,7 @@ use crate::mode::Mode;
 use crate::schedule::{Cause, Queued, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
-use crate::subflow::{Move, Subflow, Subflows};
+use crate::subflow::{Answers, Move, Subflow, Subflows};
 use anabranch_trace::{Event, PathState, RecoveryPhase, SendKind, Violation};
 use anabranch_units::Instant;
 use anabranch_wire::{Flags, Segment};
@@ -80,7 +80,11 @@ impl Sending {
             self.data_fin.on_acked();
             self.ask_for_round(Cause::Window);
         }
-        self.on_data_acked(cx, upto.min(end));
+        if upto.min(end) > self.assignment.data_acked() {
+            // RFC 8684 §3.7: the peer's options come, also with a segment that acknowledges nothing new on the subflow.
+            s.answers = Answers::Mapped;
+            self.release(cx, upto.min(end));
+        }
         s.data_ack = Some(upto.min(end));
         let mut size = u64::from(segment.window) << s.terms.send_shift;
         if let Some(windows) = windows {
@@ -120,6 +124,7 @@ impl Sending {
     pub fn on_no_news(&mut self, s: &Subflow) {
         if s.failing {
             self.refresh_measures(s);
+            self.follow_window(s);
         }
     }
 
@@ -301,6 +306,7 @@ impl Sending {
     /// A retransmission left on `s`.
     pub(super) fn on_retransmitted(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: &Sent) {
         s.sender.on_retransmitted(cx.now, sent.seq().start);
+        self.follow_window(s);
         s.last_sent = Some(cx.now);
         self.after_sending(cx.now, s, sent.seq().len());
         if sent.seq().start == s.sender.una() {

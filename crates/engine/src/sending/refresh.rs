@@ -49,15 +49,11 @@ fn measure(p: &mut PathView, s: &Subflow) {
     p.recovery = s.sender.phase();
 }
 
-/// What congestion control decides for `s`: `window`.
+/// The `window` that congestion control decides for `s`, and what the sender of `s` makes of it.
 #[inline(always)]
-fn decide(p: &mut PathView, s: &Subflow, window: Window, settings: &Settings) {
+fn decide(p: &mut PathView, s: &Subflow, window: Window) {
     p.cwnd = s.sender.effective_window(window.cwnd);
     p.ssthresh = window.ssthresh;
-    p.pacing = window.pacing;
-    if settings.tcp.pacing {
-        p.pacing = p.pacing_rate();
-    }
 }
 
 impl Sending {
@@ -161,13 +157,26 @@ impl Sending {
         }
     }
 
-    /// The part of [`Self::refresh`] that congestion control decides.
+    /// The part of [`Self::refresh`] that congestion control decides. Without a rate of its own the path is paced by what is measured
+    /// now, until the next acknowledgment (Linux `tcp_update_pacing_rate`).
     pub(super) fn refresh_window(&mut self, settings: &Settings, s: &Subflow) {
         let window = self.congestion.window(s.id);
         let Some(p) = self.assignment.path_mut(s.id) else { return };
-        decide(p, s, window, settings);
+        decide(p, s, window);
+        p.pacing = window.pacing;
+        if settings.tcp.pacing {
+            p.pacing = p.pacing_rate();
+        }
         if settings.tcp.autotune {
             self.expand(settings);
+        }
+    }
+
+    /// The window of `s`, which its sender may have used in fast recovery.
+    pub(super) fn follow_window(&mut self, s: &Subflow) {
+        let window = self.congestion.window(s.id);
+        if let Some(p) = self.assignment.path_mut(s.id) {
+            decide(p, s, window);
         }
     }
 
@@ -177,7 +186,11 @@ impl Sending {
             let Some(seen) = self.assignment.path(s.id) else { continue };
             let mut is = *seen;
             measure(&mut is, s);
-            decide(&mut is, s, self.congestion.window(s.id), settings);
+            let window = self.congestion.window(s.id);
+            decide(&mut is, s, window);
+            if !settings.tcp.pacing {
+                is.pacing = window.pacing;
+            }
             debug_assert_eq!(*seen, is, "a change of a subflow was missed");
         }
     }

@@ -1,6 +1,7 @@
 //! A middlebox takes the MPTCP options off the packets of one direction, or of both, from any packet on (RFC 8684 §3.7).
 
 use crate::common::pair::{Fate, Pair};
+use crate::common::solo::{Build, Solo};
 use crate::common::{SERVER_PORT, at, ms, pattern, plain_stamps};
 use anabranch_engine::connection::ConnectionEvent;
 use anabranch_engine::{Settings, TcpSettings};
@@ -215,6 +216,18 @@ fn a_path_that_takes_joins_apart_is_given_up() {
         assert_eq!(hour(taken, REQUEST), (idle, strangers), "{taken:?}, idle");
         assert_eq!(hour(taken, 20_000_000), (busy, strangers), "{taken:?}, busy");
     }
+}
+
+/// The DATA_ACK was taken off the segment that acknowledges data on the subflow, and comes with the next.
+#[test]
+fn a_data_ack_with_any_segment_shows_that_options_come() {
+    let mut h = Solo::open_server(plain_stamps());
+    h.write(&pattern(0, 300));
+    h.send(h.seg(1, 301));
+    h.send(h.seg(1, 301).dss(h.data_ack(300)));
+    h.write(&pattern(300, 100));
+    h.send(h.seg(1, 401));
+    assert!(h.connection().is_multipath());
 }
 
 /// A translator strips ADD_ADDR, beside which no DATA_ACK has room. Data that waited for its delayed acknowledgment when an address
