@@ -59,6 +59,8 @@ pub(crate) struct Sending {
     acked_before: u64,
     /// Why a round is to be held.
     due: Option<Cause>,
+    /// From which [standing](Subflows::standing) of the subflows the usability of the paths was derived; 0 = of none.
+    standing: u128,
     rounds: Rounds,
     persist: Persist,
 }
@@ -91,6 +93,7 @@ impl Sending {
             offset: Offset { sub: 1, data: 0 },
             acked_before: 0,
             due: None,
+            standing: 0,
             persist: Persist::default(),
         }
     }

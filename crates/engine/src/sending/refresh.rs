@@ -82,6 +82,7 @@ impl Sending {
             self.congestion.set_threshold(s.id, threshold.packets(path.mss));
         }
         self.assignment.set_path(path);
+        self.standing = 0;
         self.assignment.join(s.id, (s.tuple.local.ip().to_canonical(), s.tuple.remote.ip().to_canonical()));
         self.refresh(cx.settings(), s);
     }
@@ -182,9 +183,11 @@ impl Sending {
 
     /// Debug builds: what the scheduler sees of the subflows is what they are. A change that was missed makes it decide by the past.
     pub(super) fn compare(&self, settings: &Settings, subflows: &Subflows) {
+        let (healthy, able) = counts(subflows);
         for s in subflows.iter() {
             let Some(seen) = self.assignment.path(s.id) else { continue };
             let mut is = *seen;
+            (is.usable, is.sole, is.backup) = usability(s, healthy, able);
             measure(&mut is, s);
             let window = self.congestion.window(s.id);
             decide(&mut is, s, window);
@@ -208,8 +211,10 @@ impl Sending {
     }
 
     /// Which paths may be given data. A path that timed out is not, unless there is no other; where only one is left,
-    /// a plain window check decides instead of the scheduler. Derived before each round, and before a scheduler gets an event of a path.
+    /// a plain window check decides instead of the scheduler. Derived before a round, where it changed, and before a scheduler gets an
+    /// event of a path.
     pub fn refresh_usability(&mut self, settings: &Settings, subflows: &mut Subflows) {
+        self.standing = subflows.standing();
         let (healthy, able) = counts(subflows);
         let watched = settings.early_rescue && !self.scheduler.waits_for_timeouts() && healthy > 1;
         for i in 0..subflows.len() {

@@ -83,7 +83,9 @@ impl Sending {
             self.persist.disarm();
             return false;
         }
-        self.refresh_usability(cx.settings(), subflows);
+        if self.standing != subflows.standing() {
+            self.refresh_usability(cx.settings(), subflows);
+        }
         if cfg!(debug_assertions) {
             self.compare(cx.settings(), subflows);
         }

@@ -280,6 +280,12 @@ impl Subflow {
         self.state.may_send() && self.handshake.confirmed && !self.fin.wanted && self.reset.is_none()
     }
 
+    /// May carry data, has fallen silent, is a backup: three bits.
+    #[inline(always)]
+    pub(super) fn standing(&self) -> u8 {
+        u8::from(self.may_carry()) | u8::from(self.failing) << 1 | u8::from(self.is_backup()) << 2
+    }
+
     /// RFC 9293 §3.8.6: what the peer's window no longer admits is not retransmitted, but for the first byte, which asks whether
     /// it is open again.
     pub fn may_repeat(&self, sent: &sender::Sent) -> bool {
