@@ -190,7 +190,7 @@ fn the_command_of_the_systemd_unit_serves() {
 fn a_measurement_has_the_results_and_files_of_run() {
     let server = Server::start();
     let options = ["--duration", "500ms", "--repeat", "2", "--scheduler", "blest", "--congestion", "lia"];
-    let files = ["--out", "results", "--trace", "events.jsonl", "--pcap", "captures", "--format", "json"];
+    let files = ["--out", "results", "--events", "events.jsonl", "--pcap", "captures", "--format", "json"];
     let (output, said, code) = server.measure(&[&options[..], &files].concat());
     assert_eq!((said.lines().count(), code), (0, 0), "{said}");
     let results: serde_json::Value = serde_json::from_str(&output).unwrap();
@@ -325,7 +325,7 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
     wrong(&["--set", "hosts.sender=linux"], 2, &["Linux as a host on real links"]);
     wrong(&["--timeline", "5", "--out", "x"], 2, &["--timeline"]);
     wrong(&["--packets", "5", "--out", "x"], 2, &["--packets"]);
-    wrong(&["--key", "none.key"], 1, &["reading none.key"]);
+    wrong(&["--key", "none.key"], 1, &["there is no key none.key", "key new none.key"]);
     let folder = server.folder.path();
     let measure =
         |server_key: &str, address: &str| ran(folder, &["measure", address, "--via", "lo", "--server-key", server_key]);
@@ -341,7 +341,7 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
     let (_, said, code) = ran(folder, &taken);
     assert!(code == 1 && said.contains("in use") && said.contains("--listen"), "{said}");
     let (_, said, code) = ran(folder, &["serve", "--measure", "--authorized", "none"]);
-    assert!(code == 1 && said.contains("reading none"), "{said}");
+    assert!(code == 1 && said.contains("no list of authorised keys none"), "{said}");
     let (_, said, code) = ran(folder, &["serve"]);
     assert!(code == 2 && said.contains("--measure"), "{said}");
     let (_, said, code) = ran(folder, &["status", "--socket", "none.sock"]);
