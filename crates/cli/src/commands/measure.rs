@@ -59,7 +59,7 @@ pub fn measure(mut arguments: MeasureArguments, virtual_time: &dyn Driver) -> Re
     let wanted = Wanted {
         captures: arguments.pcap.clone(),
         captured: &[Side::Client],
-        events: arguments.trace.clone(),
+        events: arguments.events.clone(),
         ..Wanted::default()
     };
     let making = Making::Changing(&driver, arguments.seed);
