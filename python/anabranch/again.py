@@ -138,7 +138,7 @@ def rerun(
     if not inputs.objects:
         return command("rerun", str(FilePath(folder)), *(["--out", str(FilePath(out))] if out is not None else []))
     given: dict[str, Any] = {one.name: one for one in plug_ins}
-    for name, *parts in inputs.objects:
+    for name, cls, source, state in inputs.objects:
         if name in given:
             continue
         if not trust:
@@ -146,7 +146,7 @@ def rerun(
                 f"{folder} has the source of `{name}`, which would be executed: read it in inputs.json, then give trust=True; "
                 "or give the object in plug_ins"
             )
-        given[name] = _restored(name, *parts)
+        given[name] = _restored(name, cls, source, state)
     scenario = Scenario._again(inputs.source, inputs.text, tuple(inputs.files), tuple(inputs.settings))
     schedulers = [given.get(name, name) for name in inputs.schedulers]
     congestions = [given.get(name, name) for name in inputs.congestions]

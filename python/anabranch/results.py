@@ -349,9 +349,9 @@ def load(folder: str | PathLike[str]) -> Results:
     Raises :class:`~anabranch.errors.ResultsError` if it is none, or of another version.
     """
     folder = FilePath(folder)
-    inside = folder.is_dir()
-    file = folder / "results.json" if inside else folder
-    return Results(_native.Results.read(file, inside), folder=file.parent)
+    is_document = os.path.lexists(folder) and not folder.is_dir()
+    file = folder if is_document else folder / "results.json"
+    return Results(_native.Results.read(file, not is_document), folder=file.parent)
 
 
 def _again(text: str, work: Work | None, folder: FilePath | None, wall_time_s: float, objects: list[Kept]) -> Results:
