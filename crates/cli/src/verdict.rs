@@ -56,22 +56,18 @@ impl Earlier {
         if let Some(part) = self.results.incomplete {
             let _ = writeln!(text, "The earlier results are incomplete: {} of {} runs.", part.finished, part.planned);
         }
-        let mut count = |what: &str, names: Vec<&String>| {
+        let differs = |name: &&String| now.get(*name).is_some_and(|digest| *digest != then[*name]);
+        let kinds: [(&str, Vec<&String>); 3] = [
+            ("Other events", then.keys().filter(differs).collect()),
+            ("Not made again", then.keys().filter(|name| !now.contains_key(*name)).collect()),
+            ("Not in the earlier results", now.keys().filter(|name| !then.contains_key(*name)).collect()),
+        ];
+        let all = then.len().max(now.len());
+        for (kind, names) in kinds {
             if let Some(first) = names.first() {
-                let _ = writeln!(
-                    text,
-                    "{what}: {} of {} runs; the first is {first}.",
-                    names.len(),
-                    then.len().max(now.len())
-                );
+                let _ = writeln!(text, "{kind}: {} of {all} runs; the first is {first}.", names.len());
             }
-        };
-        count(
-            "Other events",
-            then.iter().filter(|(name, of)| now.get(*name).is_some_and(|n| n != *of)).map(|(name, _)| name).collect(),
-        );
-        count("Not made again", then.keys().filter(|name| !now.contains_key(*name)).collect());
-        count("Not in the earlier results", now.keys().filter(|name| !then.contains_key(*name)).collect());
+        }
         if then == now {
             text += "All runs have the same events; the documents differ in what is made from them.\n";
         }
@@ -84,7 +80,7 @@ fn digests(results: &Results) -> Digests {
     for row in results.runs.rows() {
         let cell: String = row.cell().iter().map(|(key, value)| format!(", {key}={value}")).collect();
         for (seed, digest) in row.seeds().iter().zip(row.digests()) {
-            digests.insert(format!("{}, {}{cell}, seed {seed}", row.scheduler(), row.congestion()), digest.to_string());
+            digests.insert(format!("{}, {}{cell}, seed {seed}", row.scheduler(), row.congestion()), digest);
         }
     }
     digests

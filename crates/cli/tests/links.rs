@@ -286,17 +286,22 @@ fn curl_gets_a_page_through_the_proxy_and_rules_are_read_again() {
     let (got, said) = curl(&["--proxy", &by_socks, &url]);
     assert_eq!((got.as_str(), said.as_str()), ("a page", ""));
     let (got, said) = curl(&["--proxy", &by_socks, "http://127.0.0.2/"]);
-    assert!(got.is_empty() && !said.is_empty(), "not allowed");
-    let status = ran(folder, &["status", "--json", "--socket", "proxy.sock"]).0;
-    assert!(status.contains("refused: NotAllowed") && status.contains("\"minrtt\""), "{status}");
-
-    let hangup = |expected: &str| {
-        assert!(std::process::Command::new("kill").args(["-HUP", &proxy.id().to_string()]).status().unwrap().success());
+    // RFC 1928 §6: X'02' connection not allowed by ruleset.
+    assert!(got.is_empty() && said.contains("(2)"), "not allowed: {said}");
+    let logged = |expected: &str| {
         let until = Instant::now() + Duration::from_secs(30);
         while !fs::read_to_string(folder.join("proxied")).unwrap().contains(expected) {
             assert!(Instant::now() < until, "{expected}");
             std::thread::sleep(Duration::from_millis(20));
         }
+    };
+    logged("the server does not dial 127.0.0.2:80, which is not public: `serve --proxy --allow 127.0.0.2` there");
+    let status = ran(folder, &["status", "--json", "--socket", "proxy.sock"]).0;
+    assert!(status.contains("refused: NotAllowed") && status.contains("\"minrtt\""), "{status}");
+
+    let hangup = |expected: &str| {
+        assert!(std::process::Command::new("kill").args(["-HUP", &proxy.id().to_string()]).status().unwrap().success());
+        logged(expected);
     };
     fs::write(folder.join("rules"), "* * scheduler=blesst\n").unwrap();
     hangup("rules: line 1: there is no scheduler \"blesst\"; did you mean \"blest\"?; the rules remain as they are");

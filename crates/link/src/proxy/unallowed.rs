@@ -56,7 +56,9 @@ mod tests {
         unallowed.note(&Target::parse("192.168.7.9:80").unwrap());
         let said = unallowed.notice(at(1)).unwrap();
         assert!(said.contains("192.168.7.9:80") && said.contains("--allow 192.168.7.9`"), "{said}");
-        ["intranet.example:443", "10.0.0.1:80", "10.0.0.2:80"].map(|t| unallowed.note(&Target::parse(t).unwrap()));
+        for target in ["intranet.example:443", "10.0.0.1:80", "10.0.0.2:80"] {
+            unallowed.note(&Target::parse(target).unwrap());
+        }
         assert_eq!(unallowed.notice(at(10)), None);
         let said = unallowed.notice(at(11)).unwrap();
         assert!(said.contains("intranet.example:443") && said.contains("2 more requests"), "{said}");
