@@ -141,6 +141,15 @@ def test_the_source_is_as_it_was_when_the_runs_began(tmp_path):
     assert "byte for byte" in ab.rerun(folder, trust=True)
 
 
+def test_a_store_keeps_what_its_results_need(tmp_path):
+    keys = {"path.lte.delay": ["20ms", "80ms"]}
+    options = {"repeat": 2, "store": tmp_path / "store", "lazy": True}
+    store = ab.sweep({**TWO, "duration": "200ms"}, keys, "blest(delta=0.01)", **options)
+    folder = store.results().save(tmp_path / "results")
+    assert json.loads((folder / "inputs.json").read_text())["whole"]["schedulers"] == ["blest(delta=0.01)"]
+    assert "byte for byte" in ab.rerun(folder)
+
+
 def test_results_of_another_scenario_are_not_replaced(tmp_path):
     short = ab.Scenario({**TWO, "duration": "200ms"})
     results = ab.run(short, "minrtt", repeat=1)

@@ -16,7 +16,8 @@ type Kept = (String, String, Option<String>, Option<String>);
 pub struct Inputs(parts::Inputs);
 
 fn opened(py: Python<'_>, folder: &Path) -> PyResult<Folder> {
-    Folder::open(folder).map_err(|error| errors::error(py, "ResultsError", &format!("cannot read {}: {error}", folder.display())))
+    Folder::open(folder)
+        .map_err(|error| errors::error(py, "ResultsError", &format!("cannot read {}: {error}", folder.display())))
 }
 
 /// A failure to read results.

@@ -5,7 +5,8 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    self, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled, write_results,
+    self, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
+    write_results,
 };
 use anabranch_report::text::results_table;
 use anabranch_run::{
@@ -430,7 +431,9 @@ impl Results {
             Some(other) => {
                 let made = begun.anabranch.unwrap_or_else(|| "another version".into());
                 let ours = env!("CARGO_PKG_VERSION");
-                let why = format!("has results of schema {other}, written by anabranch {made}; anabranch {ours} reads schema {SCHEMA}");
+                let why = format!(
+                    "has results of schema {other}, written by anabranch {made}; anabranch {ours} reads schema {SCHEMA}"
+                );
                 return Err(of_this(why));
             }
         }
@@ -475,7 +478,8 @@ impl Folder {
     /// that with this name and text.
     #[new]
     fn new(py: Python<'_>, folder: PathBuf, name: String, text: String, force: bool) -> PyResult<Self> {
-        let claimed = OutFolder::claim(&folder, &Owner::Scenario(name, text), force).map_err(|failure| errors::failure(py, &failure))?;
+        let claimed = OutFolder::claim(&folder, &Owner::Scenario(name, text), force)
+            .map_err(|failure| errors::failure(py, &failure))?;
         Ok(Self(Mutex::new(Some(claimed))))
     }
 
