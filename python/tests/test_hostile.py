@@ -82,6 +82,15 @@ def test_files_of_runs_are_refused(folder, of, kind):
     assert len(table) == 0
 
 
+def test_a_table_commands_no_terminal(folder):
+    file = folder / "results.json"
+    file.write_text(file.read_text().replace('"minrtt"', '"\\u001b[2J\\u202eminrtt"'))
+    loaded = ab.load(folder)
+    assert any("\x1b" in name for name in loaded.schedulers)
+    for text in (str(loaded), repr(loaded)):
+        assert not any(mark in text for mark in "\x1b\x9b\u202e")
+
+
 def test_a_saved_copy_has_nothing_that_links_lead_to(folder, tmp_path):
     for name in ("manifest.json", "inputs.json"):
         hostile(folder / name, "link")

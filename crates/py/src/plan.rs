@@ -8,6 +8,7 @@ use anabranch_cli::parts::{
     self, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
     write_results,
 };
+use anabranch_cli::visible;
 use anabranch_report::text::results_table;
 use anabranch_run::{
     Choice, Driver, Failure as RunFailure, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat,
@@ -445,9 +446,9 @@ impl Results {
         self.0.to_json()
     }
 
-    /// The table that the command prints.
+    /// The table that the command prints on a terminal.
     fn text(&self) -> String {
-        results_table(&self.0)
+        visible(&results_table(&self.0)).into_owned()
     }
 
     /// Hash over the runs' digests.
