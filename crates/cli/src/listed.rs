@@ -50,8 +50,9 @@ pub struct Document {
 }
 
 impl Listed {
-    /// The files that the list in `folder` names; without a list none, unless all that is there is of an early version, which wrote no list. A name that no command gives a file, or that is a directory's, is
-    /// passed over, for the list may be a stranger's: what cannot be removed would be noticed when other files are gone.
+    /// The files that the list in `folder` names; without a list, those of an early version, which wrote none, if nothing else is there. A
+    /// name that no command gives a file, or that is a directory's, is passed over, for the list may be a stranger's: what cannot be
+    /// removed would be noticed when other files are gone.
     pub fn of(folder: &Folder) -> Result<Self, Failure> {
         if folder.kind(LIST).is_none() {
             return Ok(Self::unlisted(folder).unwrap_or_default());

@@ -71,7 +71,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Of a manifest, what says whose it is.
+/// The part of a manifest that names the scenario.
 #[derive(Deserialize)]
 struct Begun {
     scenario: ScenarioText,
