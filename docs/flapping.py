@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Downloads through `anabranch proxy` while its interfaces come and go at random: every download must have every byte.
 
-Two network namespaces stand in for the internet, as in links.sh: a laptop with wlan0 (20 Mbit/s) and usb0 (10 Mbit/s), and a server that both
+Between the hosts of two_hosts.py: a laptop with wlan0 (20 Mbit/s) and usb0 (10 Mbit/s), and a server that both
 reach. Needs root, `ip` and `tc`. Usage: docs/flapping.py ANABRANCH [--minutes N] [--seed N]. The last line counts downloads and changes."""
 
 import argparse
@@ -11,21 +11,14 @@ import random
 import signal
 import socket
 import struct
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-LAPTOP, SERVER = f"laptop-{os.getpid()}", f"server-{os.getpid()}"
-# A public address, as the server dials no other; it exists in the namespace alone.
-TARGET, PORT, SOCKS = "10.99.0.9", 8080, ("127.0.0.1", 1080)
+from two_hosts import IPV4, PORT, SOCKS, Hosts
+
+TARGET = IPV4.target
 SIZE = 8 << 20
-INTERFACES = {"wlan0": ("20mbit", 1), "usb0": ("10mbit", 2)}
-
-
-def run(*words):
-    subprocess.run(words, check=True)
 
 
 def content(seed):
@@ -49,7 +42,7 @@ def target():
 
 def download(seed):
     """The number of bytes and their hash."""
-    with socket.create_connection(SOCKS, timeout=120) as program:
+    with socket.create_connection((IPV4.loopback, SOCKS), timeout=120) as program:
         program.sendall(b"\5\1\0")
         assert program.recv(2, socket.MSG_WAITALL) == b"\5\0"
         program.sendall(b"\5\1\0\1" + socket.inet_aton(TARGET) + struct.pack("!H", PORT))
@@ -78,57 +71,19 @@ def downloads(until, seed):
     print(f"{done} downloads, every hash equal, longest silence {longest:.2f} s", flush=True)
 
 
-def change(name, up):
-    _, number = INTERFACES[name]
-    run("ip", "-n", LAPTOP, "link", "set", name, "up" if up else "down")
-    if up:
-        # The kernel forgets the route with the interface.
-        run("ip", "-n", LAPTOP, "route", "replace", "10.9.0.1", "via", f"10.9.{number}.1", "dev", name, "metric", str(number))
-
-
-def flap(until, luck):
+def flap(hosts, until, luck):
     """Takes one interface down, for 0.2 to 8 s, and rarely both; returns how often something changed."""
     changes = 0
     while time.time() < until:
         time.sleep(luck.uniform(0.5, 8))
-        names = list(INTERFACES) if luck.random() < 0.1 else [luck.choice(list(INTERFACES))]
+        names = list(hosts.interfaces) if luck.random() < 0.1 else [luck.choice(list(hosts.interfaces))]
         for name in names:
-            change(name, False)
+            hosts.down(name)
         time.sleep(luck.uniform(0.2, 8))
         for name in names:
-            change(name, True)
+            hosts.up(name)
         changes += 2 * len(names)
     return changes
-
-
-def build():
-    for namespace in (LAPTOP, SERVER):
-        run("ip", "netns", "add", namespace)
-        run("ip", "-n", namespace, "link", "set", "lo", "up")
-    run("ip", "-n", SERVER, "addr", "add", "10.9.0.1/32", "dev", "lo")
-    run("ip", "-n", SERVER, "addr", "add", f"{TARGET}/32", "dev", "lo")
-    for name, (rate, number) in INTERFACES.items():
-        run("ip", "-n", LAPTOP, "link", "add", name, "type", "veth", "peer", "name", f"to-{name}", "netns", SERVER)
-        run("ip", "-n", LAPTOP, "addr", "add", f"10.9.{number}.2/24", "dev", name)
-        run("ip", "-n", SERVER, "addr", "add", f"10.9.{number}.1/24", "dev", f"to-{name}")
-        run("ip", "-n", SERVER, "link", "set", f"to-{name}", "up")
-        change(name, True)
-        for namespace, device in ((LAPTOP, name), (SERVER, f"to-{name}")) if rate else ():
-            run("tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "3028", "limit", "100000")
-
-
-def inside(namespace, *words, **options):
-    return subprocess.Popen(["ip", "netns", "exec", namespace, *words], **options)
-
-
-def said(process, word):
-    while line := process.stderr.readline():
-        print(line.strip(), flush=True)
-        if word in line:
-            # What else it says is shown, too.
-            threading.Thread(target=lambda: [print(line.strip(), flush=True) for line in process.stderr], daemon=True).start()
-            return
-    sys.exit(f"it ended before it said `{word}`")
 
 
 def main():
@@ -138,39 +93,17 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     binary, own = os.path.realpath(arguments.anabranch), os.path.realpath(__file__)
-    folder = tempfile.TemporaryDirectory()
-    processes = []
-
-    def start(namespace, *words, **options):
-        processes.append(inside(namespace, *words, cwd=folder.name, **options))
-        return processes[-1]
-
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        build()
-        key = subprocess.run([binary, "key", "new", "server.key"], cwd=folder.name, check=True, capture_output=True, text=True).stdout.strip()
-        run("sh", "-c", f"cd {folder.name} && umask 077 && {binary} key new client.key > /dev/null && "
-            f"{binary} key show client.key --authorize laptop > authorized")
-        pipes = {"stderr": subprocess.PIPE, "text": True}
-        # The target's address is the server's own, which only its owner's leave opens.
-        said(start(SERVER, binary, "serve", "--proxy", "--allow", TARGET, "--listen", "10.9.0.1:51900", **pipes), "listening")
-        start(SERVER, sys.executable, own, "target")
-        proxy = ["--via", ",".join(INTERFACES), "--server-key", key, "--socks", f"{SOCKS[0]}:{SOCKS[1]}"]
-        said(start(LAPTOP, binary, "proxy", "10.9.0.1", *proxy, **pipes), "listening")
+    with Hosts() as hosts:
+        hosts.proxied(binary)
+        hosts.start(hosts.server, sys.executable, own, "target")
         time.sleep(1)
         until = time.time() + 60 * arguments.minutes
-        loading = start(LAPTOP, sys.executable, own, "downloads", str(until), str(arguments.seed))
-        changes = flap(until, random.Random(arguments.seed))
+        loading = hosts.start(hosts.laptop, sys.executable, own, "downloads", str(until), str(arguments.seed))
+        changes = flap(hosts, until, random.Random(arguments.seed))
         code = loading.wait(timeout=180)
         print(f"{changes} changes of interfaces in {arguments.minutes:g} min: {'passed' if code == 0 else 'FAILED'}")
         sys.exit(code)
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
-        for namespace in (LAPTOP, SERVER):
-            subprocess.run(["ip", "netns", "del", namespace], check=False)
 
 
 if __name__ == "__main__":

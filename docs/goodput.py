@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Goodput of a download by `anabranch proxy`, through boringtun (WireGuard in user space), by the kernel's Multipath TCP and by its TCP.
 
-Between the two namespaces of flapping.py, with interfaces of 1,500 bytes, in three sets: one pair without a limit, two without, two of 50 and 20
+Between the hosts of two_hosts.py, with interfaces of 1,500 bytes, in three sets: one pair without a limit, two without, two of 50 and 20
 Mbit/s. anabranch and Multipath TCP use all pairs, the others the first. Needs root, `ip`, `tc`, `wg` (wireguard-tools) and boringtun-cli.
 Usage: docs/goodput.py ANABRANCH BORINGTUN [--trials N] [--seconds S]."""
 
@@ -13,20 +13,17 @@ import statistics
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-import flapping
-from flapping import LAPTOP, SERVER, SOCKS, TARGET
-from proxy_times import keys
+from two_hosts import IPV4, PORT, SOCKS, Hosts, run
 
 SETS = {
     "one pair": {"wlan0": (None, 1)},
     "two pairs": {"wlan0": (None, 1), "usb0": (None, 2)},
     "50 and 20 Mbit/s": {"wlan0": ("50mbit", 1), "usb0": ("20mbit", 2)},
 }
-PORT, TUNNEL = 8080, "10.8.0.1"
+TUNNEL = "10.8.0.1"
 MPTCP = 262
 PIECE = 1 << 20
 # Student's t for a 95 % interval, by degrees of freedom.
@@ -64,8 +61,8 @@ def connected(address, protocol=0):
 
 
 def through_proxy():
-    program = connected(SOCKS)
-    program.sendall(b"\5\1\0\5\1\0\1" + socket.inet_aton(TARGET) + struct.pack("!H", PORT))
+    program = connected((IPV4.loopback, SOCKS))
+    program.sendall(b"\5\1\0\5\1\0\1" + socket.inet_aton(IPV4.target) + struct.pack("!H", PORT))
     assert program.recv(12, socket.MSG_WAITALL)[:4] == b"\5\0\5\0"
     return program
 
@@ -73,8 +70,8 @@ def through_proxy():
 WAYS = {
     "anabranch proxy": through_proxy,
     "boringtun": lambda: connected((TUNNEL, PORT)),
-    "kernel Multipath TCP": lambda: connected(("10.9.0.1", PORT), MPTCP),
-    "kernel TCP": lambda: connected(("10.9.0.1", PORT)),
+    "kernel Multipath TCP": lambda: connected((IPV4.server, PORT), MPTCP),
+    "kernel TCP": lambda: connected((IPV4.server, PORT)),
 }
 
 
@@ -91,39 +88,39 @@ def download(way, seconds):
     return got * 8 / seconds
 
 
-def tunnel(folder, boringtun, processes):
-    """WireGuard over the first pair; `processes` grows by its two ends."""
-    ends = [(LAPTOP, DEVICES[0], "10.8.0.2"), (SERVER, DEVICES[1], TUNNEL)]
+def tunnel(hosts, boringtun):
+    """WireGuard over the first pair."""
+    ends = [(hosts.laptop, DEVICES[0], "10.8.0.2"), (hosts.server, DEVICES[1], TUNNEL)]
     environment = os.environ | {"WG_SUDO": "1"}
     public = {}
     for namespace, device, address in ends:
-        processes.append(flapping.inside(namespace, boringtun, "--foreground", "--disable-drop-privileges", device, env=environment,
-                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        process = hosts.start(namespace, boringtun, "--foreground", "--disable-drop-privileges", device, env=environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         private = subprocess.run(["wg", "genkey"], check=True, capture_output=True).stdout
         public[device] = subprocess.run(["wg", "pubkey"], input=private, check=True, capture_output=True).stdout.decode().strip()
-        with open(os.open(os.path.join(folder, device), os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
+        with open(os.open(os.path.join(hosts.folder, device), os.O_CREAT | os.O_WRONLY, 0o600), "wb") as file:
             file.write(private)
         while subprocess.run(["ip", "-n", namespace, "link", "show", device], capture_output=True).returncode:
-            assert processes[-1].poll() is None, f"{boringtun} ended: is there /dev/net/tun?"
+            assert process.poll() is None, f"{boringtun} ended: is there /dev/net/tun?"
             time.sleep(0.05)
     for (namespace, device, address), (_, other, far) in zip(ends, reversed(ends)):
-        where = ["endpoint", "10.9.0.1:51820"] if namespace == LAPTOP else []
-        flapping.run("ip", "netns", "exec", namespace, "wg", "set", device, "listen-port", "51820", "private-key", os.path.join(folder, device),
+        where = ["endpoint", f"{IPV4.server}:51820"] if namespace == hosts.laptop else []
+        run("ip", "netns", "exec", namespace, "wg", "set", device, "listen-port", "51820", "private-key", os.path.join(hosts.folder, device),
                      "peer", public[other], "allowed-ips", f"{far}/32", *where)
-        flapping.run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", device)
+        run("ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", device)
         # 1,500 bytes less IPv4, UDP, WireGuard's header and tag.
-        flapping.run("ip", "-n", namespace, "link", "set", device, "mtu", "1440", "up")
+        run("ip", "-n", namespace, "link", "set", device, "mtu", "1440", "up")
 
 
-def multipath(interfaces):
+def multipath(hosts):
     """The kernel's second subflow leaves through the second interface."""
-    for namespace in (LAPTOP, SERVER):
-        flapping.run("ip", "-n", namespace, "mptcp", "limits", "set", "subflow", "4", "add_addr_accepted", "4")
-    for name, (_, number) in list(interfaces.items())[1:]:
-        flapping.run("ip", "-n", LAPTOP, "mptcp", "endpoint", "add", f"10.9.{number}.2", "dev", name, "subflow")
-    for name, (_, number) in interfaces.items():
-        flapping.run("ip", "-n", LAPTOP, "rule", "add", "from", f"10.9.{number}.2", "table", str(number))
-        flapping.run("ip", "-n", LAPTOP, "route", "add", "default", "via", f"10.9.{number}.1", "dev", name, "table", str(number))
+    for namespace in (hosts.laptop, hosts.server):
+        run("ip", "-n", namespace, "mptcp", "limits", "set", "subflow", "4", "add_addr_accepted", "4")
+    for name, (_, number) in list(hosts.interfaces.items())[1:]:
+        run("ip", "-n", hosts.laptop, "mptcp", "endpoint", "add", f"10.9.{number}.2", "dev", name, "subflow")
+    for name, (_, number) in hosts.interfaces.items():
+        run("ip", "-n", hosts.laptop, "rule", "add", "from", f"10.9.{number}.2", "table", str(number))
+        run("ip", "-n", hosts.laptop, "route", "add", "default", "via", f"10.9.{number}.1", "dev", name, "table", str(number))
 
 
 def estimate(values, digits):
@@ -134,28 +131,18 @@ def estimate(values, digits):
 
 
 def measure(title, interfaces, arguments):
-    flapping.INTERFACES = interfaces
-    folder, processes = tempfile.TemporaryDirectory(), []
-    try:
-        flapping.build()
-        multipath(interfaces)
-        key = keys(arguments.anabranch, folder.name)
-        pipes = {"cwd": folder.name, "stderr": subprocess.PIPE, "text": True}
-        serve = ["serve", "--proxy", "--allow", TARGET, "--listen", "10.9.0.1:51900"]
-        processes.append(flapping.inside(SERVER, arguments.anabranch, *serve, **pipes))
-        flapping.said(processes[-1], "listening")
-        proxy = ["proxy", "10.9.0.1", "--via", ",".join(interfaces), "--server-key", key, "--socks", f"{SOCKS[0]}:{SOCKS[1]}"]
-        processes.append(flapping.inside(LAPTOP, arguments.anabranch, *proxy, **pipes))
-        flapping.said(processes[-1], "listening")
-        tunnel(folder.name, arguments.boringtun, processes)
-        processes.append(flapping.inside(SERVER, sys.executable, os.path.realpath(__file__), "source"))
+    with Hosts(interfaces) as hosts:
+        multipath(hosts)
+        hosts.proxied(arguments.anabranch)
+        tunnel(hosts, arguments.boringtun)
+        hosts.start(hosts.server, sys.executable, os.path.realpath(__file__), "source")
         # Path MTU discovery of the carrier is over by then.
         time.sleep(8)
         rates = {way: [] for way in WAYS}
         for _ in range(arguments.trials):
             for way in WAYS:
                 words = [sys.executable, os.path.realpath(__file__), "download", way, str(arguments.seconds)]
-                done = subprocess.run(["ip", "netns", "exec", LAPTOP, *words], check=True, capture_output=True, text=True)
+                done = subprocess.run(["ip", "netns", "exec", hosts.laptop, *words], check=True, capture_output=True, text=True)
                 rates[way].append(float(done.stdout) / 1e6)
                 time.sleep(0.5)
         for way, of in rates.items():
@@ -163,14 +150,6 @@ def measure(title, interfaces, arguments):
         # Trial by trial: both ways of one trial meet about the same load.
         ratios = [ours / theirs for ours, theirs in zip(rates["anabranch proxy"], rates["boringtun"])]
         print(f"{title}: anabranch proxy ÷ boringtun: {estimate(ratios, 2)}", flush=True)
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
-        for namespace in (LAPTOP, SERVER):
-            subprocess.run(["ip", "netns", "del", namespace], check=False)
-        folder.cleanup()
 
 
 def main():

@@ -2,7 +2,7 @@
 """Times of `anabranch proxy`: requests, new connections, interfaces that come and go, many connections, memory.
 
 Requests are timed beside the same without the proxy: over paths that `anabranch shell` emulates (`requests`: round trips of 10 and 40 ms), and
-between the two namespaces of flapping.py (`overhead`: 20 and 10 Mbit/s without delay). There is all else, too. Needs root, `ip` and `tc`.
+between the hosts of two_hosts.py (`overhead`: 20 and 10 Mbit/s without delay). There is all else, too. Needs root, `ip` and `tc`.
 Usage: docs/proxy_times.py ANABRANCH [PART…], the parts being requests, overhead, interfaces, silence and many; all unless given."""
 
 import os
@@ -18,8 +18,9 @@ import tempfile
 import threading
 import time
 
-import flapping
-from flapping import INTERFACES, LAPTOP, PORT, SERVER, SOCKS, TARGET
+from two_hosts import INTERFACES, IPV4, PORT, SOCKS, Hosts, keys, said
+
+TARGET = IPV4.target
 
 PATHS = """
 duration = "600s"
@@ -65,7 +66,7 @@ def direct(address):
 
 
 def proxied(address):
-    program = socket.create_connection(SOCKS, timeout=60)
+    program = socket.create_connection((IPV4.loopback, SOCKS), timeout=60)
     program.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     program.sendall(b"\5\1\0")
     assert program.recv(2, socket.MSG_WAITALL) == b"\5\0"
@@ -113,14 +114,6 @@ def requests(near, far, rtt, count=100):
             time.sleep(0.02)
     compare("request on an established connection", established[proxied], established[direct], 0.001)
     compare("new connection with a request", new[proxied], new[direct], rtt + 0.001)
-
-
-def keys(binary, folder):
-    key = subprocess.run([binary, "key", "new", "server.key"], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
-    with open(os.open(os.path.join(folder, "authorized"), os.O_CREAT | os.O_WRONLY, 0o600), "w") as authorized:
-        subprocess.run([binary, "key", "new", "client.key"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([binary, "key", "show", "client.key", "--authorize", "laptop"], cwd=folder, check=True, stdout=authorized)
-    return key
 
 
 def in_shell(binary, own, folder):
@@ -213,21 +206,21 @@ def loaded_rtt():
         with socket.socket() as program:
             program.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, name.encode())
             program.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            program.connect(("10.9.0.1", PORT))
+            program.connect((IPV4.server, PORT))
             return statistics.mean(timed(lambda: request(program))[0] for _ in range(3))
     return max(map(of, INTERFACES))
 
 
-def new_interfaces(trials=10):
+def new_interfaces(hosts, trials=10):
     """From an interface's coming up to 100 KB that came through it."""
     times = []
     for n in range(trials):
         name = list(INTERFACES)[n % 2]
-        flapping.change(name, False)
+        hosts.down(name)
         time.sleep(1.5)
         download = Download()
         time.sleep(1.5)
-        flapping.change(name, True)
+        hosts.up(name)
         begun, before = time.monotonic(), received(name)
         while received(name) - before < 100_000 and time.monotonic() - begun < 30:
             time.sleep(0.005)
@@ -239,7 +232,7 @@ def new_interfaces(trials=10):
           flush=True)
 
 
-def silences(luck, trials=20):
+def silences(hosts, luck, trials=20):
     """An interface is pulled in mid-download: the longest time without a byte."""
     within, lines = 0, []
     for n in range(trials):
@@ -248,12 +241,12 @@ def silences(luck, trials=20):
         name = list(INTERFACES)[n % 2]
         bound = 3 * loaded_rtt() + 0.150
         download.longest()
-        flapping.change(name, False)
+        hosts.down(name)
         time.sleep(3)
         silence = download.longest()
         within += silence <= bound
         lines.append((silence, bound))
-        flapping.change(name, True)
+        hosts.up(name)
         download.end()
         time.sleep(2)
     print("silence and bound, ms: " + " ".join(f"{s * 1e3:.0f}/{b * 1e3:.0f}" for s, b in lines))
@@ -262,46 +255,25 @@ def silences(luck, trials=20):
           f"{'reached' if within >= trials - 1 else 'MISSED'}", flush=True)
 
 
-def in_laptop(part, serve, proxy):
+def in_laptop(hosts, part, serve, proxy):
     process = lambda pid: type("Process", (), {"pid": int(pid)})
     if part == "overhead":
-        requests("10.9.0.1", TARGET, 0)
+        requests(IPV4.server, TARGET, 0)
     elif part == "many":
         many(process(proxy), process(serve))
     elif part == "interfaces":
-        new_interfaces()
+        new_interfaces(hosts)
     else:
-        silences(random.Random(1))
+        silences(hosts, random.Random(1))
 
 
-def between_namespaces(binary, own, folder, parts):
-    processes = []
-
-    def start(namespace, *words, **options):
-        processes.append(flapping.inside(namespace, *words, cwd=folder, **options))
-        return processes[-1]
-
-    try:
-        flapping.build()
-        key = keys(binary, folder)
-        pipes = {"stderr": subprocess.PIPE, "text": True}
-        serve = start(SERVER, binary, "serve", "--proxy", "--allow", TARGET, "--listen", "10.9.0.1:51900", **pipes)
-        flapping.said(serve, "listening")
-        start(SERVER, sys.executable, own, "echo", "0.0.0.0")
-        options = ["--via", ",".join(INTERFACES), "--server-key", key, "--socks", f"{SOCKS[0]}:{SOCKS[1]}"]
-        proxy = start(LAPTOP, binary, "proxy", "10.9.0.1", *options, **pipes)
-        flapping.said(proxy, "listening")
+def between_hosts(binary, own, part):
+    with Hosts() as hosts:
+        serve, proxy = hosts.proxied(binary)
+        hosts.start(hosts.server, sys.executable, own, "echo", "0.0.0.0")
         time.sleep(1)
-        for part in parts:
-            words = ["in-laptop", part, str(serve.pid), str(proxy.pid), LAPTOP]
-            subprocess.run(["ip", "netns", "exec", LAPTOP, sys.executable, own, *words], check=True)
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
-        for namespace in (LAPTOP, SERVER):
-            subprocess.run(["ip", "netns", "del", namespace], check=False)
+        words = ["in-laptop", part, str(serve.pid), str(proxy.pid), hosts.laptop]
+        subprocess.run(["ip", "netns", "exec", hosts.laptop, sys.executable, own, *words], check=True)
 
 
 def main():
@@ -310,11 +282,11 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"load average {os.getloadavg()[0]:.1f}", flush=True)
     for part in parts:
-        with tempfile.TemporaryDirectory() as folder:
-            if part == "requests":
+        if part == "requests":
+            with tempfile.TemporaryDirectory() as folder:
                 in_shell(binary, own, folder)
-            else:
-                between_namespaces(binary, own, folder, [part])
+        else:
+            between_hosts(binary, own, part)
 
 
 if __name__ == "__main__":
@@ -322,15 +294,14 @@ if __name__ == "__main__":
         case ["echo", address]:
             echo(address)
         case ["requests", binary, key]:
-            options = ["--via", "path0,path1", "--server-key", key, "--socks", f"{SOCKS[0]}:{SOCKS[1]}"]
+            options = ["--via", "path0,path1", "--server-key", key, "--socks", IPV4.at(IPV4.loopback, SOCKS)]
             proxy = subprocess.Popen([binary, "proxy", "10.0.0.2", *options], stderr=subprocess.PIPE, text=True)
-            flapping.said(proxy, "listening")
+            said(proxy, "listening")
             time.sleep(1)
             requests("10.0.0.2", "10.0.0.2", BEST_RTT)
             proxy.terminate()
         case ["in-laptop", part, serve, proxy, laptop]:
-            flapping.LAPTOP = laptop
-            in_laptop(part, serve, proxy)
+            in_laptop(Hosts(laptop=laptop), part, serve, proxy)
         case [_, *_]:
             main()
         case _:

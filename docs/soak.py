@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Streams of all kinds through `anabranch proxy` for a while: downloads, uploads, and half-closes by either end, each with its SHA-256.
 
-Two network namespaces stand in for the internet, as in flapping.py. `--flaps N` takes an interface down and up again N times, `--mtu N` narrows the
+Between the hosts of two_hosts.py. `--flaps N` takes an interface down and up again N times, `--mtu N` narrows the
 paths in mid-stream and widens them again, `--roam N` gives an interface another address N times, `--ipv6` has no IPv4 at all. Needs root, `ip` and `tc`.
 Usage: docs/soak.py ANABRANCH [--minutes N] [--seed N] [--workers N] [--flaps N] [--mtu N] [--roam N] [--ipv6]. The last line says what was carried."""
 
@@ -16,16 +16,12 @@ import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-from flapping import INTERFACES, LAPTOP, SERVER, inside, run, said
+from two_hosts import IPV4, IPV6, PORT, SOCKS, Hosts
 
-MOST, PORT, SOCKS = 8 << 20, 8080, 1080
-# The inner address of the server, a public one of its own as target, and the networks of the interfaces.
-IPV4 = {"server": "10.9.0.1", "target": "10.99.0.9", "network": "10.9.{}.{}", "bits": 24, "whole": 32, "loopback": "127.0.0.1"}
-IPV6 = {"server": "fd09::1", "target": "fd99::9", "network": "fd09:0:{}::{}", "bits": 64, "whole": 128, "loopback": "::1"}
+MOST = 8 << 20
 KINDS = "download", "upload", "program first", "target first"
 
 
@@ -137,61 +133,25 @@ def work(proxy, address, until, seed, workers):
     sys.exit(bool(wrong))
 
 
-def shape(plan):
-    """The two namespaces, with their interfaces and routes."""
-    for namespace in (LAPTOP, SERVER):
-        run("ip", "netns", "add", namespace)
-        run("ip", "-n", namespace, "link", "set", "lo", "up")
-    for address in (plan["server"], plan["target"]):
-        run("ip", "-n", SERVER, "addr", "add", f"{address}/{plan['whole']}", "dev", "lo")
-    for name, (rate, number) in INTERFACES.items():
-        run("ip", "-n", LAPTOP, "link", "add", name, "type", "veth", "peer", "name", f"to-{name}", "netns", SERVER)
-        run("ip", "-n", SERVER, "link", "set", f"to-{name}", "up")
-        run("ip", "-n", SERVER, "addr", "add", f"{plan['network'].format(number, 1)}/{plan['bits']}", "dev", f"to-{name}", *nodad(plan))
-        raise_up(plan, name, 2)
-        for namespace, device in ((LAPTOP, name), (SERVER, f"to-{name}")):
-            run("tc", "-n", namespace, "qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "3028", "limit", "100000")
-
-
-def nodad(plan):
-    return ["nodad"] if plan is IPV6 else []
-
-
-def raise_up(plan, name, host):
-    """Puts an interface into service, with this address of its network."""
-    number = INTERFACES[name][1]
-    run("ip", "-n", LAPTOP, "link", "set", name, "up")
-    run("ip", "-n", LAPTOP, "addr", "flush", "dev", name, "scope", "global")
-    run("ip", "-n", LAPTOP, "addr", "add", f"{plan['network'].format(number, host)}/{plan['bits']}", "dev", name, *nodad(plan))
-    via = ["via", plan["network"].format(number, 1), "dev", name, "metric", str(number)]
-    run("ip", "-n", LAPTOP, "route", "replace", f"{plan['server']}/{plan['whole']}", *via)
-
-
-def narrow(mtu):
-    for name in INTERFACES:
-        run("ip", "-n", LAPTOP, "link", "set", name, "mtu", str(mtu))
-        run("ip", "-n", SERVER, "link", "set", f"to-{name}", "mtu", str(mtu))
-
-
-def disturb(plan, until, luck, arguments):
+def disturb(hosts, until, luck, arguments):
     """Spreads what is to happen over the time."""
-    hosts = {name: 2 for name in INTERFACES}
+    numbers = {name: 2 for name in hosts.interfaces}
 
     def flap():
-        name = luck.choice(list(INTERFACES))
-        run("ip", "-n", LAPTOP, "link", "set", name, "down")
+        name = luck.choice(list(numbers))
+        hosts.down(name)
         time.sleep(luck.uniform(0.2, 4))
-        raise_up(plan, name, hosts[name])
+        hosts.up(name, numbers[name])
 
     def roam():
-        name = luck.choice(list(INTERFACES))
-        hosts[name] = 2 + (hosts[name] - 1) % 200
-        raise_up(plan, name, hosts[name])
+        name = luck.choice(list(numbers))
+        numbers[name] = 2 + (numbers[name] - 1) % 200
+        hosts.up(name, numbers[name])
 
     def squeeze():
-        narrow(arguments.mtu)
+        hosts.narrow(arguments.mtu)
         time.sleep(luck.uniform(5, 10))
-        narrow(1500)
+        hosts.narrow(1500)
 
     events = [flap] * arguments.flaps + [roam] * arguments.roam + [squeeze] * (6 if arguments.mtu < 1500 else 0)
     luck.shuffle(events)
@@ -210,45 +170,22 @@ def main():
     parser.add_argument("--ipv6", action="store_true")
     arguments = parser.parse_args()
     binary, own, plan = os.path.realpath(arguments.anabranch), os.path.realpath(__file__), IPV6 if arguments.ipv6 else IPV4
-    folder, processes = tempfile.TemporaryDirectory(), []
-
-    def start(namespace, *words, **options):
-        processes.append(inside(namespace, *words, cwd=folder.name, **options))
-        return processes[-1]
-
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    try:
-        shape(plan)
-        key = subprocess.run([binary, "key", "new", "server.key"], cwd=folder.name, check=True, capture_output=True, text=True).stdout.strip()
-        run("sh", "-c", f"cd {folder.name} && umask 077 && {binary} key new client.key > /dev/null && "
-            f"{binary} key show client.key --authorize laptop > authorized")
-        pipes = {"stderr": subprocess.PIPE, "text": True}
-        bracket = "[{}]" if arguments.ipv6 else "{}"
-        listen = bracket.format(plan["server"]) + ":51900"
-        said(start(SERVER, binary, "serve", "--proxy", "--allow", plan["target"], "--listen", listen, "--socket", "s.sock", **pipes), "listening")
-        start(SERVER, sys.executable, own, "target", plan["target"])
-        socks = bracket.format(plan["loopback"]) + f":{SOCKS}"
-        proxy = ["--via", ",".join(INTERFACES), "--server-key", key, "--socks", socks, "--socket", "p.sock"]
-        said(start(LAPTOP, binary, "proxy", listen, *proxy, **pipes), "listening")
+    with Hosts(plan=plan) as hosts:
+        hosts.proxied(binary)
+        hosts.start(hosts.server, sys.executable, own, "target", plan.target)
         time.sleep(1)
         until = time.time() + 60 * arguments.minutes
-        words = [plan["loopback"], plan["target"], str(until), str(arguments.seed), str(arguments.workers)]
-        working = start(LAPTOP, sys.executable, own, "work", *words)
-        happened = disturb(plan, until, random.Random(arguments.seed), arguments)
+        words = [plan.loopback, plan.target, str(until), str(arguments.seed), str(arguments.workers)]
+        working = hosts.start(hosts.laptop, sys.executable, own, "work", *words)
+        happened = disturb(hosts, until, random.Random(arguments.seed), arguments)
         code = working.wait()
         for end in ("s.sock", "p.sock"):
-            state = subprocess.run([binary, "status", "--json", "--socket", end], cwd=folder.name, capture_output=True, text=True).stdout
+            state = subprocess.run([binary, "status", "--json", "--socket", end], cwd=hosts.folder, capture_output=True, text=True).stdout
             counters = json.loads(state)["counters"] if state else {}
             print(f"{end}:", {name: count for name, count in counters.items() if count}, flush=True)
         print(f"{arguments.minutes:g} min, {dict(happened)}, {'IPv6' if arguments.ipv6 else 'IPv4'}: {'passed' if code == 0 else 'FAILED'}")
         sys.exit(code)
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait()
-        for namespace in (LAPTOP, SERVER):
-            subprocess.run(["ip", "netns", "del", namespace], check=False)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ def ask(program: str, *words: str) -> str:
 #: The files of a results directory; one that is not named here is an error.
 ABOUT = {
     "manifest.json": "The command, its scenario, versions and the machine.",
+    "inputs.json": "What the runs were made from: the scenario, the files that it names, the options. `anabranch rerun` makes them again.",
     "files.json": "The names of the files that the command wrote: the next one with this directory removes these, and no other.",
     "results.json": "The results as one document.",
     "runs.csv": "One line per run. The values of a path are named after it.",
@@ -60,6 +61,7 @@ SUMMARY, COMPARISON = (("crates/run/src/results.rs", name) for name in ("Summary
 MANIFEST, SCENARIO, MACHINE = (("crates/cli/src/artifacts.rs", name) for name in ("Manifest", "ScenarioText", "Machine"))
 FIELDS = {
     "files.json": {"": ("crates/cli/src/listed.rs", "Document")},
+    "inputs.json": {"": ("crates/cli/src/inputs.rs", "Inputs"), "whole.": ("crates/cli/src/inputs.rs", "Whole"), "plug_ins[].": ("crates/cli/src/inputs.rs", "Object")},
     "manifest.json": {"": MANIFEST, "scenario.": SCENARIO, "machine.": MACHINE, "network.": ("crates/report/src/of_run/network.rs", "Network")},
     "results.json": {
         "": ("crates/run/src/results.rs", "Results"),

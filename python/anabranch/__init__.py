@@ -9,6 +9,7 @@ import importlib.util as _util
 
 from . import errors
 from ._native import Acked, Event, Path, Round, Window, __version__
+from .again import rerun
 from .commands import Comparison, Page, Reproduction, command, compare, explain, model, names, reproduce
 from .errors import (
     AnabranchError,
@@ -72,6 +73,7 @@ __all__ = [
     "names",
     "open_store",
     "reproduce",
+    "rerun",
     "run",
     "sweep",
 ]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import hashlib
+import io
 import json
 import os
 import platform
@@ -19,11 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .errors import CommandError, ResultsError
+from .scenario import UNNAMED
 from .tables import Table
 
 if TYPE_CHECKING:
+    from .again import Kept
     from .plots import Plots
     from .scenario import Scenario
+    from .work import Work
 
 _SUMMARY = [
     ("metric", "text"),
@@ -57,8 +62,8 @@ _PACKET = [
     ("fate", "text"),
 ]
 
-#: Writes the files of the first repetition of each row into a folder: so many packets of each.
-Follow = Callable[[FilePath, int], None]
+#: What is wrong with a file that is not what its name says.
+_NONSENSE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, csv.Error)
 
 
 class Results:
@@ -68,17 +73,19 @@ class Results:
         self,
         native: _native.Results,
         *,
-        scenario: Scenario | None = None,
-        follow: Follow | None = None,
+        work: Work | None = None,
         folder: FilePath | None = None,
         wall_time_s: float = 0.0,
+        objects: list[Kept] | None = None,
     ) -> None:
         self._native = native
         self._document: dict[str, Any] = json.loads(native.to_json())
-        self._follow, self._folder, self._wall_time_s = follow, folder, wall_time_s
+        self._work, self._folder, self._wall_time_s = work, folder, wall_time_s
+        # As the objects of Python are now: their attributes may change later.
+        self._objects = work.kept() if work is not None and objects is None else objects or []
         self._kept: tempfile.TemporaryDirectory[str] | None = None
         self._packets = -1
-        self.scenario = scenario
+        self.scenario: Scenario | None = None if work is None else work.scenario
         """The scenario; ``None`` of results that were read."""
 
     @property
@@ -140,28 +147,34 @@ class Results:
     def series(self) -> Table:
         """Windows, RTTs, queues and goodput over time, of the first repetition of each row: one row per sample. These runs
         are done again when this is read first; they come out the same."""
-        tables = []
-        for run, file in self._files("series", ".csv"):
-            with file.open(newline="") as lines:
-                tables.append((run, list(csv.DictReader(lines))))
+
+        def rows(text: str) -> list[dict[str, Any]]:
+            lines = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+            return [{name: float(cell) if cell else None for name, cell in line.items()} for line in lines]
+
+        tables = self._read("series", ".csv", rows)
         heads = list(dict.fromkeys(name for _, rows in tables for row in rows[:1] for name in row))
-
-        def number(text: str | None) -> float | None:
-            return float(text) if text else None
-
         columns = self._names([(run, len(rows)) for run, rows in tables])
-        columns += [(head, "real", [number(row.get(head)) for _, rows in tables for row in rows]) for head in heads]
+        columns += [(head, "real", [row.get(head) for _, rows in tables for row in rows]) for head in heads]
         return Table.of(columns)
 
     @cached_property
     def timeline(self) -> Table:
         """The fates of the first packets (2,000 unless :meth:`follow` says otherwise) of the measured time, of the first
         repetition of each row: one row per packet. These runs are done again when this is read first."""
-        documents = [(run, json.loads(file.read_text())) for run, file in self._files("timeline", ".json")]
-        columns = self._names([(run, len(of["packets"])) for run, of in documents])
-        columns.append(("path", "text", [of["paths"][p["path"]] for _, of in documents for p in of["packets"]]))
-        columns += [(name, kind, [p.get(name) for _, of in documents for p in of["packets"]]) for name, kind in _PACKET]
-        return Table.of(columns)
+
+        def packets(text: str) -> list[dict[str, Any]]:
+            document = json.loads(text)
+            return [{**packet, "path": str(document["paths"][packet["path"]])} for packet in document["packets"]]
+
+        documents = self._read("timeline", ".json", packets)
+        columns = self._names([(run, len(of)) for run, of in documents])
+        named = [("path", "text"), *_PACKET]
+        columns += [(name, kind, [p.get(name) for _, of in documents for p in of]) for name, kind in named]
+        try:
+            return Table.of(columns)
+        except _NONSENSE as error:
+            raise ResultsError(f"the timelines in {self._folder} cannot be read: {error}") from error
 
     def _names(self, runs: Sequence[tuple[Mapping[str, Any], int]]) -> list[tuple[str, str, Sequence[Any]]]:
         def repeated(of: Callable[[Mapping[str, Any]], Any]) -> list[Any]:
@@ -183,17 +196,30 @@ class Results:
         if folder is None:
             raise ResultsError("these results have no time series: they were read from a document alone")
         found = [(run, folder / kind / (_stem(run) + ending)) for run in self._document["runs"]]
-        return [(run, file) for run, file in found if file.is_file()]
+        return [(run, file) for run, file in found if os.path.lexists(file)]
+
+    def _read(
+        self, kind: str, ending: str, parse: Callable[[str], list[dict[str, Any]]]
+    ) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+        """What the files of this kind have, which may be a stranger's."""
+
+        def read(file: FilePath) -> list[dict[str, Any]]:
+            try:
+                return parse(_native.read_text(file))
+            except _NONSENSE as error:
+                raise ResultsError(f"cannot read {file}: {type(error).__name__}: {error}") from error
+
+        return [(run, read(file)) for run, file in self._files(kind, ending)]
 
     def follow(self, packets: int = 2000) -> Results:
         """Does the first repetition of each row again and records time series and the fates of so many packets.
 
         ``series``, ``timeline`` and ``report`` do so themselves. Returns these results.
         """
-        if self._follow is not None and self._packets < 0 or (self._follow and packets > self._packets):
+        if self._work is not None and packets > self._packets:
             self._kept = tempfile.TemporaryDirectory(prefix="anabranch-")
             self._folder, self._packets = FilePath(self._kept.name), packets
-            self._follow(self._folder, packets)
+            self._work.follow(self._folder, packets)
             self.__dict__.pop("series", None)
             self.__dict__.pop("timeline", None)
         return self
@@ -205,9 +231,9 @@ class Results:
 
         return Plots(self)
 
-    def save(self, folder: str | PathLike[str]) -> FilePath:
+    def save(self, folder: str | PathLike[str], *, force: bool = False) -> FilePath:
         """Writes the results directory that ``run --out`` writes, with its report; :func:`anabranch.load` reads it. It takes the
-        place of earlier results there.
+        place of earlier results of the same scenario there; with ``force``, of any.
 
         Raises :class:`~anabranch.errors.CommandError` if it cannot be written, or if files of another program would be lost.
         """
@@ -215,18 +241,20 @@ class Results:
 
         folder = FilePath(folder)
         self.follow()
-        out = _native.Folder(folder)
+        scenario = self._scenario_text()
+        out = _native.Folder(folder, scenario["source"], scenario["text"], force)
         assert out.beside is not None
         beside = FilePath(out.beside)
         try:
-            for kind in ("series", "timeline"):
-                if self._folder is not None and (self._folder / kind).is_dir():
-                    shutil.copytree(self._folder / kind, beside / kind)
             self._native.write(beside)
-            earlier = None if self._folder is None else self._folder / "manifest.json"
-            if self.scenario is None and earlier is not None and earlier.exists():
-                shutil.copyfile(earlier, beside / "manifest.json")
+            for kind, ending in (("series", ".csv"), ("timeline", ".json")):
+                for _, file in self._files(kind, ending) if self._folder is not None else []:
+                    self._keep(f"{kind}/{file.name}", beside)
+            if self._work is not None:
+                self._work.inputs(self._objects).write(beside)
             else:
+                self._keep("inputs.json", beside)
+            if self._work is not None or not self._keep("manifest.json", beside):
                 (beside / "manifest.json").write_text(json.dumps(self._manifest(), indent=2) + "\n")
         except OSError as error:
             raise CommandError(f"cannot write to {folder}: {error.strerror}") from error
@@ -234,20 +262,45 @@ class Results:
         out.take()
         return folder
 
-    def _manifest(self) -> dict[str, Any]:
+    def _keep(self, name: str, beside: FilePath) -> bool:
+        """Copies a file of the folder that was read, if it is there."""
+        if self._folder is None or not os.path.lexists(self._folder / name):
+            return False
+        (beside / name).parent.mkdir(exist_ok=True)
+        (beside / name).write_text(_native.read_text(self._folder / name))
+        return True
+
+    def _scenario_text(self) -> dict[str, Any]:
+        """The scenario as the manifest has it. One of Python has no file: its title names it."""
         scenario = self.scenario
-        text = {
-            "source": scenario._checked.source if scenario else self.name,
-            "text": scenario._checked.text if scenario else "",
-            "overrides": [f"{key}={value}" for key, value in scenario._set] if scenario else [],
+        if scenario is None:
+            return self._read_scenario() or {"source": self.name, "text": "", "overrides": [], "files": {}}
+        checked = scenario._checked
+        return {
+            "source": self.name if checked.source == UNNAMED else checked.source,
+            "text": checked.text,
+            "overrides": [f"{key}={value}" for key, value in scenario._set],
+            "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in checked.files},
         }
+
+    def _read_scenario(self) -> dict[str, Any] | None:
+        """The same of results that were read, if they have a manifest."""
+        if self._folder is None or not os.path.lexists(self._folder / "manifest.json"):
+            return None
+        try:
+            scenario = json.loads(_native.read_text(self._folder / "manifest.json"))["scenario"]
+            return {"source": str(scenario["source"]), "text": str(scenario["text"])}
+        except _NONSENSE as error:
+            raise ResultsError(f"cannot read {self._folder / 'manifest.json'}: {type(error).__name__}: {error}") from error
+
+    def _manifest(self) -> dict[str, Any]:
         machine = {"os": platform.system().lower(), "architecture": platform.machine(), "cores": os.cpu_count() or 1}
         return {
             "schema": self._document["schema"],
             "anabranch": self._document["anabranch"],
             "git_commit": None,
             "command": [f"python {platform.python_version()}", *sys.argv],
-            "scenario": text,
+            "scenario": self._scenario_text(),
             "seeds": sorted({run["seed"] for run in self._document["runs"]}),
             "digest": self.digest,
             "started_unix_s": int(time.time() - self._wall_time_s),
@@ -264,6 +317,11 @@ class Results:
     def to_json(self) -> str:
         """The document of ``run --format json``."""
         return self._native.to_json()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Files of followed runs are temporary: they are made again.
+        folder = self._folder if self._work is None else None
+        return (_again, (self.to_json(), self._work, folder, self._wall_time_s, self._objects))
 
     def __str__(self) -> str:
         return self._native.text()
@@ -291,27 +349,11 @@ def load(folder: str | PathLike[str]) -> Results:
     Raises :class:`~anabranch.errors.ResultsError` if it is none, or of another version.
     """
     folder = FilePath(folder)
-    file = folder if folder.is_file() else folder / "results.json"
-    try:
-        text = file.read_text()
-    except OSError as error:
-        help = "give a directory that `anabranch run --out` or `Results.save` wrote"
-        raise ResultsError(f"cannot read {file}: {error.strerror}; {help}") from error
-    try:
-        document = json.loads(text)
-    except ValueError as error:
-        raise ResultsError(f"{file} is no JSON document: {error}") from error
-    version = document.get("schema") if isinstance(document, dict) else None
-    if version is None:
-        raise ResultsError(f"{file} has no key `schema`: these are no results of anabranch")
-    if version != _native.schema():
-        made = document.get("anabranch", "another version")
-        raise ResultsError(
-            f"{file} has results of schema {version}, written by anabranch {made}; "
-            f"anabranch {_native.__version__} reads schema {_native.schema()}"
-        )
-    try:
-        native = _native.Results.from_json(text)
-    except ResultsError as error:
-        raise ResultsError(f"cannot read {file}: {error}") from error
-    return Results(native, folder=file.parent)
+    is_document = os.path.lexists(folder) and not folder.is_dir()
+    file = folder if is_document else folder / "results.json"
+    return Results(_native.Results.read(file, not is_document), folder=file.parent)
+
+
+def _again(text: str, work: Work | None, folder: FilePath | None, wall_time_s: float, objects: list[Kept]) -> Results:
+    native = _native.Results.from_json(text)
+    return Results(native, work=work, folder=folder, wall_time_s=wall_time_s, objects=objects)

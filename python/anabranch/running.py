@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from os import PathLike
-from pathlib import Path as FilePath
 from typing import Any
 
 from . import _native
@@ -162,22 +161,13 @@ def _carry_out(work: Work, jobs: int | None, progress: bool | None) -> Results:
     finally:
         bar.close()
     assert native is not None
-    results = _results(native, work, time.monotonic() - begun)
+    results = Results(native, work=work, wall_time_s=time.monotonic() - begun)
     if not is_complete:
         done, planned = len(results.runs), len(plan)
         error = Interrupted(f"interrupted after {done} of {planned} runs; `.results` has those that were done")
         error.results = results if done else None
         raise error
     return results
-
-
-def _results(native: _native.Results, work: Work, wall_time_s: float) -> Results:
-    def follow(folder: FilePath, packets: int) -> None:
-        once = work.scenario.set("repeat", 1)
-        first = Work(once, work.schedulers, work.congestions, work.baselines, False)
-        first.plan().follow(folder, packets)
-
-    return Results(native, scenario=work.scenario, follow=follow, wall_time_s=wall_time_s)
 
 
 def sweep(
@@ -198,7 +188,7 @@ def sweep(
     ``seed``; its variables are the metrics, ``path.NAME.METRIC`` for those of a path. A baseline's congestion control is
     the single-path form of that of the schedulers. The coordinate of a key has the values as they are given; where they are
     quantities, ``KEY.value`` has them as numbers in SI units. ``dataset.attrs["digest"]`` is the digest,
-    ``dataset.attrs["results"]`` are the :class:`Results`.
+    ``dataset.encoding["results"]`` are the :class:`Results`: there, files of the dataset do not need them.
 
     With ``store``, a folder or a URL of fsspec, the runs are kept there in shards of about ``shard_runs`` runs; shards that
     are there are not run again. With ``client``, a ``distributed.Client``, its workers make them, one thread per shard; the
@@ -220,7 +210,8 @@ def sweep(
     fill(filled, work, client, shard_runs=shard_runs, jobs=options.get("jobs"), progress=options.get("progress"))
     if lazy:
         return filled
-    return _dataset(checked, lists, _results(filled.rebuilt(), work, time.monotonic() - begun))
+    results = Results(filled.rebuilt(), work=work, wall_time_s=time.monotonic() - begun)
+    return _dataset(checked, lists, results)
 
 
 def fill(
@@ -309,8 +300,9 @@ def _dataset(checked: Scenario, lists: Mapping[str, list[object]], results: Resu
             array = numpy.full(shape, numpy.nan)
             array[index] = numpy.array(runs[name], float)  # None is no number
             variables[name] = (dimensions, array)
-    attributes = {"digest": results.digest, "scenario": results.name, "results": results}
-    return xarray.Dataset(variables, coordinates, attributes)
+    dataset = xarray.Dataset(variables, coordinates, {"digest": results.digest, "scenario": results.name})
+    dataset.encoding["results"] = results
+    return dataset
 
 
 def _is_value(runs: Table, name: str) -> bool:

@@ -8,9 +8,15 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path as FilePath
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from . import _native
+
+#: The source of a scenario that stands in no file.
+UNNAMED = "scenario"
+#: Keys and values, or names and texts.
+Pairs = tuple[tuple[str, str], ...]
+_S = TypeVar("_S", bound="Scenario")
 
 
 def toml(value: object) -> str:
@@ -75,15 +81,25 @@ class Scenario:
 
     _checked: _native.Checked
     _folder: str
-    _set: tuple[tuple[str, str], ...]
+    _set: Pairs
+    _files: Pairs | None = None
+    """The texts of the files that it names, if they are not read from ``_folder``."""
     _resolved: dict[str, Any] | None
 
     def __init__(self, table: Mapping[str, Any]) -> None:
-        self._build("scenario", _document(table), "", ())
+        self._build(UNNAMED, _document(table), "", ())
 
-    def _build(self, source: str, text: str, folder: str, changes: tuple[tuple[str, str], ...]) -> None:
+    def _build(self, source: str, text: str, folder: str, changes: Pairs) -> None:
         self._folder, self._set, self._resolved = folder, changes, None
-        self._checked = _native.Checked.parse(source, text, folder, list(changes))
+        if self._files is not None:
+            self._checked = _native.Checked.again(source, text, self._files, list(changes))
+        else:
+            self._checked = _native.Checked.parse(source, text, folder, list(changes))
+
+    @classmethod
+    def _again(cls, source: str, text: str, files: Pairs, changes: Pairs) -> Self:
+        """One whose files are not here: their texts were kept."""
+        return _again(cls, source, text, "", changes, files)
 
     @classmethod
     def load(cls, source: str | PathLike[str]) -> Self:
@@ -99,7 +115,7 @@ class Scenario:
     def from_toml(cls, text: str, *, folder: str | PathLike[str] = "") -> Self:
         """Reads the text of a scenario file; the traces that it names are in ``folder``."""
         self = cls.__new__(cls)
-        self._build("scenario", text, fspath(folder), ())
+        self._build(UNNAMED, text, fspath(folder), ())
         return self
 
     def set(self, key: str | Mapping[str, object], value: object = None) -> Self:
@@ -109,16 +125,16 @@ class Scenario:
         """
         changes = key if isinstance(key, Mapping) else {key: value}
         added = tuple((one, _setting(of)) for one, of in changes.items())
-        other = type(self).__new__(type(self))
-        other._build(self._checked.source, self._checked.text, self._folder, self._set + added)
-        return other
+        return self._with(self._set + added)
 
     def without(self, keys: Iterable[str]) -> Self:
         """The same where none of ``keys`` was :meth:`set`."""
         left = tuple((key, value) for key, value in self._set if key not in set(keys))
-        other = type(self).__new__(type(self))
-        other._build(self._checked.source, self._checked.text, self._folder, left)
-        return other
+        return self._with(left)
+
+    def _with(self, changes: Pairs) -> Self:
+        """The same text with these changes alone."""
+        return _again(type(self), self._checked.source, self._checked.text, self._folder, changes, self._files)
 
     @property
     def resolved(self) -> dict[str, Any]:
@@ -159,14 +175,20 @@ class Scenario:
         return f"<Scenario {self.name!r}: {names}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arguments = (self._checked.source, self._checked.text, self._folder, self._set)
+        arguments = (self._checked.source, self._checked.text, self._folder, self._set, self._files)
         return (_again, (type(self), *arguments))
 
 
 def _again(
-    cls: type[Scenario], source: str, text: str, folder: str, changes: tuple[tuple[str, str], ...]
-) -> Scenario:
+    cls: type[_S],
+    source: str,
+    text: str,
+    folder: str,
+    changes: Pairs,
+    files: Pairs | None,
+) -> _S:
     self = cls.__new__(cls)
+    self._files = files
     self._build(source, text, folder, changes)
     return self
 

@@ -14,8 +14,9 @@ from typing import Any
 
 from . import _native
 from .commands import names
-from .errors import StoreError
+from .errors import AnabranchError, StoreError
 from .results import Results
+from .scenario import Scenario
 from .tables import Table
 from .work import Work
 
@@ -35,6 +36,15 @@ _EVENTS = 4_000_000
 _MOST_RUNS = 5_000
 #: Shards of a sweep, about, at most: a cluster's scheduler hands out some hundred tasks per second.
 _MOST_SHARDS = 20_000
+#: Limits for the files of a store, which may be a stranger's: bytes of its document, its shards, and of a shard the columns, the
+#: bytes of a run once they are unpacked, and the longest word.
+_DOCUMENT = 1 << 30
+_ANY_SHARDS = 1_000_000
+_COLUMNS = 20_000
+_RUN_BYTES = 1 << 18
+_WORD = 1 << 16
+#: What is wrong with a document or a shard that is not what its name says.
+_NONSENSE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, AnabranchError)
 
 
 def extra(name: str, needs: str) -> str:
@@ -128,18 +138,31 @@ class _Sweep:
             }
         )
 
+    def checked(self) -> _Sweep:
+        """Raises an exception unless the parts of the document agree."""
+        per_shard, runs = self.document["shard_runs"], len(self.plan)
+        if type(per_shard) is not int or not 0 < per_shard < 1 << 32 or runs // per_shard > _ANY_SHARDS:
+            raise ValueError(f"{runs} runs cannot be divided into shards of {per_shard}")
+        if self.document["runs"] != runs or self.identity != _identity(self.plan):
+            raise ValueError("it describes other runs than it names")
+        return self
+
     @property
     def identity(self) -> str:
         return str(self.document["identity"])
 
     @cached_property
-    def plan(self) -> _native.Plan:
+    def work(self) -> Work:
         of = self.document["scenario"]
-        pairs = [(key, value) for key, value in of["set"]]
-        checked = _native.Checked.again(of["source"], of["text"], [(n, t) for n, t in of["files"]], pairs)
-        return _native.Plan(
-            checked, self.document["schedulers"], self.document["congestion"], self.document["baselines"], False
+        files, changes = (tuple((name, text) for name, text in of[key]) for key in ("files", "set"))
+        scenario = Scenario._again(of["source"], of["text"], files, changes)
+        return Work(
+            scenario, self.document["schedulers"], self.document["congestion"], self.document["baselines"], False
         )
+
+    @cached_property
+    def plan(self) -> _native.Plan:
+        return self.work.plan()
 
     @cached_property
     def shards(self) -> list[Shard]:
@@ -205,11 +228,21 @@ class Store:
     def _read(self, name: str) -> bytes | None:
         """A file; ``None`` if there is none."""
         try:
-            return bytes(self._fs.cat_file(self._path(name)))
+            self._check_file(name, _DOCUMENT)
+            return bytes(self._fs.cat_file(self._path(name), end=_DOCUMENT))
         except FileNotFoundError:
             return None
         except Exception as error:
             raise self._error("read", error) from error
+
+    def _check_file(self, name: str, most: int) -> None:
+        """Refuses what is no file, such as a pipe, which would keep us waiting, and one with more than ``most`` bytes."""
+        self._refuse_links(name)
+        info = self._fs.info(self._path(name))
+        if info.get("type") != "file":
+            raise OSError(f"{name} is not a regular file")
+        if (info.get("size") or 0) > most:
+            raise OSError(f"{name} has more than {most} bytes")
 
     def _write(self, name: str, data: bytes) -> None:
         """Writes a file, which becomes visible whole."""
@@ -259,14 +292,17 @@ class Store:
         try:
             document = json.loads(text)
             version = document["format"], document["program"], document["anabranch"]
-        except (ValueError, LookupError, TypeError) as error:
+        except _NONSENSE as error:
             raise StoreError(f"cannot read {self.url}/{SWEEP}: {type(error).__name__}: {error}") from error
         if version[:2] != (FORMAT, _native.program()):
             raise StoreError(
                 f"{self.url} has runs of another version: anabranch {version[2]}, build {version[1]}, format {version[0]}; "
                 f"this is anabranch {_native.__version__}, build {_native.program()}, format {FORMAT}"
             )
-        return _Sweep(document)
+        try:
+            return _Sweep(document).checked()
+        except _NONSENSE as error:
+            raise StoreError(f"cannot use {self.url}/{SWEEP}: {type(error).__name__}: {str(error).lstrip()}") from error
 
     def begin(self, work: Work, shard_runs: int | None = None) -> None:
         """Makes the store that of ``work``, or finds that it is so already: then its division into shards stays.
@@ -348,22 +384,65 @@ class Store:
         """
         import pyarrow
         import pyarrow.dataset
-        from pyarrow import parquet
 
-        paths = [self._path(name) for name in self.files]
-        if not paths:
+        there = self._names()
+        shards = [shard for shard, name in zip(self._sweep.shards, self._sweep.files, strict=True) if name in there]
+        if not shards:
             raise StoreError(f"{self.url} has no finished shards yet")
         with ThreadPoolExecutor(16) as pool:
-            schemas = list(pool.map(lambda path: parquet.read_schema(path, filesystem=self._fs), paths))
+            schemas = list(pool.map(self._schema, shards))
+        paths = [self._path(self._sweep.files[shard.number]) for shard in shards]
         schema = pyarrow.unify_schemas(schemas)
         return pyarrow.dataset.dataset(paths, schema=schema, format="parquet", filesystem=self._fs)
+
+    def _schema(self, shard: Shard) -> Any:
+        """The schema of a shard that is there, which is found to be of the size that its runs have, before any of them is unpacked."""
+        from pyarrow import parquet
+
+        name = self._sweep.files[shard.number]
+        most = (shard.runs + 4) * _RUN_BYTES
+        try:
+            self._check_file(name, most)
+            with self._fs.open(self._path(name), "rb") as file:
+                metadata = parquet.read_metadata(file)
+            if metadata.num_rows != shard.runs or not 0 < metadata.num_row_groups <= shard.runs:
+                raise ValueError(f"it has {metadata.num_rows} runs, and its name promises {shard.runs}")
+            if metadata.num_columns > _COLUMNS:
+                raise ValueError(f"it has {metadata.num_columns} columns")
+            groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+            chunks = [group.column(n) for group in groups for n in range(metadata.num_columns)]
+            unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
+            if unpacked > most or any(chunk.num_values > shard.runs for chunk in chunks):
+                raise ValueError(f"unpacked it has {unpacked} bytes, which {shard.runs} runs never have")
+            return metadata.schema.to_arrow_schema()
+        except Exception as error:
+            raise self._unusable(name, error) from error
+
+    def _unusable(self, name: str, error: Exception) -> StoreError:
+        return StoreError(f"cannot read {self.url}/{name}: {error}; delete it, and it is run again")
+
+    def _table(self, shard: Shard) -> dict[str, list[Any]]:
+        """The columns of a shard."""
+        from pyarrow import compute, parquet, types
+
+        schema, name = self._schema(shard), self._sweep.files[shard.number]
+        # A word that all rows have is held once.
+        words = [field.name for field in schema if types.is_string(field.type)]
+        table = parquet.read_table(self._path(name), filesystem=self._fs, read_dictionary=words)
+        for word in words:
+            for chunk in table[word].chunks:
+                lengths = compute.binary_length(chunk.dictionary)
+                if (compute.max(lengths).as_py() or 0) > _WORD:
+                    raise ValueError(f"the column `{word}` has a word of more than {_WORD} bytes")
+        columns: dict[str, list[Any]] = table.to_pydict()
+        return columns
 
     def results(self) -> Results:
         """All runs, in memory, with their statistics: those of a run on one machine.
 
         Raises :class:`StoreError` if shards are missing.
         """
-        return Results(self.rebuilt())
+        return Results(self.rebuilt(), work=self._sweep.work)
 
     def rebuilt(self) -> _native.Results:
         """As :meth:`results`."""
@@ -410,17 +489,15 @@ class Store:
 
     def _rebuilt(self, plan: _native.Plan, shards: Sequence[Shard]) -> _native.Results:
         """The results of ``plan``, whose runs these shards have."""
-        from pyarrow import parquet
-
         outcomes = _native.Outcomes()
         for shard in shards:
-            name = self._sweep.files[shard.number]
             try:
-                table = parquet.read_table(self._path(name), filesystem=self._fs).to_pydict()
+                known = dict(zip(shard.plan(self._sweep.plan).names(), _outcomes(self._table(shard)), strict=True))
+                outcomes.add_json(json.dumps(known))
+            except StoreError:
+                raise
             except Exception as error:
-                raise StoreError(f"cannot read {self.url}/{name}: {error}; delete it, and it is run again") from error
-            known = dict(zip(shard.plan(self._sweep.plan).names(), _outcomes(table), strict=True))
-            outcomes.add_json(json.dumps(known))
+                raise self._unusable(self._sweep.files[shard.number], error) from error
         native, is_complete = plan.run(outcomes, known_only=True)
         if not is_complete:
             raise StoreError(f"the shards of {self.url} lack runs that their names promise: delete them")

@@ -52,8 +52,7 @@ class Table:
         """A data frame of pandas, which must be installed."""
         import pandas
 
-        if hasattr(pandas.DataFrame, "from_arrow"):
-            return pandas.DataFrame.from_arrow(self)
+        # What pandas has for Arrow needs pyarrow, too.
         try:
             import pyarrow
         except ImportError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path as FilePath
 from typing import Any
 
 from . import _native
+from .again import Kept, kept
 from .scenario import Scenario
 
 
@@ -22,6 +24,21 @@ class Work:
     @property
     def has_objects(self) -> bool:
         return any(not isinstance(one, str) for one in self.schedulers + self.congestions)
+
+    def kept(self) -> list[Kept]:
+        """Its objects of Python, as they are now."""
+        return [kept(one) for one in self.schedulers + self.congestions if not isinstance(one, str)]
+
+    def inputs(self, objects: list[Kept]) -> _native.Inputs:
+        """What its runs are made from, with the objects as :meth:`kept` had them."""
+        checked = self.scenario._checked
+        return _native.Inputs.of(checked, self.schedulers, self.congestions, self.baselines, self.auto, objects)
+
+    def follow(self, folder: FilePath, packets: int) -> None:
+        """Does the first repetition of each row again, and writes its files into ``folder``: so many packets of each."""
+        once = self.scenario.set("repeat", 1)
+        first = Work(once, self.schedulers, self.congestions, self.baselines, False)
+        first.plan().follow(folder, packets)
 
     def part(self, first: int, count: int) -> Work:
         """The rows that need Python, with `count` seeds from the `first` one on."""

@@ -55,7 +55,7 @@ def once(folder, count, action):
 def check(data, folder, local):
     """The store has every run once, and they are those of one machine."""
     assert data.equals(local) and data.attrs["digest"] == local.attrs["digest"]
-    assert data.attrs["results"].to_json() == local.attrs["results"].to_json()
+    assert data.encoding["results"].to_json() == local.encoding["results"].to_json()
     assert ab.open_store(folder).dataset().count_rows() == 160
     assert len(shards(folder)) == SHARDS
 
@@ -66,7 +66,7 @@ def test_workers_make_what_one_machine_makes(tmp_path, client, local):
     before = shards(tmp_path)
     store = ab.sweep(**SWEEP, store=tmp_path, client=client, lazy=True)
     assert shards(tmp_path) == before and store.is_complete
-    assert store.summary().to_pydict() == local.attrs["results"].summary.to_pydict()
+    assert store.summary().to_pydict() == local.encoding["results"].summary.to_pydict()
 
 
 def test_killed_workers_lose_nothing(tmp_path, client, local):

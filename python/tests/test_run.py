@@ -64,6 +64,17 @@ def test_tables_reach_libraries_without_a_copy():
     assert results.schedulers == ["minrtt", "roundrobin", "single:wifi", "single:lte"]
 
 
+def test_a_table_reaches_pandas_without_pyarrow(monkeypatch):
+    import pandas
+
+    summary = ab.run(TWO, "minrtt", repeat=2).summary
+    whole = summary.to_pandas()
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    frame = summary.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and list(frame.columns) == list(whole.columns)
+    assert frame["mean"].tolist() == whole["mean"].tolist()
+
+
 def test_series_and_timeline_are_of_the_first_repetition():
     results = ab.run(TWO, "minrtt", repeat=2)
     assert set(results.series["seed"]) == {1}

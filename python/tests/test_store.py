@@ -48,7 +48,7 @@ def test_every_run_is_in_one_shard(runs):
 @pytest.mark.parametrize("runs", [1, 8, 40, 1000])
 def test_shards_are_the_runs_of_one_machine(tmp_path, local, runs):
     data = sweep(store=tmp_path, shard_runs=runs)
-    ours, theirs = data.attrs["results"], local.attrs["results"]
+    ours, theirs = data.encoding["results"], local.encoding["results"]
     assert data.equals(local)
     assert ours.to_json() == theirs.to_json()
     assert ours.runs.to_pydict() == theirs.runs.to_pydict()

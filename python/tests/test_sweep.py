@@ -25,7 +25,7 @@ def test_dimensions_are_the_keys():
     runs = ab.run(alone, "minrtt", repeat=2, baselines=False).runs
     assert list(one.sel(scheduler="minrtt").values) == runs["goodput_bps"]
     assert not numpy.isnan(one.sel(scheduler="Blest")).any()
-    assert data.attrs["results"].runs["cell.path.lte.delay"][0] == "20ms"
+    assert data.encoding["results"].runs["cell.path.lte.delay"][0] == "20ms"
 
 
 def test_congestion_controls_are_a_dimension_if_there_are_several():
@@ -37,7 +37,7 @@ def test_congestion_controls_are_a_dimension_if_there_are_several():
 def test_a_sweep_takes_the_place_of_what_was_set():
     scenario = ab.Scenario(TWO).set({"path.lte.delay": "60ms", "duration": "1s"})
     data = ab.sweep(scenario, {"path.lte.delay": ["20ms", "80ms"]}, "minrtt", repeat=1)
-    assert data.sizes["path.lte.delay"] == 2 and data.attrs["results"].runs["path.lte.delay"][0] == 0.02
+    assert data.sizes["path.lte.delay"] == 2 and data.encoding["results"].runs["path.lte.delay"][0] == 0.02
     # The same key by its short name.
     with pytest.raises(ab.ScenarioError, match="`connection.recv_buffer` is both set and swept"):
         ab.sweep(ab.Scenario(TWO).set("recv_buffer", "1MiB"), {"connection.recv_buffer": ["64KiB", "1MiB"]}, "minrtt")

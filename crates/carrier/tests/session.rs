@@ -116,7 +116,8 @@ fn a_server_that_forgot_the_session_is_noticed() {
     let mut world = joined(1);
     world.server = common::server(&[2], anabranch_carrier::Limits::default());
     world.up(2, P0, 100, 1);
-    world.secs(12);
+    // Programs wait so long.
+    world.secs(3);
     assert!(world.up(2, P0, 100, 2).is_some());
     world.secs(1);
     assert_eq!(world.delivered.last().map(|d| d.number), Some(2));
@@ -134,7 +135,7 @@ fn a_client_learns_that_its_server_has_forgotten_the_session() {
     let old: Vec<_> = world.seen.iter().filter(|(_, flying)| !flying.to_server).map(|(_, f)| f.clone()).collect();
     world.server = common::random_server(&[2], limits, Duration::ZERO, 201);
     world.up(2, P0, 100, 1);
-    world.secs(15);
+    world.secs(3);
     assert_eq!((forgotten(&mut world), forgotten(&mut world)), (true, false), "once");
     old.iter().rev().take(1_000).for_each(|flying| world.arrive(flying));
     world.secs(60);

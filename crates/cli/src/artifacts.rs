@@ -1,13 +1,15 @@
 //! The files of `--out`: results, and how they came about.
 
+use crate::digest::sha256;
 use crate::failure::Failure;
 use crate::folder::Folder;
+use crate::inputs::{INPUTS, Inputs, Whole};
 use crate::load::Loaded;
 use crate::runs_csv::write_runs_csv;
 use crate::runs_parquet::write_runs_parquet;
 use crate::tidy_csv::{comparisons_csv, summary_csv};
 use anabranch_report::of_run::Network;
-use anabranch_run::Results;
+use anabranch_run::{Options, Results};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -75,7 +77,11 @@ pub struct ScenarioText {
     /// The whole file.
     pub text: String,
     /// Of the command line, each as `KEY=VALUE`.
+    #[serde(default)]
     pub overrides: Vec<String>,
+    /// The files that it names, with the SHA-256 of their texts, which `inputs.json` has.
+    #[serde(default)]
+    pub files: IndexMap<String, String>,
 }
 
 /// The words of the command line; bytes that are not UTF-8 become U+FFFD.
@@ -122,10 +128,10 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// Writes the results into `folder`, as [`write_results`], and last `manifest.json`.
+/// Writes the results into `folder`, as [`write_results`], then `inputs.json`, and last `manifest.json`.
 pub fn write(
     folder: &Folder,
-    loaded: &Loaded,
+    (loaded, options): (&Loaded, &Options),
     results: &Results,
     started: SystemTime,
     wall_time: Duration,
@@ -139,6 +145,7 @@ pub fn write(
             source: loaded.source.name.clone(),
             text: loaded.source.text.clone(),
             overrides: loaded.overrides.iter().map(ToString::to_string).collect(),
+            files: loaded.files.iter().map(|(name, text)| (name.clone(), sha256(text))).collect(),
         },
         network: Network::of(&loaded.document.scenario),
         seeds: results.runs.seeds(),
@@ -151,6 +158,7 @@ pub fn write(
     // Strings and finite numbers only: this cannot fail.
     let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
     write_results(folder, results)?;
+    folder.write(INPUTS, Inputs::new(Whole::of(loaded, options), Vec::new()).to_json())?;
     folder.write("manifest.json", manifest)
 }
 

@@ -2,8 +2,10 @@
 
 use crate::beside::meant;
 use crate::input::why;
+use crate::terminal::visible;
 use anabranch_run::Refusal;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, Report};
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io;
 use std::ops::Range;
@@ -113,8 +115,17 @@ impl Failure {
         }
     }
 
-    /// For standard error; in colour if asked.
+    /// For standard error; in colour if asked, unless it quotes what a terminal would obey: that is shown, and nothing is coloured.
     pub fn render(&self, colour: bool) -> String {
+        let plain = self.rendered(false);
+        match visible(&plain) {
+            Cow::Owned(shown) => shown,
+            Cow::Borrowed(_) if colour => self.rendered(true),
+            Cow::Borrowed(_) => plain,
+        }
+    }
+
+    fn rendered(&self, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
         let reports = match self {
@@ -159,4 +170,18 @@ fn report(code: &str, message: impl Into<String>, help: Option<String>) -> Repor
         Some(help) => diagnostic.with_help(help),
         None => diagnostic,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_takes_the_colours_away() {
+        let failure = |text: &str| Failure::unusable("a::b", text, Some(format!("help {text}")));
+        let plain = failure("plain").render(true);
+        assert!(plain.contains('\u{1b}') && plain.contains("plain"));
+        let hostile = failure("x\u{1b}[31my\u{202e}").render(true);
+        assert!(!hostile.contains(['\u{1b}', '\u{202e}']) && hostile.contains(r"x\x1b[31my\u{202e}"), "{hostile}");
+    }
 }

@@ -178,7 +178,7 @@ impl Folder {
     }
 
     /// Refuses a name that is there and is no regular file.
-    fn refuse_other(&self, name: &OsStr) -> io::Result<()> {
+    pub fn refuse_other(&self, name: &OsStr) -> io::Result<()> {
         self.refuse_link(name)?;
         match self.kind(name) {
             Some(kind) if !kind.is_file() => Err(io::Error::new(ErrorKind::InvalidInput, "it is not a regular file")),

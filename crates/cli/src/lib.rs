@@ -7,10 +7,12 @@ mod artifacts;
 mod beside;
 mod builtin;
 mod commands;
+mod digest;
 mod drivers;
 mod failure;
 mod folder;
 mod input;
+mod inputs;
 mod kept;
 #[cfg(target_os = "linux")]
 mod link_table;
@@ -39,6 +41,7 @@ mod spool;
 mod stage;
 mod terminal;
 mod tidy_csv;
+mod verdict;
 mod watch;
 
 use args::{Arguments, Command};
@@ -46,11 +49,13 @@ use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 use failure::Failure;
 use outcome::Outcome;
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
 pub use drivers::Drivers;
 pub use outcome::Answer;
+pub use terminal::visible;
 
 /// The parts of commands, for programs that read scenarios as the commands do and show their runs otherwise.
 pub mod parts {
@@ -58,12 +63,15 @@ pub mod parts {
     pub use crate::builtin::{SCENARIOS, find as builtin_scenario};
     pub use crate::failure::Failure;
     pub use crate::folder::Folder;
+    pub use crate::input::{RESULTS, read_within, why};
+    pub use crate::inputs::{INPUTS, Inputs, Object, Whole};
     pub use crate::kept::PROGRAM;
     pub use crate::load::{Loaded, congestions, schedulers};
-    pub use crate::out_folder::OutFolder;
+    pub use crate::out_folder::{OutFolder, Owner};
     pub use crate::pool::Threads;
     pub use crate::runs_table::{Cells, Column, Columns};
     pub use crate::spool::spooled;
+    pub use crate::verdict::Earlier;
     pub use crate::watch::{Wanted, Watch};
 }
 
@@ -79,7 +87,10 @@ pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'
 /// Help and version are errors to clap; they go to standard output and are a success.
 fn refusal(error: &clap::Error, colour: bool) -> Answer {
     let rendered = error.render();
-    let text = if colour { rendered.ansi().to_string() } else { rendered.to_string() };
+    let text = match visible(&rendered.to_string()) {
+        Cow::Borrowed(_) if colour => rendered.ansi().to_string(),
+        shown => shown.into_owned(),
+    };
     match error.use_stderr() {
         true => Answer { errors: text + &tip(error), code: 2, ..Answer::default() },
         false => Answer { output: rendered.to_string(), ..Answer::default() },
@@ -142,5 +153,6 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         }
         Command::Merge(arguments) => commands::merge(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
+        Command::Rerun(arguments) => commands::rerun(&arguments, drivers),
     }
 }

@@ -1,16 +1,33 @@
 //! The list of the files that this program wrote into a directory: no other is removed.
 
+use crate::beside::BESIDE;
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::input::{TEXT, why};
+use crate::inputs::INPUTS;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::io::{self, ErrorKind};
+use std::io::{self, BufReader, ErrorKind};
 use std::path::Path;
 
 /// The list's own name.
 const LIST: &str = "files.json";
+/// The files that commands leave in a directory, and the directory of runs that are kept for the next call.
+pub const FILES: [&str; 11] = [
+    "results.json",
+    "manifest.json",
+    INPUTS,
+    "reproduction.json",
+    "report.json",
+    "runs.csv",
+    "runs.parquet",
+    "summary.csv",
+    "comparisons.csv",
+    "prediction.json",
+    "report.html",
+];
+const KEPT: &str = "kept";
 /// The directories that commands fill.
 pub const FOLDERS: [&str; 4] = ["series", "timeline", "tables", "runs"];
 /// How the names of files end that commands leave.
@@ -33,11 +50,12 @@ pub struct Document {
 }
 
 impl Listed {
-    /// The files that the list in `folder` names; none without a list. A name that no command gives a file, or that is a directory's, is
-    /// passed over, for the list may be a stranger's: what cannot be removed would be noticed when other files are gone.
+    /// The files that the list in `folder` names; without a list, those of an early version, which wrote none, if nothing else is there. A
+    /// name that no command gives a file, or that is a directory's, is passed over, for the list may be a stranger's: what cannot be
+    /// removed would be noticed when other files are gone.
     pub fn of(folder: &Folder) -> Result<Self, Failure> {
         if folder.kind(LIST).is_none() {
-            return Ok(Self::default());
+            return Ok(Self::unlisted(folder).unwrap_or_default());
         }
         let unusable = |why: &str| {
             let message = format!("{} is not of this program: {why}", folder.path().join(LIST).display());
@@ -46,6 +64,19 @@ impl Listed {
         let text = folder.read_within(TEXT, 0, LIST).map_err(|error| unusable(&why(&error)))?;
         let document: Document = serde_json::from_str(&text).map_err(|error| unusable(&error.to_string()))?;
         Ok(Self(document.files.into_iter().filter(|name| is_ours(name) && is_removable(folder, name)).collect()))
+    }
+
+    /// The files of a directory that a run filled before there were lists: its manifest and its results have the same digest, and nothing
+    /// else is there but what a run writes.
+    fn unlisted(folder: &Folder) -> Option<Self> {
+        let mut all = Self::all_in(folder).ok()?;
+        // Of the command that looks.
+        all.0.retain(|name| !name.starts_with(BESIDE));
+        let is_plain = |name: &String| is_ours(name) && (name.contains('/') || FILES.contains(&name.as_str()));
+        let is_whole = all.0.iter().all(|name| is_plain(name) && is_removable(folder, name) || name == KEPT);
+        let digest = |name| digest(folder, name);
+        let is_one = is_whole && digest("manifest.json").is_some_and(|of| digest("results.json") == Some(of));
+        is_one.then(|| Self(all.0.into_iter().filter(|name| name != KEPT).collect()))
     }
 
     /// All files in `folder` but the list, and in the directories that commands fill.
@@ -124,6 +155,16 @@ impl Listed {
         }
         Ok(())
     }
+}
+
+/// The digest that a document has.
+fn digest(folder: &Folder, name: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Digest {
+        digest: String,
+    }
+    let document: Digest = serde_json::from_reader(BufReader::new(folder.file(name).ok()?)).ok()?;
+    Some(document.digest)
 }
 
 /// A file of this name can be removed, if there is one.

@@ -1,6 +1,6 @@
 //! The `anabranch` command.
 
-use anabranch_cli::Drivers;
+use anabranch_cli::{Drivers, visible};
 #[cfg(target_os = "linux")]
 use anabranch_lab::{RealTime, interrupt, preflight::Preflighted};
 use anabranch_run::{Driver, Job, Plan, Refusal, RunError, RunOutcome, VirtualTime};
@@ -78,7 +78,11 @@ fn main() -> ExitCode {
     let drivers = Drivers { virtual_time: &Stoppable::default(), real_time: &RealTime, preflight };
     let answer = anabranch_cli::answer(std::env::args_os(), &drivers, colour);
     let mut out = std::io::stdout();
-    let answer = match out.write_all(answer.output.as_bytes()).and_then(|()| out.flush()) {
+    // A file or another program gets the bytes as they are.
+    let output = if out.is_terminal() { visible(&answer.output) } else { (&*answer.output).into() };
+    let written = out.write_all(output.as_bytes()).and_then(|()| out.flush());
+    drop(output);
+    let answer = match written {
         // The reader, `head` perhaps, has seen enough.
         Err(error) if error.kind() != ErrorKind::BrokenPipe => answer.unprinted(&error, colour),
         _ => answer,

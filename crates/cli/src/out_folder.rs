@@ -1,28 +1,20 @@
 //! The directory of `--out`: it belongs to the command that wrote into it last.
 
+use crate::artifacts::ScenarioText;
 use crate::beside::BESIDE;
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::listed::{FOLDERS, Listed};
+use crate::input::RESULTS;
+use crate::listed::{FILES, FOLDERS, Listed};
+use crate::load::STANDARD_INPUT;
+use anabranch_scenario::Source;
+use serde::Deserialize;
 use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-
-/// The files that commands leave in it. Runs kept for the next call (`kept/`) are none of them.
-const FILES: [&str; 10] = [
-    "results.json",
-    "manifest.json",
-    "reproduction.json",
-    "report.json",
-    "runs.csv",
-    "runs.parquet",
-    "summary.csv",
-    "comparisons.csv",
-    "prediction.json",
-    "report.html",
-];
 
 /// A directory that a command is about to fill.
 ///
@@ -34,12 +26,68 @@ pub struct OutFolder {
     beside: TempDir,
 }
 
+/// The origin of the results that a directory has, or is to have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A scenario's: its file or name, and its text.
+    Scenario(String, String),
+    /// Of papers.
+    Reproduction,
+}
+
+impl Owner {
+    /// Of this scenario.
+    pub fn of(source: &Source) -> Self {
+        Self::Scenario(source.name.clone(), source.text.clone())
+    }
+
+    /// That of the results in `folder`, if there are some.
+    fn in_folder(folder: &Folder) -> Option<Self> {
+        if folder.kind("reproduction.json").is_some() {
+            return Some(Self::Reproduction);
+        }
+        let text = folder.read_within(RESULTS, 0, "manifest.json").ok()?;
+        let Begun { scenario } = serde_json::from_str(&text).ok()?;
+        Some(Self::Scenario(scenario.source, scenario.text))
+    }
+
+    /// A scenario that was edited, or whose file has moved, is the same.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Scenario(name, text), Self::Scenario(other, its_text)) => {
+                text == its_text || name == other && name != STANDARD_INPUT
+            }
+            _ => self == other,
+        }
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scenario(name, _) => write!(f, "the scenario {name}"),
+            Self::Reproduction => f.write_str("`anabranch reproduce`"),
+        }
+    }
+}
+
+/// The part of a manifest that names the scenario.
+#[derive(Deserialize)]
+struct Begun {
+    scenario: ScenarioText,
+}
+
 impl OutFolder {
     /// Makes `folder` if need be. To be done before the work: refuses it where files that this program did not write would be
-    /// lost.
-    pub fn claim(folder: &Path) -> Result<Self, Failure> {
+    /// lost, or, unless `force`, results of another owner than `owner`.
+    pub fn claim(folder: &Path, owner: &Owner, force: bool) -> Result<Self, Failure> {
         let opened = Folder::make(folder)?;
         let listed = Listed::of(&opened)?;
+        if let Some(other) = Owner::in_folder(&opened).filter(|other| !force && !other.is_same(owner)) {
+            let message = format!("{} has the results of {other}", folder.display());
+            let help = "give --out another directory; --force replaces what is there".to_owned();
+            return Err(Failure::unusable("anabranch::cli::other_results", message, Some(help)));
+        }
         for name in FOLDERS {
             if opened.kind(name).is_some_and(|kind| !kind.is_dir()) {
                 let error = io::Error::new(ErrorKind::InvalidInput, "it is a symbolic link or a file");
@@ -94,7 +142,8 @@ fn refuse_foreign(folder: &Folder, listed: &Listed, names: impl Iterator<Item = 
         None => Ok(()),
         Some(name) => {
             let message = format!("{} is not of this program and would be lost", folder.path().join(name).display());
-            let help = "give --out another directory, or move the file".to_owned();
+            let help =
+                "files.json there does not name it: give --out another directory, or move the file away".to_owned();
             Err(Failure::unusable("anabranch::cli::foreign_file", message, Some(help)))
         }
     }
@@ -147,6 +196,14 @@ mod tests {
 
     const OURS: &str = r#"{"anabranch": "0.1.0"}"#;
 
+    fn scenario(name: &str, text: &str) -> Owner {
+        Owner::Scenario(name.to_owned(), text.to_owned())
+    }
+
+    fn claim(folder: &Path) -> Result<OutFolder, Failure> {
+        OutFolder::claim(folder, &scenario("a.toml", ""), false)
+    }
+
     /// The list of these names.
     fn list(names: &[&str]) -> String {
         format!("{{\"anabranch\": \"0.1.0\", \"files\": {names:?}}}")
@@ -174,14 +231,14 @@ mod tests {
             ("thesis.tex", ""),
         ]);
         let before = names(folder.path());
-        let out = OutFolder::claim(folder.path()).unwrap();
+        let out = claim(folder.path()).unwrap();
         fs::create_dir_all(out.series()).unwrap();
         fs::write(out.series().join("new.csv"), "").unwrap();
         assert_eq!(meant(&out.series().join("new.csv")), folder.path().join("series/new.csv"));
         drop(out);
         assert_eq!(names(folder.path()), before, "an interrupted command leaves all as it was");
 
-        let out = OutFolder::claim(folder.path()).unwrap();
+        let out = claim(folder.path()).unwrap();
         fs::create_dir_all(out.series()).unwrap();
         fs::write(out.series().join("new.csv"), "").unwrap();
         fs::write(out.beside().join("results.json"), OURS).unwrap();
@@ -203,7 +260,7 @@ mod tests {
     fn another_programs_files_are_refused_by_name() {
         let refused = |files: &[(&str, &str)]| {
             let folder = folder(files);
-            OutFolder::claim(folder.path()).err().map(|failure| {
+            claim(folder.path()).err().map(|failure| {
                 assert_eq!(names(folder.path()).len(), files.len());
                 failure.render(false)
             })
@@ -221,10 +278,60 @@ mod tests {
     fn a_users_file_in_the_place_of_a_new_one_is_refused_before_anything_is_removed() {
         let folder = folder(&[("files.json", &list(&["runs.csv"])), ("runs.csv", ""), ("series/mine.csv", "")]);
         let before = names(folder.path());
-        let out = OutFolder::claim(folder.path()).unwrap();
+        let out = claim(folder.path()).unwrap();
         fs::create_dir_all(out.series()).unwrap();
         fs::write(out.series().join("mine.csv"), "").unwrap();
         assert!(out.take().unwrap_err().render(false).contains("mine.csv"));
         assert_eq!(names(folder.path()), before);
+    }
+
+    #[test]
+    fn results_of_another_scenario_are_replaced_only_by_force() {
+        let manifest =
+            |source: &str, text: &str| format!("{{\"scenario\": {{\"source\": {source:?}, \"text\": {text:?}}}}}");
+        let claimed = |manifest: &str, owner: &Owner, force| {
+            let listed = list(&["manifest.json", "reproduction.json"]);
+            let name = if manifest.contains("papers") { "reproduction.json" } else { "manifest.json" };
+            let folder = folder(&[("files.json", &listed), (name, manifest)]);
+            OutFolder::claim(folder.path(), owner, force).map(drop).map_err(|failure| failure.render(false))
+        };
+        let there = manifest("a.toml", "x");
+        for same in [scenario("a.toml", "edited"), scenario("moved/a.toml", "x")] {
+            assert_eq!(claimed(&there, &same, false), Ok(()));
+        }
+        for other in [scenario("b.toml", "y"), Owner::Reproduction] {
+            let said = claimed(&there, &other, false).unwrap_err();
+            assert!(said.contains("the results of the scenario a.toml") && said.contains("--force"), "{said}");
+            assert_eq!(claimed(&there, &other, true), Ok(()));
+        }
+        assert!(claimed(&manifest("-", "x"), &scenario("-", "y"), false).is_err());
+        assert!(claimed("{\"papers\": []}", &scenario("a.toml", ""), false).unwrap_err().contains("reproduce"));
+        assert_eq!(claimed("{\"papers\": []}", &Owner::Reproduction, false), Ok(()));
+    }
+
+    #[test]
+    fn results_from_before_there_were_lists_give_way() {
+        let (manifest, results) =
+            (r#"{"digest": "a1", "scenario": {"source": "a.toml", "text": ""}}"#, r#"{"digest": "a1"}"#);
+        let early = [("manifest.json", manifest), ("results.json", results), ("runs.csv", ""), ("series/old.csv", "")];
+        let refused = |more: &[(&str, &str)]| {
+            let folder = folder(&[&early[..], more].concat());
+            let said = claim(folder.path()).err().map(|failure| failure.render(false));
+            assert_eq!(names(folder.path()).len(), early.len() + more.len());
+            said
+        };
+        assert_eq!(refused(&[("kept/a.jsonl", "")]), None);
+        for more in [("notes.txt", ""), ("series/notes.txt", ""), ("frontier.json", "")] {
+            let said = refused(&[more]).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(
+                said.contains("files.json there does not name it") && said.contains("move the file away"),
+                "{said}"
+            );
+        }
+        let folder = folder(&early);
+        let out = claim(folder.path()).unwrap();
+        fs::write(out.beside().join("results.json"), OURS).unwrap();
+        out.take().unwrap();
+        assert_eq!(names(folder.path()), ["files.json", "results.json"]);
     }
 }

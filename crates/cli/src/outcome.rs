@@ -1,6 +1,7 @@
 //! The outcome of a command: its results, and its failures beside them.
 
 use crate::failure::Failure;
+use crate::terminal::visible;
 
 /// The answer of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +48,8 @@ impl Outcome {
 
     /// In colour if asked.
     pub fn answer(self, colour: bool) -> Answer {
-        let errors = self.wrong.iter().fold(self.notes, |text, failure| text + &failure.render(colour));
+        let errors =
+            self.wrong.iter().fold(visible(&self.notes).into_owned(), |text, failure| text + &failure.render(colour));
         // An interruption counts for more than a file that was not written.
         let ours = self.wrong.iter().map(Failure::exit_code).max().unwrap_or(0);
         let code = if self.code == 0 { ours } else { self.code };

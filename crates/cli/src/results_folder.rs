@@ -174,6 +174,9 @@ fn run_folder(manifest: Manifest, series: Vec<OfRow<Series>>, timelines: Vec<OfR
     if !manifest.scenario.overrides.is_empty() {
         add("set from outside", manifest.scenario.overrides.join(", "));
     }
+    for (name, sha256) in &manifest.scenario.files {
+        add(name, format!("SHA-256 {sha256}"));
+    }
     add("wall time", format!("{:.1} s", manifest.wall_time_s));
     add("machine", manifest.machine.to_string());
     if let Some(live) = &manifest.real_time {

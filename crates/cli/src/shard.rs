@@ -3,10 +3,9 @@
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::input::{RESULTS, why};
+use crate::inputs::Whole;
 use crate::kept::PROGRAM;
-use crate::load::{Loaded, congestions, schedulers};
-use anabranch_run::{Options, Plan, Repeat, Shard};
-use anabranch_scenario::{Override, PlugIn, Role, Source};
+use anabranch_run::{Plan, Shard};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -24,75 +23,6 @@ pub struct ShardFile {
     pub of: u32,
     /// The runs.
     pub whole: Whole,
-}
-
-/// A command's runs, wherever they are made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Whole {
-    source: String,
-    text: String,
-    /// The files that the scenario names.
-    files: Vec<(String, String)>,
-    overrides: Vec<Setting>,
-    schedulers: Vec<String>,
-    congestions: Vec<String>,
-    baselines: bool,
-}
-
-/// An [`Override`].
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Setting {
-    origin: String,
-    key: String,
-    value: String,
-    swept: bool,
-    together: bool,
-}
-
-impl Setting {
-    fn of(o: &Override) -> Self {
-        let (swept, together) = (o.role != Role::Set, o.role == Role::Zip);
-        Self { origin: o.origin.clone(), key: o.key.clone(), value: o.value.clone(), swept, together }
-    }
-
-    fn again(&self) -> Override {
-        let Self { origin, key, value, swept, together } = self;
-        match swept {
-            true => Override::sweep(origin, &format!("{key}={value}"), *together),
-            false => Override::new(origin, key, value),
-        }
-    }
-}
-
-impl Whole {
-    /// Of a command that runs `loaded` with `options`.
-    pub fn of(loaded: &Loaded, options: &Options) -> Self {
-        let names = |plug_ins: &[PlugIn]| plug_ins.iter().map(PlugIn::with_parameters).collect();
-        Self {
-            source: loaded.source.name.clone(),
-            text: loaded.source.text.clone(),
-            files: loaded.files.clone(),
-            overrides: loaded.overrides.iter().map(Setting::of).collect(),
-            schedulers: names(&options.schedulers),
-            congestions: names(&options.congestions),
-            baselines: options.baselines,
-        }
-    }
-
-    /// The scenario and the options of that command.
-    pub fn again(&self) -> Result<(Loaded, Options), Failure> {
-        let source = Source { name: self.source.clone(), text: self.text.clone() };
-        let overrides = self.overrides.iter().map(Setting::again).collect();
-        let options = Options {
-            schedulers: schedulers("--scheduler", &self.schedulers)?,
-            congestions: congestions("--congestion", &self.congestions)?,
-            baselines: self.baselines,
-            causes: self.baselines,
-            repeat: Repeat::AsWritten,
-            ..Options::default()
-        };
-        Ok((Loaded::again(source, overrides, self.files.clone())?, options))
-    }
 }
 
 impl ShardFile {

@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::folder::Folder;
-use crate::output::begin;
+use crate::output::Output;
+use crate::terminal::visible;
 use anabranch_report::of_run::Series;
 use anabranch_run::{CONNECTION, Labelled, Observer};
 use anabranch_trace::{DecisionLog, Event, JsonLines, Origin, PcapNg, Recorder, SeriesRecorder, TimelineRecorder};
@@ -55,6 +56,8 @@ impl Wanted {
 pub struct Watch {
     wanted: Wanted,
     bar: ProgressBar,
+    /// The file for events, until the first run takes it.
+    events: Mutex<Option<File>>,
     /// The first file that could not be written.
     error: Mutex<Option<Failure>>,
 }
@@ -66,20 +69,18 @@ impl Watch {
         for folder in [wanted.series.as_ref(), wanted.captures.as_ref(), timeline].into_iter().flatten() {
             Folder::make(folder)?;
         }
-        if let Some(file) = &wanted.events {
-            begin(file).map_err(|error| Failure::unwritable(file, &error))?;
-        }
+        let events = wanted.events.as_deref().map(|file| Output::claim(file)?.begin()).transpose()?;
         // Hidden unless standard error is a terminal.
         let bar = ProgressBar::no_length();
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos} of {len} runs, {eta} left") {
             bar.set_style(style);
         }
-        Ok(Self { wanted, bar, error: Mutex::new(None) })
+        Ok(Self { wanted, bar, events: Mutex::new(events), error: Mutex::new(None) })
     }
 
     /// Tells the user at a terminal.
     pub fn say(&self, text: &str) {
-        self.bar.println(text);
+        self.bar.println(visible(text));
     }
 
     /// `after 3 of 9 runs`.
@@ -110,7 +111,7 @@ impl Observer for Watch {
         }
         let name = |ending| format!("{}{}", self.wanted.prefix, file_name(job, ending));
         let place = |folder: &Option<PathBuf>, ending| folder.as_ref().map(|f| f.join(name(ending)));
-        let events = self.wanted.events.clone().filter(|_| job.row == 0);
+        let events = if job.row == 0 { self.events.lock().ok().and_then(|mut file| file.take()) } else { None };
         // One file per host: a common one would have every packet twice.
         let captures = [(Side::Client, "client.pcapng"), (Side::Server, "server.pcapng")]
             .map(|(host, ending)| (host, place(&self.wanted.captures, ending)))
@@ -125,11 +126,7 @@ impl Observer for Watch {
             series: series
                 .is_some()
                 .then(|| SeriesRecorder::new(self.wanted.connection, paths.len(), SeriesRecorder::STEP)),
-            events: events
-                .as_ref()
-                .and_then(|file| self.keep(file, begin(file)))
-                .map(BufWriter::new)
-                .map(JsonLines::new),
+            events: events.map(BufWriter::new).map(JsonLines::new),
             timeline: timeline.as_ref().map(|(_, limit)| {
                 let from = Instant::ZERO + job.job.scenario.warmup;
                 let (connection, limit) = (self.wanted.connection, *limit);
@@ -143,7 +140,7 @@ impl Observer for Watch {
             }),
         };
         run(&mut files);
-        if let (Some(file), Some(recorder)) = (&events, files.events) {
+        if let (Some(file), Some(recorder)) = (&self.wanted.events, files.events) {
             self.keep(file, recorder.finish());
         }
         for ((_, file), recorder) in captures.iter().zip(files.captures) {

@@ -93,11 +93,11 @@ fn what_is_wrong_on_both_streams_is_told_once_each() {
 #[test]
 fn a_run_prints_its_results_whatever_file_cannot_be_written() {
     let folder = folder();
-    let ran = anabranch().current_dir(folder.path()).args(["run", "short.toml", "--trace", "/dev/full"]).output();
+    let ran = anabranch().current_dir(folder.path()).args(["run", "short.toml", "--events", "/dev/full"]).output();
     let (table, errors) = failed(ran.unwrap());
     assert!(table.contains("minrtt") && table.contains("single:b"), "{table}");
     assert!(errors.contains("cannot write /dev/full: No space left on device"), "{errors}");
-    for (option, file) in [("--trace", "events.jsonl"), ("--pcap", "captures/"), ("--out", "out/")] {
+    for (option, file) in [("--events", "events.jsonl"), ("--pcap", "captures/"), ("--out", "out/")] {
         let value = file.split('/').next().unwrap();
         let (table, errors) = failed(confined(folder.path(), &["run", "short.toml", option, value]));
         assert!(table.contains("minrtt") && table.contains("single:b"), "{option}: {table}");
@@ -106,7 +106,7 @@ fn a_run_prints_its_results_whatever_file_cannot_be_written() {
         assert!(!words.contains("unfinished"), "{words}");
     }
     // One that is full does not keep the others from being written.
-    let arguments = ["run", "short.toml", "--trace", "/dev/full", "--out", "whole"];
+    let arguments = ["run", "short.toml", "--events", "/dev/full", "--out", "whole"];
     let (table, _) = failed(anabranch().current_dir(folder.path()).args(arguments).output().unwrap());
     assert!(table.contains("minrtt"), "{table}");
     for file in ["results.json", "runs.csv", "manifest.json", "report.html"] {
@@ -118,7 +118,7 @@ fn a_run_prints_its_results_whatever_file_cannot_be_written() {
 fn what_cannot_be_written_at_all_is_said_before_the_runs() {
     let folder = folder();
     fs::write(folder.path().join("long.toml"), SCENARIO.replace("1s", "20000s")).unwrap();
-    let ran = anabranch().current_dir(folder.path()).args(["run", "long.toml", "--trace", "nowhere/events"]).output();
+    let ran = anabranch().current_dir(folder.path()).args(["run", "long.toml", "--events", "nowhere/events"]).output();
     let (table, errors) = failed(ran.unwrap());
     assert!(table.is_empty() && errors.contains("cannot write nowhere/events"), "{errors}");
 }

@@ -14,6 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The message for input that cannot be used.
 #[track_caller]
 fn refused(folder: &Path, arguments: &[&str]) -> String {
+    failed(folder, arguments, 2)
+}
+
+/// The message of a command that soon ends with `code`.
+#[track_caller]
+fn failed(folder: &Path, arguments: &[&str], code: i32) -> String {
     let errors = folder.join("errors");
     let mut program = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
     program.current_dir(folder).args(arguments).stdout(Stdio::null()).stderr(fs::File::create(&errors).unwrap());
@@ -29,7 +35,7 @@ fn refused(folder: &Path, arguments: &[&str]) -> String {
         }
     };
     let text = fs::read_to_string(errors).unwrap();
-    assert_eq!(status.code(), Some(2), "{arguments:?}: {}", text.chars().take(2000).collect::<String>());
+    assert_eq!(status.code(), Some(code), "{arguments:?}: {}", text.chars().take(2000).collect::<String>());
     // As one text, however it is broken into lines.
     text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
 }
@@ -153,6 +159,113 @@ fn a_pipe_without_a_writer_is_refused_wherever_a_file_is_named() {
         let said = refused(folder.path(), arguments);
         assert!(said.contains("not a regular file"), "{arguments:?}: {said}");
     }
+}
+
+fn pipe(folder: &Path) -> std::path::PathBuf {
+    let pipe = folder.join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::write(folder.join("good.toml"), GOOD).unwrap();
+    pipe
+}
+
+#[test]
+fn a_pipe_without_a_reader_is_refused_wherever_a_file_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    pipe(folder.path());
+    for arguments in [
+        &["run", "good.toml", "--events", "pipe"][..],
+        &["run", "good.toml", "--trace", "pipe"],
+        &["compare", "--quick", "--picture", "pipe"],
+        &["shell", "good.toml", "--summary", "pipe", "--", "true"],
+    ] {
+        let said = failed(folder.path(), arguments, 1);
+        assert!(said.contains("cannot write pipe: no program reads this pipe"), "{arguments:?}: {said}");
+    }
+    // The far end is never reached: it is the file that is wrong.
+    let measured = ["measure", "127.0.0.1:1", "--via", "lo", "--server-key", "x", "--record", "pipe"];
+    assert!(refused(folder.path(), &measured).contains("no name for a scenario"));
+}
+
+#[test]
+fn a_pipe_with_a_reader_gets_everything_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = pipe(folder.path());
+    let run = |file: &str| {
+        let mut program = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+        let output = program.current_dir(folder.path()).args(["run", "good.toml", "--events", file]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    // As `--events >(gzip)` has one: it ends at the end of the first writer.
+    let reader = std::thread::spawn(move || fs::read(pipe).unwrap());
+    // It may open the pipe later than we do.
+    std::thread::sleep(Duration::from_millis(200));
+    while !reader.is_finished() {
+        let mut program = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+        program.current_dir(folder.path()).args(["run", "good.toml", "--events", "pipe"]);
+        let output = program.output().unwrap();
+        if output.status.success() {
+            break;
+        }
+        assert!(String::from_utf8_lossy(&output.stderr).contains("no program reads this pipe"));
+    }
+    run("file");
+    let read = reader.join().unwrap();
+    assert!(!read.is_empty() && read == fs::read(folder.path().join("file")).unwrap());
+}
+
+/// Characters that a terminal would obey are shown.
+#[test]
+fn no_text_of_a_file_commands_the_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let file = folder.path().join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    write("name.toml", &GOOD.replace("\"a\"", "\"\\u001b[2J\\u009b\\u202e\""));
+    write("line.toml", &format!("{GOOD}nothing = 1 # \u{1b}[2J\u{9b}1m\u{202e}\n"));
+    write("key.toml", &format!("{GOOD}\"\\u001b]0;x\\u0007\" = 1\n"));
+    write("trace.toml", &GOOD.replace("rate = \"1mbit\"", "trace = \"\\u001b[2J\""));
+    write("value.toml", &GOOD.replace("1mbit", "\\u001b[2J"));
+    write(
+        "results/report.json",
+        "{\"made_by\": {\"version\": \"1\"}, \"title\": \"t\", \"sections\": [{\"id\": \"a\", \"title\": \"s\", \
+           \"pictures\": [{\"kind\": \"\\u001b[2J\u{202e}\"}]}]}",
+    );
+    write("series/results.json", "{\"schema\": \"\\u001b[2J\"}");
+    for arguments in [
+        &["check", "name.toml"][..],
+        &["check", "line.toml"],
+        &["check", "key.toml"],
+        &["check", "trace.toml"],
+        &["run", "value.toml"],
+        &["report", "results"],
+        &["report", "series"],
+        &["check", "\u{1b}[2J"],
+        &["check", "wifi-lte", "--set", "\u{1b}[2J=1"],
+    ] {
+        let said = refused(folder.path(), arguments);
+        let obeyed = said.chars().find(|c| c.is_control() || ('\u{202a}'..='\u{202e}').contains(c));
+        assert_eq!(obeyed, None, "{arguments:?}: {said}");
+        // As written in a file, or shown by us.
+        assert!(["x1b[2J", "u001b", "u{1b}"].iter().any(|form| said.contains(form)), "{arguments:?}: {said}");
+    }
+}
+
+/// A table shows names, and a terminal that it goes to obeys none of them; a file gets the bytes.
+#[test]
+fn a_table_on_a_terminal_commands_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("title.toml"), GOOD.replace("\"x\"", "\"\\u202etitle\"")).unwrap();
+    let program = assert_cmd::cargo::cargo_bin!("anabranch").display().to_string();
+    let command = format!("{program} check title.toml");
+    let mut script = Command::new("script");
+    script.current_dir(folder.path()).args(["-qec", &command, "/dev/null"]).stdin(Stdio::null());
+    let Ok(on_terminal) = script.output() else { return eprintln!("SKIPPED: script (util-linux) is not here") };
+    let shown = String::from_utf8_lossy(&on_terminal.stdout).into_owned();
+    let in_file = Command::new(program).current_dir(folder.path()).args(["check", "title.toml"]).output().unwrap();
+    assert!(String::from_utf8_lossy(&in_file.stdout).contains('\u{202e}'));
+    assert!(shown.contains(r"\u{202e}title") && !shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
 }
 
 #[test]

@@ -206,7 +206,7 @@ fn comparisons_traces_and_captures_are_written_through_no_link() {
         home.is_whole_after(&["compare", "--grid", ".", "--scheduler", "minrtt", "--repeat", "1", "--out", "theirs"]);
     }
     for (name, arguments) in [
-        ("events", &["--trace", "theirs/events"][..]),
+        ("events", &["--events", "theirs/events"][..]),
         ("minrtt-lia-seed1.client.pcapng", &["--pcap", "theirs"]),
         ("minrtt-cubic-seed1.client.pcapng", &["--pcap", "theirs"]),
     ] {

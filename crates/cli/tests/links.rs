@@ -190,7 +190,7 @@ fn the_command_of_the_systemd_unit_serves() {
 fn a_measurement_has_the_results_and_files_of_run() {
     let server = Server::start();
     let options = ["--duration", "500ms", "--repeat", "2", "--scheduler", "blest", "--congestion", "lia"];
-    let files = ["--out", "results", "--trace", "events.jsonl", "--pcap", "captures", "--format", "json"];
+    let files = ["--out", "results", "--events", "events.jsonl", "--pcap", "captures", "--format", "json"];
     let (output, said, code) = server.measure(&[&options[..], &files].concat());
     assert_eq!((said.lines().count(), code), (0, 0), "{said}");
     let results: serde_json::Value = serde_json::from_str(&output).unwrap();
@@ -286,17 +286,22 @@ fn curl_gets_a_page_through_the_proxy_and_rules_are_read_again() {
     let (got, said) = curl(&["--proxy", &by_socks, &url]);
     assert_eq!((got.as_str(), said.as_str()), ("a page", ""));
     let (got, said) = curl(&["--proxy", &by_socks, "http://127.0.0.2/"]);
-    assert!(got.is_empty() && !said.is_empty(), "not allowed");
-    let status = ran(folder, &["status", "--json", "--socket", "proxy.sock"]).0;
-    assert!(status.contains("refused: NotAllowed") && status.contains("\"minrtt\""), "{status}");
-
-    let hangup = |expected: &str| {
-        assert!(std::process::Command::new("kill").args(["-HUP", &proxy.id().to_string()]).status().unwrap().success());
+    // RFC 1928 §6: X'02' connection not allowed by ruleset.
+    assert!(got.is_empty() && said.contains("(2)"), "not allowed: {said}");
+    let logged = |expected: &str| {
         let until = Instant::now() + Duration::from_secs(30);
         while !fs::read_to_string(folder.join("proxied")).unwrap().contains(expected) {
             assert!(Instant::now() < until, "{expected}");
             std::thread::sleep(Duration::from_millis(20));
         }
+    };
+    logged("the server does not dial 127.0.0.2:80, which is not public: `serve --proxy --allow 127.0.0.2` there");
+    let status = ran(folder, &["status", "--json", "--socket", "proxy.sock"]).0;
+    assert!(status.contains("refused: NotAllowed") && status.contains("\"minrtt\""), "{status}");
+
+    let hangup = |expected: &str| {
+        assert!(std::process::Command::new("kill").args(["-HUP", &proxy.id().to_string()]).status().unwrap().success());
+        logged(expected);
     };
     fs::write(folder.join("rules"), "* * scheduler=blesst\n").unwrap();
     hangup("rules: line 1: there is no scheduler \"blesst\"; did you mean \"blest\"?; the rules remain as they are");
@@ -325,7 +330,7 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
     wrong(&["--set", "hosts.sender=linux"], 2, &["Linux as a host on real links"]);
     wrong(&["--timeline", "5", "--out", "x"], 2, &["--timeline"]);
     wrong(&["--packets", "5", "--out", "x"], 2, &["--packets"]);
-    wrong(&["--key", "none.key"], 1, &["reading none.key"]);
+    wrong(&["--key", "none.key"], 1, &["there is no key none.key", "key new none.key"]);
     let folder = server.folder.path();
     let measure =
         |server_key: &str, address: &str| ran(folder, &["measure", address, "--via", "lo", "--server-key", server_key]);
@@ -341,7 +346,7 @@ fn mistakes_of_a_measurement_are_named_before_it_begins() {
     let (_, said, code) = ran(folder, &taken);
     assert!(code == 1 && said.contains("in use") && said.contains("--listen"), "{said}");
     let (_, said, code) = ran(folder, &["serve", "--measure", "--authorized", "none"]);
-    assert!(code == 1 && said.contains("reading none"), "{said}");
+    assert!(code == 1 && said.contains("no list of authorised keys none"), "{said}");
     let (_, said, code) = ran(folder, &["serve"]);
     assert!(code == 2 && said.contains("--measure"), "{said}");
     let (_, said, code) = ran(folder, &["status", "--socket", "none.sock"]);

@@ -1,6 +1,8 @@
 //! The playground as users have it: served by the command, read by Chromium. Screenshots are left in target/screenshots. Without
 //! Chromium, or in a build without the WebAssembly module (`crates/playground/build.sh`), every test says SKIPPED.
 
+#[path = "playground/address.rs"]
+mod address;
 #[path = "../../report/tests/page/axe.rs"]
 mod axe;
 #[path = "../../report/tests/common/browser.rs"]

@@ -78,7 +78,7 @@ fn a_run_with_a_kernel_tells_what_was_measured_and_the_kernel_kept_nothing() {
     let counters = runs[0]["live"]["counters"]["client"].as_object().unwrap();
     assert!(counters.keys().any(|name| name.starts_with("Tcp")), "{counters:?}");
     assert!(!counters.keys().any(|name| name.starts_with("Udp")), "{counters:?}");
-    assert_eq!(results(&["--receiver", "linux", "--no-preflight"])["runs"][0]["live"].get("preflight"), None);
+    assert_eq!(results(&["--receiver", "linux", "--no-preflight"])["runs"][0]["live"]["preflight"], Value::Null);
 }
 
 #[test]

@@ -104,6 +104,8 @@ fn the_json_document_has_the_promised_shape() {
       "schema": 1,
       "anabranch": "0.1.0",
       "scenario": "two paths",
+      "incomplete": null,
+      "sweep": {},
       "digest": "8adb8d144e15c503153dff8153810c3b",
       "runs": [
         {
@@ -131,7 +133,9 @@ fn the_json_document_has_the_promised_shape() {
             }
           },
           "digest": "00000000000000000000000000000009",
-          "events": 2
+          "events": 2,
+          "curves": {},
+          "live": null
         }
       ],
       "summary": [
@@ -146,7 +150,9 @@ fn the_json_document_has_the_promised_shape() {
           "ci95_low": 30941468.976319127,
           "ci95_high": 31068531.023680873,
           "median": 31005000.0,
-          "p95": 31009500.0
+          "p95": 31009500.0,
+          "deterministic": false,
+          "unfinished": 0
         }
       ],
       "comparisons": [
@@ -158,9 +164,14 @@ fn the_json_document_has_the_promised_shape() {
           "metric": "goodput_bps",
           "n": 2,
           "mean_diff": 500000.0,
-          "p_wilcoxon": 0.5
+          "ci95_low": null,
+          "ci95_high": null,
+          "p": null,
+          "p_wilcoxon": 0.5,
+          "effect_size": null
         }
-      ]
+      ],
+      "diagnosis": []
     }
     "#);
 }
@@ -429,7 +440,7 @@ fn a_directory_belongs_to_the_command_that_wrote_last() {
     // A run that fails destroys nothing.
     let doomed = folder.path().join("doomed.toml");
     fs::write(&doomed, SCENARIO.replace("two paths", "doomed")).unwrap();
-    errors(&["run", doomed.to_str().unwrap(), "--out", out.to_str().unwrap()], 1);
+    errors(&["run", doomed.to_str().unwrap(), "--out", out.to_str().unwrap(), "--force"], 1);
     assert!(out.join("series/blest-cubic-seed1.csv").exists() && out.join("report.json").exists());
 
     run(&["--scheduler", "otias", "--no-baselines"]);
@@ -446,6 +457,7 @@ fn a_directory_belongs_to_the_command_that_wrote_last() {
     let left = [
         "comparisons.csv",
         "files.json",
+        "inputs.json",
         "manifest.json",
         "notes.txt",
         "report.html",
@@ -602,7 +614,7 @@ fn a_directory_without_results_or_with_broken_ones_is_told() {
 fn a_trace_holds_the_very_first_run() {
     let (folder, file) = scenario();
     let trace = folder.path().join("trace.jsonl");
-    output(&["run", &file, "--trace", trace.to_str().unwrap()]);
+    output(&["run", &file, "--events", trace.to_str().unwrap()]);
     let text = fs::read_to_string(&trace).unwrap();
     let names: Vec<Value> =
         text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["name"].take()).collect();

@@ -586,3 +586,10 @@ fn programs_that_are_missing_are_named_with_their_packages_before_anything_is_se
     // Of no known package, and started by its path: the system's answer comes later.
     assert!(told(&["--", "no-such-program"]).1.contains("`no-such-program` is not on the PATH"));
 }
+
+#[test]
+fn a_shell_needs_no_duration() {
+    let Some(place) = place(&[]) else { return };
+    place.write("paths.toml", SCENARIO.replace("duration = \"10s\"\n", ""));
+    place.succeed(&["-q"], &["true"]);
+}

@@ -20,6 +20,13 @@ pub enum LabError {
     },
     /// The kernel has no Multipath TCP.
     NoMptcp,
+    /// More paths than a kernel's Multipath TCP uses.
+    TooManyPaths {
+        /// Paths of the network.
+        paths: usize,
+        /// Paths that the kernel uses at most.
+        most: usize,
+    },
     /// A signal ended the run.
     Interrupted,
     /// A system call failed.
@@ -73,6 +80,9 @@ impl LabError {
             Self::NoMptcp => Some(
                 "boot a kernel with CONFIG_MPTCP, without `mptcp.enabled=0`; `--set mptcp=false` runs plain TCP".into(),
             ),
+            Self::TooManyPaths { most, .. } => {
+                Some(format!("leave paths out until {most} remain, or let engines be the hosts, which use 16"))
+            }
             _ => None,
         }
     }
@@ -84,6 +94,9 @@ impl fmt::Display for LabError {
             Self::Privilege { what } => write!(f, "a Linux host needs network namespaces and TUN devices: {what}"),
             Self::Tool { program } => write!(f, "the program `{program}` is not installed"),
             Self::NoMptcp => f.write_str("this kernel does not speak Multipath TCP"),
+            Self::TooManyPaths { paths, most } => {
+                write!(f, "there are {paths} paths, and this kernel's Multipath TCP uses {most} at most")
+            }
             Self::Interrupted => f.write_str("interrupted"),
             Self::System { what, source } => write!(f, "{what}: {source}"),
             Self::Command { command, output } => write!(f, "`{command}` failed: {}", output.trim()),

@@ -1,6 +1,6 @@
 //! Whether this kernel can be the hosts of a plan.
 
-use crate::kernel::facts;
+use crate::kernel::{check_paths, facts};
 use crate::{LabError, interrupt, privilege};
 use anabranch_run::layout::host;
 use anabranch_run::{Choice, Job, Plan, Refusal};
@@ -21,9 +21,14 @@ pub fn prepare(plan: &Plan) -> Result<(), Refusal> {
         if host(&job, Side::Server) == Host::Linux {
             check_words(&job, &available)?;
         }
-        let here = [Side::Client, Side::Server].iter().any(|side| host(&job, *side) == Host::Linux);
-        linux |= here;
-        mptcp |= here && speaks_mptcp(&job);
+        let kernels = [Side::Client, Side::Server].into_iter().filter(|side| host(&job, *side) == Host::Linux);
+        for side in kernels {
+            linux = true;
+            if speaks_mptcp(&job) {
+                mptcp = true;
+                check_paths(side, job.scenario.topology.paths.len()).map_err(missing)?;
+            }
+        }
     }
     interrupt::listen().map_err(missing)?;
     if !linux {

@@ -21,7 +21,7 @@ mod socket;
 mod station;
 mod status;
 
-pub use anabranch_carrier::PublicKey;
+pub use anabranch_carrier::{PublicKey, files};
 pub use client::ClientLink;
 pub use driver::{Driver, Incoming, Link, Make};
 pub use error::{LinkError, Unmet};

@@ -90,10 +90,12 @@ export class Model extends EventTarget {
 const pair = (text) => [text.slice(0, text.indexOf("=")), text.slice(text.indexOf("=") + 1)];
 
 // Deflate and base64url: what an address may hold.
-async function packed(text) {
-  const piped = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+async function packed(whole) {
+  const piped = new Blob([whole]).stream().pipeThrough(new CompressionStream("deflate-raw"));
   const bytes = new Uint8Array(await new Response(piped).arrayBuffer());
-  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  // Not as arguments of one call: there may be more bytes than a call takes.
+  const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 }
 
 // An address is anybody's: what it unpacks to is no larger than a scenario file may be.

@@ -1,6 +1,7 @@
 //! The native half of the Python package `anabranch`: it hands scenarios, runs and tables over, and has no logic of its own.
 
 mod errors;
+mod inputs;
 mod plan;
 mod plugins;
 mod scenario;
@@ -82,6 +83,7 @@ fn answer(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<(String, String,
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<inputs::Inputs>()?;
     module.add_class::<plan::Folder>()?;
     module.add_class::<plan::Outcomes>()?;
     module.add_class::<plan::Plan>()?;
@@ -97,6 +99,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(answer, module)?)?;
     module.add_function(wrap_pyfunction!(plan::main_metric, module)?)?;
     module.add_function(wrap_pyfunction!(plan::program, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::read_text, module)?)?;
     module.add_function(wrap_pyfunction!(plan::schema, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::builtin, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::codes, module)?)?;

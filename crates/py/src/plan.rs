@@ -5,8 +5,10 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    self, Columns, Failure, OutFolder, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled, write_results,
+    self, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
+    write_results,
 };
+use anabranch_cli::visible;
 use anabranch_report::text::results_table;
 use anabranch_run::{
     Choice, Driver, Failure as RunFailure, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat,
@@ -18,13 +20,16 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Plug-ins that are objects of Python, by name.
 type Objects = BTreeMap<String, Py<PyAny>>;
+
+/// Plug-ins in order, and those of them that are objects.
+type PlugIns = (Vec<PlugIn>, Objects);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -85,7 +90,7 @@ fn plug_ins(
     given: &[Bound<'_, PyAny>],
     read: impl Fn(&[String]) -> Result<Vec<PlugIn>, Failure>,
     is_known: fn(&str) -> bool,
-) -> PyResult<(Vec<PlugIn>, Objects)> {
+) -> PyResult<PlugIns> {
     let (mut all, mut objects) = (Vec::new(), Objects::new());
     for one in given {
         if let Ok(name) = one.extract::<String>() {
@@ -109,6 +114,20 @@ fn plug_ins(
     Ok((all, objects))
 }
 
+/// Schedulers and congestion controls as [`plug_ins`] reads them.
+pub fn named(
+    py: Python<'_>,
+    schedulers: &[Bound<'_, PyAny>],
+    congestions: &[Bound<'_, PyAny>],
+) -> PyResult<(PlugIns, PlugIns)> {
+    let known = |name: &str| anabranch_schedulers::resolve(name).is_ok();
+    let read = |names: &[String]| self::schedulers("schedulers", names);
+    let schedulers = plug_ins(py, schedulers, read, known)?;
+    let known = |name: &str| anabranch_congestion::find(name).is_some();
+    let read = |names: &[String]| self::congestions("congestion", names);
+    Ok((schedulers, plug_ins(py, congestions, read, known)?))
+}
+
 #[pymethods]
 impl Plan {
     /// `schedulers` and `congestions` have names and objects; empty = the scenario's own.
@@ -122,12 +141,7 @@ impl Plan {
         baselines: bool,
         auto: bool,
     ) -> PyResult<Self> {
-        let known = |name: &str| anabranch_schedulers::resolve(name).is_ok();
-        let read = |names: &[String]| self::schedulers("schedulers", names);
-        let (schedulers, own_schedulers) = plug_ins(py, &schedulers, read, known)?;
-        let known = |name: &str| anabranch_congestion::find(name).is_some();
-        let read = |names: &[String]| self::congestions("congestion", names);
-        let (congestions, own_congestions) = plug_ins(py, &congestions, read, known)?;
+        let ((schedulers, own_schedulers), (congestions, own_congestions)) = named(py, &schedulers, &congestions)?;
         let options = Options {
             schedulers,
             congestions,
@@ -367,9 +381,32 @@ fn raised_error(py: Python<'_>, raised: Raised, run: &str) -> PyErr {
     errors::error_from(py, "PlugInError", &text, error)
 }
 
+/// The part of the document that says which version it has.
+#[derive(serde::Deserialize)]
+struct Begun {
+    schema: Option<u32>,
+    anabranch: Option<String>,
+}
+
+/// The text of a file, within the limit of results.
+fn read(py: Python<'_>, file: &Path, inside: bool, help: &str) -> PyResult<String> {
+    let text = match inside {
+        true => parts::Folder::around(file).and_then(|(folder, name)| folder.read_within(parts::RESULTS, 0, name)),
+        false => parts::read_within(parts::RESULTS, 0, file),
+    };
+    let why = |error| format!("cannot read {}: {}{help}", file.display(), parts::why(&error));
+    text.map_err(|error| errors::error(py, "ResultsError", &why(error)))
+}
+
+/// The text of a file in a folder that may be a stranger's: through no link, and within the limit of results.
+#[pyfunction]
+pub fn read_text(py: Python<'_>, file: PathBuf) -> PyResult<String> {
+    read(py, &file, true, "")
+}
+
 /// The document of `run --format json`.
 #[pyclass(frozen, module = "anabranch._native")]
-pub struct Results(RunResults);
+pub struct Results(pub RunResults);
 
 #[pymethods]
 impl Results {
@@ -380,14 +417,39 @@ impl Results {
         read.map_err(|error| errors::error(py, "ResultsError", &error.to_string()))
     }
 
+    /// Reads the document in a file, which may be a stranger's. `inside`: through no link, as a folder of a stranger's may have one.
+    #[staticmethod]
+    fn read(py: Python<'_>, file: PathBuf, inside: bool) -> PyResult<Self> {
+        let text = read(py, &file, inside, "; give a directory that `anabranch run --out` or `Results.save` wrote")?;
+        let of_this = |why: String| errors::error(py, "ResultsError", &format!("{} {why}", file.display()));
+        let begun = serde_json::from_str(&text).map_err(|error| {
+            let what = if error.is_data() { "no document of results" } else { "no JSON document" };
+            of_this(format!("is {what}: {error}"))
+        });
+        let begun: Begun = begun?;
+        match begun.schema {
+            Some(SCHEMA) => {}
+            None => return Err(of_this("has no key `schema`: these are no results of anabranch".into())),
+            Some(other) => {
+                let made = begun.anabranch.unwrap_or_else(|| "another version".into());
+                let ours = env!("CARGO_PKG_VERSION");
+                let why = format!(
+                    "has results of schema {other}, written by anabranch {made}; anabranch {ours} reads schema {SCHEMA}"
+                );
+                return Err(of_this(why));
+            }
+        }
+        serde_json::from_str(&text).map(Self).map_err(|error| of_this(format!("cannot be read: {error}")))
+    }
+
     /// The document.
     fn to_json(&self) -> String {
         self.0.to_json()
     }
 
-    /// The table that the command prints.
+    /// The table that the command prints on a terminal.
     fn text(&self) -> String {
-        results_table(&self.0)
+        visible(&results_table(&self.0)).into_owned()
     }
 
     /// Hash over the runs' digests.
@@ -414,10 +476,12 @@ pub struct Folder(Mutex<Option<OutFolder>>);
 
 #[pymethods]
 impl Folder {
-    /// Makes `folder` if need be; refuses it if files of another program would be lost.
+    /// Makes `folder` if need be; refuses it if files of another program would be lost, or, unless `force`, results of another scenario than
+    /// that with this name and text.
     #[new]
-    fn new(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
-        let claimed = OutFolder::claim(&folder).map_err(|failure| errors::failure(py, &failure))?;
+    fn new(py: Python<'_>, folder: PathBuf, name: String, text: String, force: bool) -> PyResult<Self> {
+        let claimed = OutFolder::claim(&folder, &Owner::Scenario(name, text), force)
+            .map_err(|failure| errors::failure(py, &failure))?;
         Ok(Self(Mutex::new(Some(claimed))))
     }
 

@@ -7,13 +7,21 @@ use anabranch_scenario::PlugIn;
 pub struct ItemRow {
     /// The scheduler.
     pub plug_in: PlugIn,
-    /// Its name in results.
-    pub label: String,
+    /// Its name in the item: with parameters only where another row differs in nothing else.
+    pub name: String,
 }
 
 impl ItemRow {
-    /// With its parameters, as scenarios write it: `daps(round=4)`.
-    pub fn in_full(&self) -> String {
+    /// The rows of an item.
+    pub fn all(plug_ins: Vec<PlugIn>) -> Vec<Self> {
+        let namesakes = |name: &str| plug_ins.iter().filter(|other| other.name == name).count();
+        let name = |one: &PlugIn| if namesakes(&one.name) > 1 { one.with_parameters() } else { one.name.clone() };
+        let names: Vec<String> = plug_ins.iter().map(name).collect();
+        plug_ins.into_iter().zip(names).map(|(plug_in, name)| Self { plug_in, name }).collect()
+    }
+
+    /// Its name in results, with its parameters: `daps(round=4)`.
+    pub fn label(&self) -> String {
         self.plug_in.with_parameters()
     }
 }

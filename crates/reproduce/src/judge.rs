@@ -84,7 +84,7 @@ fn named(claim: &Claim, samples: &Samples<'_>) -> String {
     let side = |side: &Side| {
         let at: Vec<&str> = claim.at.iter().chain(&side.at).map(|(_, value)| value.as_str()).collect();
         let at = if at.is_empty() { String::new() } else { format!(" ({})", at.join(", ")) };
-        format!("{}{at}", samples.label(&side.row))
+        format!("{}{at}", samples.name(&side.row))
     };
     let metric = |side: &Side| side.metric.clone().unwrap_or_else(|| claim.metric.clone());
     match &claim.kind {

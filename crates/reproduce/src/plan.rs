@@ -63,7 +63,7 @@ pub fn example<E>(
     asked: &Asked,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
 ) -> Result<Option<Plan>, E> {
-    let rows = item.rows.iter().filter(|row| item.packets.contains(&row.label));
+    let rows = item.rows.iter().filter(|row| item.packets.contains(&row.name));
     let schedulers: Vec<_> = rows.map(|row| row.plug_in.clone()).collect();
     if schedulers.is_empty() || item.live {
         return Ok(None);
@@ -124,7 +124,7 @@ fn part<'a, E>(
     };
     let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
     let baselines = (reading.is_some_and(|reading| reading.open) && !anchored.is_empty()).then(|| {
-        let rows: Vec<&ItemRow> = rows.iter().filter(|row| anchored.contains(&row.label.as_str())).collect();
+        let rows: Vec<&ItemRow> = rows.iter().filter(|row| anchored.contains(&row.name.as_str())).collect();
         plan(&rows, anchored.iter().any(|row| RowKind::of(row).is_single()))
     });
     Ok(Part { reading, whole: plan(&rows.iter().collect::<Vec<_>>(), item.baselines), baselines })

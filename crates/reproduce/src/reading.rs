@@ -26,7 +26,7 @@ impl Reading {
     pub fn changes(&self) -> Vec<String> {
         let set = self.set.iter().map(|change| format!("{} = {}", change.key, change.value));
         let rows = (!self.rows.is_empty()).then(|| {
-            let labels: Vec<String> = self.rows.iter().map(ItemRow::in_full).collect();
+            let labels: Vec<String> = self.rows.iter().map(ItemRow::label).collect();
             format!("schedulers = {}", labels.join(", "))
         });
         set.chain(rows).collect()

@@ -20,13 +20,23 @@ impl<'a> Samples<'a> {
         Self { runs, rows, instead }
     }
 
-    /// The name in results of the item's row `name`.
-    pub fn label<'b>(&self, name: &'b str) -> &'b str
+    /// The row `name` of the item, or the one in its place.
+    fn row(&self, name: &str) -> Option<&'a ItemRow> {
+        let place = self.rows.iter().position(|row| row.name == name)?;
+        self.instead.get(place).or(self.rows.get(place))
+    }
+
+    /// Its name in the item.
+    pub fn name<'b>(&self, name: &'b str) -> &'b str
     where
         'a: 'b,
     {
-        let place = self.rows.iter().position(|row| row.label == name);
-        place.and_then(|place| self.instead.get(place)).map_or(name, |row| row.label.as_str())
+        self.row(name).map_or(name, |row| &row.name)
+    }
+
+    /// Its name in results.
+    fn label(&self, name: &str) -> String {
+        self.row(name).map_or_else(|| name.to_owned(), ItemRow::label)
     }
 
     /// The cells that have all values of `at`, in the order of the runs.

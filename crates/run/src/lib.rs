@@ -46,7 +46,7 @@ pub use estimate::Estimate;
 pub use job::{CONNECTION, Choice, Identities, Job, RunError, RunOutcome};
 pub use known_rates::{knows_rates, with_known_rates};
 pub use live::{Emulation, Live, TcpInfo};
-pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant, labels};
+pub use plan::{AUTO_LIMIT, Options, Plan, Repeat, Variant};
 pub use prediction::Prediction;
 pub use preflight::{Preflight, WayCheck, WayFigures};
 pub use record::{CellValues, RunRecord};

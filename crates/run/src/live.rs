@@ -13,23 +13,23 @@ pub type TcpInfo = BTreeMap<String, u64>;
 pub struct Live {
     /// How true the emulated paths were.
     pub emulation: Emulation,
-    /// Its paths as measured before it; absent if nothing was measured.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Its paths as measured before it; null if nothing was measured.
+    #[serde(default)]
     pub preflight: Option<Preflight>,
-    /// The kernel's release; absent if both hosts are engines.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// The kernel's release; null if both hosts are engines.
+    #[serde(default)]
     pub kernel: Option<String>,
     /// The kernels' counters of the run, by host (`client`, `server`), under their own names.
-    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    #[serde(default)]
     pub counters: IndexMap<String, BTreeMap<String, u64>>,
     /// The kernels' settings, by host.
-    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    #[serde(default)]
     pub settings: IndexMap<String, IndexMap<String, String>>,
     /// Settings of the scenario that a kernel cannot be given, each with the reason.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(default)]
     pub not_applied: Vec<String>,
     /// The kernels' state of each subflow when it was last seen open: by host, then by path.
-    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    #[serde(default)]
     pub tcp_info: IndexMap<String, IndexMap<String, TcpInfo>>,
 }
 

@@ -163,6 +163,11 @@ fn as_kernel(congestion: &PlugIn) -> PlugIn {
     congestion
 }
 
+/// The name of a congestion control without what [`as_kernel`] adds.
+fn as_asked(label: &str) -> &str {
+    label.strip_suffix("(linux=true)").unwrap_or(label)
+}
+
 /// The same with other hosts.
 fn between(variant: &Variant, mode: &Mode) -> Variant {
     let mut scenario: Scenario = (*variant.scenario).clone();
@@ -184,7 +189,7 @@ fn rows(modes: &[Mode], all: &[Results]) -> Vec<ParityRow> {
             let row = rows.entry(key).or_insert_with(|| ParityRow {
                 cell: (*summary.cell).clone(),
                 scheduler: summary.scheduler.to_string(),
-                congestion: summary.congestion.to_string(),
+                congestion: as_asked(&summary.congestion).to_owned(),
                 metric: summary.metric.to_string(),
                 values: IndexMap::new(),
                 difference: IndexMap::new(),

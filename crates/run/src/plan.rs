@@ -100,6 +100,13 @@ pub(crate) struct PlanRow {
     pub congestion_label: String,
 }
 
+impl PlanRow {
+    /// Results name each parameter that has another value than its default: the name alone would not say what ran.
+    fn new(choice: Choice, scheduler_label: String, congestion: &PlugIn) -> Self {
+        Self { choice, scheduler_label, congestion_label: congestion.with_parameters(), congestion: congestion.clone() }
+    }
+}
+
 impl Plan {
     /// The cross product of cells, congestion controls and schedulers, and the baselines of each cell.
     ///
@@ -225,20 +232,17 @@ impl CellPlan {
         let schedulers = distinct(given(&options.schedulers, |s| &s.scheduler));
         let congestions = distinct(given(&options.congestions, |s| &s.congestion));
         let mut rows = Vec::new();
-        for (congestion, congestion_label) in labelled(&congestions) {
-            for (scheduler, scheduler_label) in labelled(&schedulers) {
+        for congestion in &congestions {
+            for scheduler in &schedulers {
                 let choice = Choice::Multipath(scheduler.clone());
-                let (congestion, congestion_label) = (congestion.clone(), congestion_label.clone());
-                rows.push(PlanRow { choice, congestion, scheduler_label, congestion_label });
+                rows.push(PlanRow::new(choice, scheduler.with_parameters(), congestion));
             }
         }
         if options.baselines {
             let forms = distinct(congestions.iter().map(single_path_form).collect());
-            for (congestion, congestion_label) in labelled(&forms) {
+            for congestion in &forms {
                 for (index, path) in scenario.topology.paths.iter().enumerate() {
-                    let (congestion, congestion_label) = (congestion.clone(), congestion_label.clone());
-                    let scheduler_label = single(&path.name);
-                    rows.push(PlanRow { choice: Choice::Single(index), congestion, scheduler_label, congestion_label });
+                    rows.push(PlanRow::new(Choice::Single(index), single(&path.name), congestion));
                 }
             }
         }
@@ -274,19 +278,6 @@ fn distinct(plug_ins: Vec<PlugIn>) -> Vec<PlugIn> {
         }
     }
     seen
-}
-
-/// The names that results print: the canonical name, with parameters only where another one differs in nothing else.
-pub fn labels(plug_ins: &[PlugIn]) -> Vec<String> {
-    let label = |plug_in: &PlugIn| {
-        let namesakes = plug_ins.iter().filter(|other| other.name == plug_in.name).count();
-        if namesakes > 1 { plug_in.with_parameters() } else { plug_in.name.clone() }
-    };
-    plug_ins.iter().map(label).collect()
-}
-
-fn labelled(plug_ins: &[PlugIn]) -> impl Iterator<Item = (&PlugIn, String)> {
-    plug_ins.iter().zip(labels(plug_ins))
 }
 
 /// False if the seed cannot matter, so that one run suffices.

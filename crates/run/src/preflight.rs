@@ -26,12 +26,12 @@ pub struct WayCheck {
     /// As measured.
     pub measured: WayFigures,
     /// Mean difference between the delays of one packet and the next (RFC 3393's ipdv, without its sign).
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     pub jitter_s: Option<f64>,
     /// Everything measured is within the tolerance.
     pub accurate: bool,
-    /// Why it was not measured.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Why it was not measured; null if it was.
+    #[serde(default)]
     pub skipped: Option<String>,
 }
 

@@ -33,10 +33,10 @@ pub struct RunRecord {
     /// Events handled.
     pub events: u64,
     /// Values over time and distributions, by name; empty unless requested.
-    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    #[serde(default)]
     pub curves: Curves,
-    /// Of a run in real time: how true it was, and what kernels counted.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Of a run in real time: how true it was, and what kernels counted. Null in virtual time.
+    #[serde(default)]
     pub live: Option<Live>,
 }
 

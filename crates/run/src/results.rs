@@ -1,4 +1,5 @@
-//! The document of `run --format json`. The field order here is the order in the document.
+//! The document of `run --format json`. The field order here is the order in the document, which has every field; docs/results.md has its
+//! schema.
 
 use crate::diagnosis::Diagnosis;
 use crate::record::CellValues;
@@ -22,11 +23,11 @@ pub struct Results {
     pub anabranch: String,
     /// The scenario's title.
     pub scenario: String,
-    /// Runs are missing: the command was interrupted, or one failed. Absent otherwise.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Runs are missing: the command was interrupted, or one failed. Null otherwise.
+    #[serde(default)]
     pub incomplete: Option<Incomplete>,
-    /// The swept keys whose values are all numbers of one unit; absent without any.
-    #[serde(skip_serializing_if = "IndexMap::is_empty", default)]
+    /// The swept keys whose values are all numbers of one unit.
+    #[serde(default)]
     pub sweep: IndexMap<String, SweptKey>,
     /// Hash over the runs' digests in order, in hexadecimal.
     pub digest: String,
@@ -36,8 +37,8 @@ pub struct Results {
     pub summary: Vec<Summary>,
     /// Paired differences between schedulers.
     pub comparisons: Vec<Comparison>,
-    /// Findings about the limits of the runs; absent if there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    /// Findings about the limits of the runs.
+    #[serde(default)]
     pub diagnosis: Vec<Diagnosis>,
 }
 
@@ -65,29 +66,25 @@ pub struct Summary {
     pub n: usize,
     /// Arithmetic mean.
     pub mean: f64,
-    /// Standard deviation of the sample (n − 1); absent for n = 1.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Standard deviation of the sample (n − 1); null for n = 1.
+    #[serde(default)]
     pub sd: Option<f64>,
-    /// Lower end of the mean's 95 % interval (Student's t); absent for n = 1.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Lower end of the mean's 95 % interval (Student's t); null for n = 1.
+    #[serde(default)]
     pub ci95_low: Option<f64>,
     /// Upper end.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     pub ci95_high: Option<f64>,
     /// Median.
     pub median: f64,
     /// 95th percentile.
     pub p95: f64,
-    /// True if the scenario has no randomness, so that one run suffices; absent otherwise.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    /// True if the scenario has no randomness, so that one run suffices.
+    #[serde(default)]
     pub deterministic: bool,
-    /// How many of the row's runs did not finish their transfer; absent if all did.
-    #[serde(skip_serializing_if = "is_zero", default)]
+    /// How many of the row's runs did not finish their transfer.
+    #[serde(default)]
     pub unfinished: usize,
-}
-
-fn is_zero(n: &usize) -> bool {
-    *n == 0
 }
 
 /// `a − b`, run by run with the same seed.
@@ -107,21 +104,21 @@ pub struct Comparison {
     pub n: usize,
     /// Mean of `a − b`.
     pub mean_diff: f64,
-    /// Lower end of its 95 % interval; absent for n = 1.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Lower end of its 95 % interval; null for n = 1.
+    #[serde(default)]
     pub ci95_low: Option<f64>,
     /// Upper end.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     pub ci95_high: Option<f64>,
-    /// Two-sided p value of the paired t test; absent if the differences do not vary.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Two-sided p value of the paired t test; null if the differences do not vary.
+    #[serde(default)]
     pub p: Option<f64>,
-    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences without ties; absent if no pair differs.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences without ties; null if no pair differs.
+    #[serde(default)]
     pub p_wilcoxon: Option<f64>,
-    /// `mean_diff` ÷ the standard deviation of the differences (Cohen's d_z) with Hedges' correction for few pairs; absent for
+    /// `mean_diff` ÷ the standard deviation of the differences (Cohen's d_z) with Hedges' correction for few pairs; null for
     /// fewer than three, or if the differences do not vary.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(default)]
     pub effect_size: Option<f64>,
 }
 

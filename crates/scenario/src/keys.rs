@@ -330,6 +330,8 @@ pub fn find_keys(name: &str) -> Vec<&'static Key> {
 const MAX_WINDOW: u64 = 65_535 << 14;
 /// An IPv4 or IPv6 packet of 65 535 bytes less the headers and options that [`crate::full_packet`] counts.
 const MAX_MSS: u64 = 65_435;
+/// Far below what any path carries: options and headers are larger.
+const MIN_MSS: u64 = 64;
 /// Most connections of the traffic: each has its own port on the client.
 pub(crate) const MAX_FLOWS: i64 = 10_000;
 /// Most repetitions of a scenario.
@@ -340,7 +342,8 @@ const MAX_BYTES: u64 = 1 << 60;
 const FLAG: Form = Form::Flag;
 const TIME: Form = Form::Duration { positive: false };
 const POSITIVE_TIME: Form = Form::Duration { positive: true };
-const BUFFER: Form = Form::Size { min: 1, max: MAX_WINDOW };
+/// The least is the least `mss`: a buffer holds one segment.
+const BUFFER: Form = Form::Size { min: MIN_MSS, max: MAX_WINDOW };
 const PACKET: Form = Form::Size { min: 20, max: 65_535 };
 
 const fn key(section: Section, name: &'static str, form: Form, fallback: Fallback, about: &'static str) -> Key {
@@ -370,9 +373,9 @@ const KEYS: &[Key] = &[
     key(Connection, "mptcp", FLAG, Value("true"), "speak Multipath TCP; false = plain TCP without its options, over one path"),
     key(Connection, "checksum", FLAG, Value("false"), "require DSS checksums (RFC 8684 §3.3)"),
     key(Connection, "dss", Form::Integers(&[4, 8]), Value("8"), "bytes of the data sequence numbers and data acknowledgments that are sent (RFC 8684 §3.3)"),
-    key(Connection, "mss", Form::Size { min: 64, max: MAX_MSS }, Value("1400B"), "largest payload of a data segment, after all options"),
-    key(Connection, "send_buffer", BUFFER, Value("16MiB"), "bytes written by the application and not yet acknowledged; payload, not a kernel's memory"),
-    key(Connection, "recv_buffer", BUFFER, Value("16MiB"), "the connection's receive window"),
+    key(Connection, "mss", Form::Size { min: MIN_MSS, max: MAX_MSS }, Value("1400B"), "largest payload of a data segment, after all options"),
+    key(Connection, "send_buffer", BUFFER, Value("16MiB"), "bytes written by the application and not yet acknowledged, at least mss; payload, not a kernel's memory"),
+    key(Connection, "recv_buffer", BUFFER, Value("16MiB"), "the connection's receive window, at least mss"),
     key(Connection, "first_path", Form::FirstPath, Value("first"), "the path over which the client opens the connection; it joins over the others. first: the first [[path]]; NAME: the path of that name (rename it if it is first or race); race: a SYN with MP_CAPABLE over each path in turn, race_delay apart, backups last; the first answer decides, and a later SYN/ACK is reset (RFC 8305 §5, RobE_SIM of draft-amend-tcpm-mptcp-robe). The metric syns_sent is its cost"),
     key(Connection, "race_delay", TIME, Value("250ms"), "first_path = \"race\": from one path's SYN to the next one's (RFC 8305 §5: Connection Attempt Delay), 10 ms to 2 s; 0s: all at once"),
     key(Connection, "rejoin_after", POSITIVE_TIME, Value("1s"), "delay before the client joins a lost path again; doubles up to 16 s"),
@@ -403,7 +406,7 @@ const KEYS: &[Key] = &[
     key(Tcp, "sack", FLAG, Value("true"), "offer selective acknowledgments (RFC 2018)"),
     key(Tcp, "ecn", FLAG, Value("false"), "offer explicit congestion notification (RFC 3168) on every subflow; queues with ecn = true then mark packets in place of dropping them, and the sender reduces its window without a loss. docs/ecn.md"),
     key(Tcp, "syn_retries", Form::Integer { min: 0, max: 255 }, Value("6"), "retransmissions of a SYN before giving up"),
-    key(Tcp, "retries", Form::Integer { min: 1, max: 255 }, Value("15"), "consecutive timeouts of one segment before the subflow is given up; a server keeps it, and continues to try, while another subflow delivers"),
+    key(Tcp, "retries", Form::Integer { min: 1, max: 255 }, Value("15"), "consecutive timeouts of one segment before the subflow is given up. A client then joins over its path again (rejoin_after). A server, which cannot join, gives a subflow up only if no other one can carry data; until then it continues to try"),
     key(Tcp, "keep_alive", POSITIVE_TIME, Nothing("never"), "probe an idle peer after this long (RFC 9293 §3.8.4)"),
     key(Tcp, "time_wait", TIME, Value("60s"), "how long TIME-WAIT lasts"),
 

@@ -263,8 +263,8 @@ pub struct MeasureArguments {
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
     /// Write every event of the first run, of both hosts, as lines of JSON
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", alias = "trace")]
+    pub events: Option<PathBuf>,
     #[command(flatten)]
     pub output: Output,
 }

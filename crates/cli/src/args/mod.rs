@@ -15,7 +15,7 @@ pub use links::{
 };
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
 pub use playground::PlaygroundArguments;
-pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RunArguments};
+pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RerunArguments, RunArguments};
 pub use shell::ShellArguments;
 pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments};
 
@@ -23,7 +23,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, PROXY_EXAMPLES, SERVE_EXAMPLES, STATUS_EXAMPLES};
 use playground::PLAYGROUND_EXAMPLES;
-use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RUN_EXAMPLES};
+use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RERUN_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
 use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES};
 
@@ -114,6 +114,9 @@ pub enum Command {
     /// Bring the shards of a command together: the results of one run of all
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(MergeArguments),
+    /// Make the runs of a results directory again, and say what differs
+    #[command(after_help = RERUN_EXAMPLES)]
+    Rerun(RerunArguments),
     /// Make the HTML report of a results directory
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),

@@ -26,7 +26,7 @@ This needs Linux and root, or a user who may make user namespaces and open /dev/
 scheduler `linux-default` and the congestion controls of the kernel. Results then have `live`: how accurate the emulation \
 was, the kernels' settings and counters, tcp_info of each subflow. Nothing is left behind, however a run ends.
 
---out DIR replaces the files that an earlier --out left in DIR, when all is written. Ctrl-C ends the runs, with exit \
+--out DIR replaces the files that an earlier --out of the same scenario left in DIR, when all is written. Ctrl-C ends the runs, with exit \
 code 130, and prints the results of those that are finished. With --out they are also kept in DIR, whatever ends the \
 command: the same command continues from there. Results are printed even if a file cannot be written, which is exit code 1.";
 
@@ -67,14 +67,14 @@ pub struct RunArguments {
     #[command(flatten)]
     pub output: Output,
     /// Only make and keep the runs of one of N machines, I from 1 to N; `anabranch merge` brings them together
-    #[arg(long, value_name = "I/N", requires = "out", value_parser = number::shard, conflicts_with_all = ["realtime", "pcap", "trace", "open"])]
+    #[arg(long, value_name = "I/N", requires = "out", value_parser = number::shard, conflicts_with_all = ["realtime", "pcap", "events", "open"])]
     pub shard: Option<Shard>,
     /// Write captures of the first repetition of each row into this directory
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
     /// Write every event of the first run as lines of JSON
-    #[arg(long, value_name = "FILE")]
-    pub trace: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", alias = "trace")]
+    pub events: Option<PathBuf>,
     /// The server's host, which sends bulk data: this engine, or the Linux kernel in real time
     #[arg(long, value_name = "engine|linux")]
     pub sender: Option<String>,
@@ -101,6 +101,9 @@ pub struct Output {
     /// report.html into this directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace the results of another scenario in --out
+    #[arg(long, requires = "out")]
+    pub force: bool,
     /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none.
     /// 20000 unless given; a sweep has no series/ and timeline/ without this option
     #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
@@ -115,6 +118,26 @@ pub struct Output {
     /// Show the report when it is written
     #[arg(long, requires = "out")]
     pub open: bool,
+}
+
+pub(super) const RERUN_EXAMPLES: &str = "\
+Examples:
+  anabranch rerun results                 # compares
+  anabranch rerun results --out again     # and writes all files again
+
+A results directory has in inputs.json what its runs were made from: the scenario, the traces that it names, all options. The \
+runs are made from these texts, and the results compared with DIR/results.json. The exit code is 0 if every byte comes \
+out again. Otherwise it is 1, and the differences are said: another build of the program, runs with other events. A trace \
+that has changed since is named, too. Runs that followed the clock cannot be made again.";
+
+/// `anabranch rerun`.
+#[derive(Debug, Args)]
+pub struct RerunArguments {
+    /// The directory that `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    #[command(flatten)]
+    pub output: Output,
 }
 
 pub(super) const REPORT_EXAMPLES: &str = "\

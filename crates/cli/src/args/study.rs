@@ -154,6 +154,9 @@ pub struct ReproduceArguments {
     /// The directory of results, report and finished runs
     #[arg(long, value_name = "DIR", default_value = "reproduction")]
     pub out: PathBuf,
+    /// Replace the results of a scenario in --out
+    #[arg(long)]
+    pub force: bool,
     /// Open the report
     #[arg(long)]
     pub open: bool,

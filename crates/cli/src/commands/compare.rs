@@ -8,7 +8,7 @@ use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, scenario_files, schedulers};
 use crate::marked::Marked;
 use crate::outcome::Outcome;
-use crate::output::write;
+use crate::output::Output;
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
 use anabranch_report::of_frontier::{cells, csv, first_path, picture, room, room_csv, standings, text};
@@ -43,6 +43,7 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Outc
     let targets: Result<Vec<Marked<'_>>, Failure> =
         arguments.update.iter().map(|file| Marked::read(file, &marks(arguments))).collect();
     let targets = targets?;
+    let picture_file = arguments.picture.as_deref().map(Output::claim).transpose()?;
     grid.prepare(driver).map_err(Failure::refused)?;
     let journal = Kept::in_out(arguments.out.as_deref(), driver, false)?;
     let driver = through(journal.as_ref(), driver);
@@ -61,9 +62,8 @@ pub fn compare(arguments: &CompareArguments, driver: &dyn Driver) -> Result<Outc
     }
     // A document never holds a part.
     if wrong.is_empty() && found.comparison.missing == 0 {
-        let write_picture = |file: &std::path::PathBuf| write(file, picture(&found.comparison)).err();
         wrong.extend(targets.iter().filter_map(|target| target.write(|name| section(&found, name)).err()));
-        wrong.extend(arguments.picture.iter().filter_map(write_picture));
+        wrong.extend(picture_file.and_then(|file| file.write(picture(&found.comparison)).err()));
     }
     journal.into_iter().for_each(|journal| journal.close(&mut wrong));
     let output = match arguments.format {

@@ -1,6 +1,6 @@
 //! `anabranch key`
 
-use super::links::{CODE, failed};
+use super::links::{CODE, failed, read_key};
 use crate::args::KeyAction;
 use crate::failure::Failure;
 use anabranch_link::secrets;
@@ -14,7 +14,7 @@ pub fn key(action: &KeyAction) -> Result<String, Failure> {
             Ok(format!("{}\n", key.key.public()))
         }
         KeyAction::Show { file, authorize } => {
-            let key = secrets::read_key(file).map_err(failed)?;
+            let key = read_key(file)?;
             match authorize {
                 None => Ok(format!("{}\n", key.key.public())),
                 Some(name) => match key.authorization(name) {

@@ -3,11 +3,14 @@
 use crate::args::{NearArguments, PORT, default_socket};
 use crate::failure::{Failure, Salvage};
 use crate::load::unusable;
+use crate::terminal;
+use anabranch_link::files::KeyFile;
 use anabranch_link::measure::Reach;
 use anabranch_link::proxy::Common;
 use anabranch_link::{LinkError, PublicKey, Unmet, Window, secrets};
 use anabranch_scenario::PlugIn;
-use std::io::Write as _;
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
@@ -29,6 +32,23 @@ pub fn failed(error: LinkError) -> Failure {
     }
 }
 
+/// The key in a file.
+pub fn read_key(file: &Path) -> Result<KeyFile, Failure> {
+    secrets::read_key(file).map_err(|error| match absent(&error) {
+        true => {
+            let help =
+                format!("`anabranch key new {}` makes one, and prints the part of it that others need", file.display());
+            Failure::missing(CODE, format!("there is no key {}", file.display()), Some(help))
+        }
+        false => failed(error),
+    })
+}
+
+/// The error of a file that does not exist.
+pub fn absent(error: &LinkError) -> bool {
+    matches!(error, LinkError::System { source, .. } if source.kind() == ErrorKind::NotFound)
+}
+
 /// The server and the interfaces that a command names.
 pub fn reach(server: &str, server_key: &str, near: &NearArguments) -> Result<Reach, Failure> {
     let NearArguments { via, key } = near;
@@ -37,7 +57,7 @@ pub fn reach(server: &str, server_key: &str, near: &NearArguments) -> Result<Rea
         return Err(Failure::unusable(CODE, "--server-key: this is no public key", Some(help.to_owned())));
     };
     interfaces(via)?;
-    let key = secrets::read_key(key).map_err(failed)?;
+    let key = read_key(key)?;
     Ok(Reach { key, server: server_key, address: address(server)?, interfaces: via.clone() })
 }
 
@@ -79,9 +99,9 @@ pub fn scheduler(option: &str, text: &str) -> Result<PlugIn, Failure> {
     anabranch_scenario::scheduler(option, text).map_err(unusable)
 }
 
-/// Now, and wherever the output goes. Standard error may be closed.
+/// Now, and wherever the output goes.
 pub fn say(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    terminal::say(&format!("{line}\n"));
 }
 
 /// The usual socket of the user who called `sudo`, which removes XDG_RUNTIME_DIR. For a process that has become that user.
@@ -111,4 +131,14 @@ pub fn native_window(given: Option<&Path>) -> Result<Option<Window>, Failure> {
             Ok(None)
         }
     }
+}
+
+/// Where `status` looks, the usual place first: the server may run as a service, or for another session of the same user.
+pub fn likely_sockets() -> Vec<PathBuf> {
+    let user = format!("/run/user/{}/anabranch.sock", rustix::process::getuid().as_raw());
+    let others = [user, "/run/anabranch/status.sock".to_owned()].map(PathBuf::from);
+    let mut all: Vec<PathBuf> = default_socket().into_iter().chain(callers_socket()).chain(others).collect();
+    let mut seen = BTreeSet::new();
+    all.retain(|file| seen.insert(file.clone()));
+    all
 }

@@ -59,7 +59,7 @@ pub fn measure(mut arguments: MeasureArguments, virtual_time: &dyn Driver) -> Re
     let wanted = Wanted {
         captures: arguments.pcap.clone(),
         captured: &[Side::Client],
-        events: arguments.trace.clone(),
+        events: arguments.events.clone(),
         ..Wanted::default()
     };
     let making = Making::Changing(&driver, arguments.seed);
@@ -106,7 +106,9 @@ fn loaded(arguments: &MeasureArguments, address: SocketAddr, found: &[PathSurvey
     };
     let paths: String = found.iter().map(path).collect();
     let text = scenario_text(arguments, &paths);
-    let loaded = Loaded::given("measure", &text, overrides(arguments))?;
+    // Results of another server are another scenario's.
+    let name = format!("measure {}", arguments.server);
+    let loaded = Loaded::given(&name, &text, overrides(arguments))?;
     if loaded.document.axes.is_empty() {
         return Ok(loaded);
     }

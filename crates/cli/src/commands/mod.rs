@@ -23,6 +23,7 @@ mod proxy;
 mod record;
 mod report;
 mod reproduce;
+mod rerun;
 mod run;
 #[cfg(target_os = "linux")]
 mod serve;
@@ -50,6 +51,7 @@ pub use playground::playground;
 pub use proxy::proxy;
 pub use report::report;
 pub use reproduce::reproduce;
+pub use rerun::rerun;
 pub use run::run;
 #[cfg(target_os = "linux")]
 pub use serve::serve;

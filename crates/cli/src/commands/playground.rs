@@ -7,6 +7,7 @@ use crate::opener::Opener;
 use crate::outcome::Outcome;
 use crate::site::{File, files};
 use crate::site_server::serve;
+use crate::terminal::say;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -28,7 +29,7 @@ pub fn playground(arguments: &PlaygroundArguments) -> Result<Outcome, Failure> {
     // A reader that has gone needs no address.
     let _ = writeln!(io::stdout(), "The playground is at {url} until Ctrl-C.").and_then(|()| io::stdout().flush());
     if let Some(failure) = opener.and_then(|opener| opener.open_page(&url).err()) {
-        let _ = io::stderr().write_all(failure.render(false).as_bytes());
+        say(&failure.render(false));
     }
     serve(&listener, files).map_err(|error| Failure::failed(CODE, format!("the server failed: {error}")))?;
     Ok(Outcome::default())

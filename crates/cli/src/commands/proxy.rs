@@ -62,7 +62,7 @@ fn carried(
     let (mut proxy, missing) = Proxy::open(settings, interrupt::flag()).map_err(failed)?;
     missing.iter().for_each(|missing| say(&format!("waiting for {missing}")));
     say(&format!("listening at {locals}, to {address}"));
-    proxy.run(interrupt::flag(), window.as_ref(), changed).map_err(failed)
+    proxy.run(interrupt::flag(), window.as_ref(), changed, &mut say).map_err(failed)
 }
 
 /// Straight to the targets.

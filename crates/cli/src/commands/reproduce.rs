@@ -10,7 +10,7 @@ use crate::load::Loaded;
 use crate::marked::Marked;
 use crate::number::Repetitions;
 use crate::opener::Opener;
-use crate::out_folder::OutFolder;
+use crate::out_folder::{OutFolder, Owner};
 use crate::outcome::Outcome;
 use crate::papers::{self, Source};
 use crate::results_folder::{self, PAGE, make_report};
@@ -52,7 +52,7 @@ pub fn reproduce(arguments: &ReproduceArguments, drivers: &Drivers<'_>) -> Resul
     let targets = targets.collect::<Result<Vec<_>, Failure>>()?;
     let opener = arguments.open.then(Opener::find).transpose()?;
     let items: Vec<Vec<&Item>> = papers.iter().map(|paper| chosen(paper, arguments)).collect::<Result<_, _>>()?;
-    let out = OutFolder::claim(&arguments.out)?;
+    let out = OutFolder::claim(&arguments.out, &Owner::Reproduction, arguments.force)?;
     let journals = Journals::open(arguments, drivers)?;
     let mut works: Vec<Vec<Work<'_>>> = Vec::new();
     for (source, items) in papers.iter().zip(items) {

@@ -5,15 +5,16 @@ use crate::artifacts;
 use crate::drivers::Drivers;
 use crate::failure::{Failure, Salvage};
 use crate::folder::Folder;
+use crate::inputs::Whole;
 use crate::kept::{Kept, salvage, through};
 use crate::load::{Loaded, congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
 use crate::opener::Opener;
-use crate::out_folder::OutFolder;
+use crate::out_folder::{OutFolder, Owner};
 use crate::outcome::Outcome;
 use crate::results_folder::{PAGE, make_run_report};
 use crate::runs_csv::runs_csv;
-use crate::shard::{ShardFile, Whole, refuse_shard};
+use crate::shard::{ShardFile, refuse_shard};
 use crate::stage::{Carried, Stage, carry_out, carry_out_shard};
 use crate::watch::Wanted;
 use anabranch_report::text::{auto_notes, results_table};
@@ -52,7 +53,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Outcome, F
         None if real_time => drivers.real_time,
         None => drivers.virtual_time,
     };
-    let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.trace.clone(), ..Wanted::default() };
+    let wanted = Wanted { captures: arguments.pcap.clone(), events: arguments.events.clone(), ..Wanted::default() };
     let (results, wrong) = execute(&loaded, &options, &arguments.output, wanted, Making::Kept(driver))?;
     let notes = options.repeat == Repeat::Auto && arguments.output.format == Format::Table;
     let notes = if notes { auto_notes(&results) } else { String::new() };
@@ -155,7 +156,8 @@ pub fn execute(
     let (started, clock) = (SystemTime::now(), Instant::now());
     wanted.connection = followed(loaded, output.connection.get())?;
     refuse_shard(output.out.as_deref())?;
-    let out = output.out.as_deref().map(OutFolder::claim).transpose()?;
+    let owner = Owner::of(&loaded.source);
+    let out = output.out.as_deref().map(|folder| OutFolder::claim(folder, &owner, output.force)).transpose()?;
     let plan = Plan::new(&loaded.variants(), options);
     // Those of each cell would be most of what a sweep writes.
     let unless_given = (!plan.is_sweep()).then_some(PACKETS).max(output.packets.filter(|packets| *packets > 0));
@@ -177,7 +179,7 @@ pub fn execute(
     // Whole results of an earlier command do not give way to a part.
     let out = out.filter(|out| results.incomplete.is_none() || out.is_free());
     let keep = |out: OutFolder| {
-        artifacts::write(&Folder::make(out.beside())?, loaded, &results, started, clock.elapsed())?;
+        artifacts::write(&Folder::make(out.beside())?, (loaded, options), &results, started, clock.elapsed())?;
         make_run_report(out.beside(), &results, output.packets)?;
         let report = out.take()?.join(PAGE);
         opener.map_or(Ok(()), |opener| opener.open(&report))

@@ -1,27 +1,24 @@
 //! `anabranch serve`
 
-use super::links::{CODE, common, failed, interfaces, native_window, say, scheduler};
+use super::links::{CODE, absent, common, failed, interfaces, native_window, read_key, say, scheduler};
 use crate::args::{ServeArguments, default_socket};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
+use anabranch_link::files::Client;
 use anabranch_link::native::{NativeHost, NativeHostSettings};
 use anabranch_link::proxy::{ExitSettings, Guard, Resolver, Service, parse_block, system};
 use anabranch_link::{Host, LinkError, Services, Window, raise_file_limit, secrets};
 use std::net::SocketAddr;
+use std::path::Path;
 
 /// Serves until a signal comes, which is a success.
 pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     if arguments.native {
         return native(arguments);
     }
-    let key = secrets::read_key(&arguments.key).map_err(failed)?.key;
-    let clients = secrets::read_authorized(&arguments.authorized).map_err(failed)?;
-    if clients.is_empty() {
-        let message = format!("{} authorises nobody", arguments.authorized.display());
-        let help = "add the line that `anabranch key show CLIENT.KEY --authorize NAME` prints";
-        return Err(Failure::unusable(CODE, message, Some(help.to_owned())));
-    }
+    let key = read_key(&arguments.key)?.key;
+    let clients = authorized(&arguments.authorized)?;
     let (public, count) = (key.public(), clients.len());
     let socket = arguments.socket.clone().or_else(default_socket);
     let window = socket.map(|file| Window::open(&file)).transpose().map_err(failed)?;
@@ -36,6 +33,23 @@ pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     let counts = host.counters();
     let refused: Vec<String> = counts.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect();
     Ok(Outcome { notes: format!("ended; {}\n", refused.join(", ")), ..Outcome::default() })
+}
+
+/// The clients in a list of authorised keys; at least one.
+fn authorized(file: &Path) -> Result<Vec<Client>, Failure> {
+    let line = "`anabranch key show CLIENT.KEY --authorize NAME`";
+    let clients = secrets::read_authorized(file).map_err(|error| match absent(&error) {
+        true => {
+            let help = format!("make it with mode 0600, and add to it the line that {line} prints for each client");
+            Failure::missing(CODE, format!("there is no list of authorised keys {}", file.display()), Some(help))
+        }
+        false => failed(error),
+    })?;
+    if clients.is_empty() {
+        let message = format!("{} authorises nobody", file.display());
+        return Err(Failure::unusable(CODE, message, Some(format!("add the line that {line} prints"))));
+    }
+    Ok(clients)
 }
 
 /// For clients of any kind, without a carrier.

@@ -6,8 +6,9 @@ use crate::folder::Folder;
 use crate::link_table::link_table;
 use crate::load::{Loaded, set_overrides};
 use crate::outcome::Outcome;
-use crate::output::write;
+use crate::output::Output;
 use crate::programs::{absent_of_command, absent_of_line, refusal};
+use crate::terminal;
 use anabranch_lab::LabError;
 use anabranch_lab::preflight::preflight;
 use anabranch_lab::shell::{Pending, Served, Shell, ShellSummary, Unarrived, Why};
@@ -17,7 +18,6 @@ use anabranch_units::Side;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// The exit code of shells for a program that cannot be started.
@@ -33,6 +33,7 @@ pub fn shell(arguments: &ShellArguments) -> Result<Outcome, Failure> {
     if let Some(missing) = refusal(&[of_server, of_client.clone()].concat()) {
         return if of_client.is_empty() { Err(missing) } else { Ok(Outcome { code: NOT_STARTED, ..missing.into() }) };
     }
+    let summary_file = arguments.summary.as_deref().map(Output::claim).transpose()?;
     let measure = |limit| preflight(&scenario.topology, scenario.hosts.ip == 6, limit);
     let measured = arguments.preflight.limit().map(measure).transpose().map_err(failed)?;
     let mut shell = Shell::new(&scenario).map_err(failed)?;
@@ -41,8 +42,8 @@ pub fn shell(arguments: &ShellArguments) -> Result<Outcome, Failure> {
     }
     let say = |text: &str| {
         if !arguments.quiet {
-            // Now: the terminal is not ours once the command runs. Standard error may be closed.
-            let _ = std::io::stderr().write_all(text.as_bytes());
+            // Now: the terminal is not ours once the command runs.
+            terminal::say(text);
         }
     };
     say(&measured.as_ref().map(preflight_table).unwrap_or_default());
@@ -62,10 +63,10 @@ pub fn shell(arguments: &ShellArguments) -> Result<Outcome, Failure> {
     let (mut summary, captured) = shell.finish().map_err(failed)?;
     let mut wrong: Vec<Failure> = captured.err().map(failed).into_iter().collect();
     summary.live.preflight = measured;
-    if let Some(file) = &arguments.summary {
+    if let Some(file) = summary_file {
         // Strings and finite numbers only: this cannot fail.
         let text = serde_json::to_string_pretty(&summary).unwrap_or_default() + "\n";
-        wrong.extend(write(file, text).err());
+        wrong.extend(file.write(text).err());
     }
     let report = if arguments.quiet { String::new() } else { report(&summary) };
     // A word of a loss is never left out.
@@ -75,7 +76,9 @@ pub fn shell(arguments: &ShellArguments) -> Result<Outcome, Failure> {
 
 /// The one network that the file describes.
 fn scenario(arguments: &ShellArguments) -> Result<Scenario, Failure> {
-    let mut overrides = set_overrides(&arguments.set);
+    // The shell runs until it is ended: the scenario needs no end of its own.
+    let mut overrides = vec![Override::new("shell", "duration", "86400s")];
+    overrides.extend(set_overrides(&arguments.set));
     let seed = arguments.seed.map(|seed| Override::new("--seed", "seed", seed.to_string()));
     overrides.extend(seed);
     let mut cells = Loaded::read(&arguments.scenario, overrides)?.document.cells;

@@ -1,17 +1,15 @@
 //! `anabranch status`
 
-use super::links::CODE;
-use crate::args::{StatusArguments, default_socket};
+use super::links::{CODE, likely_sockets};
+use crate::args::StatusArguments;
 use crate::failure::Failure;
 use anabranch_link::{ClientStatus, PathState, Status, read_status};
 use anabranch_report::text::{plain_table, print_table};
+use std::path::PathBuf;
 
 /// The state of a running server.
 pub fn status(arguments: &StatusArguments) -> Result<String, Failure> {
-    let socket = arguments.socket.clone().or_else(default_socket).ok_or_else(|| {
-        let help = "give --socket FILE, as to `anabranch serve`";
-        Failure::unusable(CODE, "no socket is known: there is no $XDG_RUNTIME_DIR", Some(help.to_owned()))
-    })?;
+    let socket = arguments.socket.clone().map_or_else(found, Ok)?;
     let status = read_status(&socket).map_err(|error| {
         let help = "is `anabranch serve` running, with the same --socket, and as the same user?";
         Failure::missing(CODE, error.to_string(), Some(error.help().unwrap_or_else(|| help.to_owned())))
@@ -21,6 +19,18 @@ pub fn status(arguments: &StatusArguments) -> Result<String, Failure> {
         return Ok(serde_json::to_string_pretty(&status).unwrap_or_default() + "\n");
     }
     Ok(text(&status))
+}
+
+/// The first socket that is there.
+fn found() -> Result<PathBuf, Failure> {
+    let likely = likely_sockets();
+    likely.iter().find(|file| file.exists()).cloned().ok_or_else(|| {
+        let places: Vec<String> = likely.iter().map(|file| file.display().to_string()).collect();
+        let message = format!("no `serve` or `proxy` has a socket at {}", places.join(" or "));
+        let help = "is one running? One that was started without $XDG_RUNTIME_DIR has a socket only with --socket FILE; give \
+                    the same here";
+        Failure::missing(CODE, message, Some(help.to_owned()))
+    })
 }
 
 fn text(status: &Status) -> String {

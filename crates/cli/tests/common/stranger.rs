@@ -30,10 +30,11 @@ const LIST: &str = r#"{"anabranch": "0.1.0", "files": ["results.json", "series/a
 const TIMELINE: &str = r#"{"paths":["a"],"duration_s":0.025,"packets":[]}"#;
 
 /// The names that commands read, write or remove, and some that they do not.
-const NAMES: [&str; 30] = [
+const NAMES: [&str; 31] = [
     "report.json",
     "results.json",
     "manifest.json",
+    "inputs.json",
     "files.json",
     "report.html",
     "runs.csv",
@@ -95,8 +96,14 @@ fn whole() -> &'static [(String, Vec<u8>)] {
         let (file, out) = (file.to_str().unwrap(), out.to_str().unwrap());
         assert_eq!(ask(&["run", file, "--out", out]), "");
         assert_eq!(ask(&["run", file, "--out", &format!("{out}/shard"), "--shard", "1/1"]), "");
-        let places =
-            ["results.json", "manifest.json", "files.json", "shard/shard.json", "shard/kept/virtual-time.jsonl"];
+        let places = [
+            "results.json",
+            "manifest.json",
+            "inputs.json",
+            "files.json",
+            "shard/shard.json",
+            "shard/kept/virtual-time.jsonl",
+        ];
         let read = |name: &str| (name.replace("shard/", ""), fs::read(Path::new(out).join(name)).unwrap());
         let others = [("report.json", REPORT), ("files.json", LIST), ("timeline/a.json", TIMELINE)];
         let others = others.map(|(name, text)| (name.to_owned(), text.as_bytes().to_vec()));
@@ -179,9 +186,10 @@ pub fn play(bytes: &[u8]) {
     }
     let (out, scenario) = (theirs.to_str().unwrap(), file.to_str().unwrap());
     for _ in 0..1 + bytes.next() % 3 {
-        match bytes.next() % 4 {
+        match bytes.next() % 5 {
             0 => ask(&["report", out]),
             1 => ask(&["run", scenario, "--out", out]),
+            4 => ask(&["rerun", out]),
             2 => ask(&["run", scenario, "--out", out, "--shard", "1/1"]),
             _ => ask(&["merge", out, "--out", out]),
         };

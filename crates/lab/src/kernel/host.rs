@@ -59,6 +59,21 @@ const QUEUE: u32 = 10_000;
 /// First routing table of the paths.
 const TABLE: usize = 100;
 
+/// MPTCP_PM_ADDR_MAX of Linux (net/mptcp/protocol.h): a client's endpoints, one for each path; and the subflows that either end adds to the first.
+const ENDPOINTS: usize = 8;
+
+/// Refuses more paths than the kernel at this end uses.
+///
+/// # Errors
+/// [`LabError::TooManyPaths`].
+pub fn check_paths(side: Side, paths: usize) -> Result<(), LabError> {
+    let most = match side {
+        Side::Client => ENDPOINTS,
+        Side::Server => 1 + ENDPOINTS,
+    };
+    if paths > most { Err(LabError::TooManyPaths { paths, most }) } else { Ok(()) }
+}
+
 /// The device of a path.
 fn device(path: usize) -> String {
     format!("path{path}")
@@ -77,6 +92,9 @@ impl KernelHost {
         backup: &[bool],
         settings: &KernelSettings,
     ) -> Result<Self, LabError> {
+        if settings.mptcp {
+            check_paths(side, over.len())?;
+        }
         let settings = settings.clone().fitted(addresses.v6, over.len());
         let namespace = Namespace::new()?;
         prepare(&namespace, addresses, &settings)?;
@@ -89,7 +107,7 @@ impl KernelHost {
             Side::Server => server(addresses, &settings.route),
         };
         if settings.mptcp {
-            let _ = writeln!(script, "mptcp limits set subflow 8 add_addr_accepted 8");
+            let _ = writeln!(script, "mptcp limits set subflow {ENDPOINTS} add_addr_accepted {ENDPOINTS}");
             if side == Side::Client {
                 endpoints(addresses, over, backup, &mut script);
             }

@@ -11,7 +11,7 @@ mod stream;
 
 pub use application::{Application, Line, Protocol};
 pub use counters::{Counters, counters};
-pub use host::{Addresses, KernelHost};
+pub use host::{Addresses, KernelHost, check_paths};
 pub use sampler::{Sample, Sampler, events};
 pub use settings::KernelSettings;
 pub use sock_diag::{Backlog, SockDiag, SocketInfo, State};

@@ -59,6 +59,9 @@ const PLATFORM_V4: [Ipv4Net; 4] = [
     v4(166, 8, 0, 14),
 ];
 
+/// Of IPv4; that of IPv6 is one address.
+const LOOPBACK: IpNet = IpNet::V4(v4(127, 0, 0, 8));
+
 /// The part of IPv6 that is given out as global unicast. What lies outside (loopback, mapped, link-local, ULA, multicast) is refused.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
 /// Of that part: protocol assignments with Teredo (RFC 4380), benchmarks and ORCHID; and documentation.
@@ -91,6 +94,11 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
+/// The block means this host where an address in it is this host's.
+fn means_own(block: &IpNet) -> bool {
+    block.prefix_len() == block.max_prefix_len() || LOOPBACK.contains(block)
+}
+
 /// The owner's decision.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
@@ -104,12 +112,14 @@ impl Guard {
     }
 
     /// The address to dial for `address`, if it may be dialled; `is_own` knows the addresses of this host, and one of which it cannot say
-    /// is refused. A mapped address (RFC 4291 §2.5.5.2) is the IPv4 address that it contains.
+    /// is refused. A mapped address (RFC 4291 §2.5.5.2) is the IPv4 address that it contains. A block lets the addresses of others through; an
+    /// address of this host only if it stands there alone, or if the block is of loopback.
     pub fn admit(&self, address: IpAddr, is_own: impl Fn(IpAddr) -> std::io::Result<bool>) -> Option<IpAddr> {
         let (address, inner) = (address.to_canonical(), inner(address));
-        let is_allowed = self.allowed.iter().any(|block| block.contains(&address) || block.contains(&inner));
-        let is_other = |address| is_own(address).is_ok_and(|own| !own);
-        (is_allowed || is_public(inner) && is_other(address) && is_other(inner)).then_some(address)
+        let is_foreign = || [address, inner].into_iter().all(|one| is_own(one).is_ok_and(|own| !own));
+        let allowing = || self.allowed.iter().filter(|block| block.contains(&address) || block.contains(&inner));
+        let is_admitted = allowing().any(means_own) || (is_public(inner) || allowing().count() > 0) && is_foreign();
+        is_admitted.then_some(address)
     }
 
     /// Those of the addresses that may be dialled.
@@ -244,6 +254,17 @@ mod tests {
         }
         let all = Guard::new(vec![parse_block("0.0.0.0/0").unwrap()]);
         assert!(all.admit(ip("127.0.0.1"), own(&its)).is_some() && all.admit(ip("::1"), own(&its)).is_none());
+        // The server's own address in the block of its neighbours is no neighbour.
+        let its = [ip("192.168.7.1"), ip("fd00:1::1"), ip("127.0.0.1")];
+        for refused in ["192.168.7.1", "::ffff:192.168.7.1", "fd00:1::1", "64:ff9b::192.168.7.1"] {
+            assert_eq!(guard.admit(ip(refused), own(&its)), None, "{refused}");
+        }
+        assert!(guard.admit(ip("192.168.7.2"), own(&its)).is_some() && all.admit(ip("127.0.0.1"), own(&its)).is_none());
+        for meant in ["192.168.7.1", "192.168.7.1/32", "fd00:1::1/128", "127.0.0.0/8"] {
+            let block = parse_block(meant).unwrap();
+            assert!(Guard::new(vec![block]).admit(block.network().max(its[2]), own(&its)).is_some(), "{meant}");
+        }
+        let its = [ip("9.9.9.9")];
         // In disguise they are the same.
         for refused in ["64:ff9b::9.9.9.9", "2002:909:909::1"] {
             assert_eq!(guard.admit(ip(refused), own(&its)), None, "{refused}");

@@ -9,6 +9,7 @@ use super::routes::Routes;
 use super::rules::Rules;
 use super::talking::{Talk, Talked, Wish};
 use super::target::Target;
+use super::unallowed::Unallowed;
 use crate::LinkError;
 use crate::memory::Memory;
 use crate::status::{ClientStatus, PathState};
@@ -60,6 +61,8 @@ pub(crate) struct Hall<S> {
     crowded_out: u64,
     /// Requests that came to nothing.
     refused: BTreeMap<Refusal, u64>,
+    /// Of these, the targets that are not public, for the user.
+    unallowed: Unallowed,
     /// Joined connections that were cut off.
     cut_off: BTreeMap<&'static str, u64>,
 }
@@ -79,7 +82,21 @@ impl<S: Staged> Hall<S> {
         listeners.register(&board.sockets)?;
         let (anteroom, remote, crowded_out) = (Anteroom::default(), Memory::new(REMOTE), 0);
         let (buffer, refused, cut_off) = (vec![0; 64 << 10], BTreeMap::new(), BTreeMap::new());
-        Ok(Self { board, rules, routes, buffer, server, listeners, anteroom, remote, crowded_out, refused, cut_off })
+        let unallowed = Unallowed::default();
+        Ok(Self {
+            board,
+            rules,
+            routes,
+            buffer,
+            server,
+            listeners,
+            anteroom,
+            remote,
+            crowded_out,
+            refused,
+            unallowed,
+            cut_off,
+        })
     }
 
     /// From now on the rules are these. Connections that exist follow them with what they send, and by their backup flags with what they
@@ -235,7 +252,15 @@ impl<S: Staged> Hall<S> {
     /// Nothing came of a request.
     pub fn refuse(&mut self, wish: Wish, why: Refusal) -> Joint {
         *self.refused.entry(why).or_default() += 1;
+        if why == Refusal::NotAllowed {
+            self.unallowed.note(&wish.target);
+        }
         wish.refused(why)
+    }
+
+    /// A line for the user, if there is something to say now.
+    pub fn notice(&mut self, now: Instant) -> Option<String> {
+        self.unallowed.notice(now)
     }
 
     /// A joined connection was cut off.

@@ -31,6 +31,7 @@ mod socks;
 mod stage;
 mod talking;
 mod target;
+mod unallowed;
 
 pub use credentials::Credentials;
 pub(crate) use direct::Direct;

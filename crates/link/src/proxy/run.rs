@@ -116,7 +116,7 @@ impl Proxy {
     }
 
     /// Serves programs until `stop` is set, and shows its state to those who ask at `window`. `changed` gives other rules, when there
-    /// are some.
+    /// are some; `say` gets lines for the user.
     ///
     /// # Errors
     /// A socket fails.
@@ -125,8 +125,14 @@ impl Proxy {
         stop: &AtomicBool,
         window: Option<&Window>,
         changed: &mut dyn FnMut() -> Option<Rules>,
+        say: &mut dyn FnMut(&str),
     ) -> Result<(), LinkError> {
-        self.serve_until(stop, window, &mut |proxy| follow_rules(proxy, changed))
+        self.serve_until(stop, window, &mut |proxy| {
+            follow_rules(proxy, changed);
+            let now = proxy.driver.now();
+            let notice = proxy.driver.station(()).and_then(|entry| entry.hall_mut().notice(now));
+            notice.iter().for_each(|line| say(line));
+        })
     }
 }
 

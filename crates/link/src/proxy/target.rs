@@ -31,6 +31,14 @@ impl Host {
         is_name.then(|| Self::Name(text.to_ascii_lowercase()))
     }
 
+    /// The address, if it is one.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        match self {
+            Self::Address(address) => Some(*address),
+            Self::Name(_) => None,
+        }
+    }
+
     /// The same, of another host's: a name is one, and an address is none.
     pub(crate) fn checked(self) -> Option<Self> {
         match self {

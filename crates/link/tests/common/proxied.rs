@@ -105,7 +105,7 @@ pub fn run(reach: Reach, credentials: Option<Credentials>, stopped: &AtomicBool,
     let file = folder.path().join("state");
     let window = Window::open(&file).unwrap();
     ready.send(Running { socks, rules, window: file }).unwrap();
-    proxy.run(stopped, Some(&window), &mut || changes.try_recv().ok()).unwrap();
+    proxy.run(stopped, Some(&window), &mut || changes.try_recv().ok(), &mut |_| {}).unwrap();
 }
 
 /// Uses a proxy over the loopback interface, twice.

@@ -12,7 +12,6 @@ use crate::finding::Finding;
 use crate::item_row::ItemRow;
 use crate::paper::{Item, Paper};
 use crate::reading::Reading;
-use anabranch_run::labels;
 use anabranch_scenario::{Override, PlugIn};
 use anabranch_units::Duration;
 use reader::Reader;
@@ -163,7 +162,7 @@ impl Reader {
         Some((text.reading.map(Spanned::into_inner), claim))
     }
 
-    /// Schedulers, with the names that results print.
+    /// Schedulers, by their names.
     fn rows(&mut self, words: &[SpannedText]) -> Vec<ItemRow> {
         let mut plug_ins: Vec<PlugIn> = Vec::new();
         for word in words {
@@ -175,8 +174,7 @@ impl Reader {
                 }
             }
         }
-        let labels = labels(&plug_ins);
-        plug_ins.into_iter().zip(labels).map(|(plug_in, label)| ItemRow { plug_in, label }).collect()
+        ItemRow::all(plug_ins)
     }
 
     fn reading(&mut self, text: ReadingText, open: bool, rows: usize) -> Reading {

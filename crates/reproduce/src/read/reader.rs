@@ -55,8 +55,8 @@ impl Reader {
     }
 
     pub fn row(&mut self, at: Range<usize>, name: &str, rows: &[ItemRow]) {
-        if !RowKind::of(name).is_single() && !rows.iter().any(|row| row.label == name) {
-            let rows: Vec<&str> = rows.iter().map(|row| row.label.as_str()).collect();
+        if !RowKind::of(name).is_single() && !rows.iter().any(|row| row.name == name) {
+            let rows: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
             self.unknown(at, "row of this item", name, &rows);
         }
     }

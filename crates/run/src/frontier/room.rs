@@ -5,7 +5,7 @@ use super::first_path::with_first;
 use super::{CellScore, Frontier, PathSet, Task, applications, plan, portfolio, run_all, score};
 use crate::driver::{Driver, Observer, Pool};
 use crate::known::with_known_capacity;
-use crate::plan::{Options, labels};
+use crate::plan::Options;
 use crate::record::RunRecord;
 use crate::runner::Failure;
 use anabranch_metrics::mean;
@@ -82,9 +82,8 @@ impl Room {
     ) -> (Option<Self>, Option<Failure>) {
         let Some(leader) = frontier.leader() else { return (None, None) };
         let team = portfolio(&frontier.cells, TEAM);
-        let labelled = schedulers.iter().zip(labels(schedulers));
-        let players: Vec<PlugIn> =
-            labelled.filter(|(_, label)| team.iter().any(|(name, _)| name == label)).map(|(s, _)| s.clone()).collect();
+        let is_player = |scheduler: &&PlugIn| team.iter().any(|(name, _)| *name == scheduler.with_parameters());
+        let players: Vec<PlugIn> = schedulers.iter().filter(is_player).cloned().collect();
         let traffic: IndexSet<&str> = frontier.cells.iter().map(|cell| cell.traffic.as_str()).collect();
         let tasks: Vec<Task<&'static str>> = path_sets
             .iter()

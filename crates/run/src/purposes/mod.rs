@@ -9,7 +9,7 @@ pub use table::{NETWORKS, PURPOSES};
 
 use crate::driver::{Driver, Pool};
 use crate::frontier::is_significant;
-use crate::plan::{Options, Plan, Repeat, Variant, labels};
+use crate::plan::{Options, Plan, Repeat, Variant};
 use crate::record::RunRecord;
 use crate::runner::Runner;
 use anabranch_metrics::{Paired, mean, names};
@@ -138,7 +138,7 @@ impl Runs {
         names.sort_unstable();
         names.dedup();
         let schedulers = names.iter().map(|name| scheduler(name)).collect::<Result<Vec<_>, _>>()?;
-        let labels = names.into_iter().zip(labels(&schedulers)).collect();
+        let labels = names.into_iter().zip(schedulers.iter().map(PlugIn::with_parameters)).collect();
         let variant = Variant { cell: Vec::new(), scenario: Arc::new(scenario(network, overrides)?) };
         let options =
             Options { schedulers, baselines: false, causes: false, repeat: Repeat::AsWritten, ..Options::default() };
