@@ -3,6 +3,7 @@
 use crate::job::Choice;
 use crate::plan::{CellPlan, has_trace, link_has_trace};
 use crate::record::CellValues;
+use crate::recorded::short_trace;
 use crate::runs::RunRow;
 use anabranch_metrics::{MetricRef, names};
 use anabranch_network::Bottleneck;
@@ -33,6 +34,8 @@ pub struct Diagnosis {
 pub enum DiagnosisKind {
     /// Recorded capacity that always begins at its beginning: one draw, however often it is run.
     OneDraw,
+    /// Recorded capacity that is shorter than a run, or than all runs together where the seed draws its beginning.
+    ShortTrace,
     /// Schedulers did the same, event by event, in every run.
     Same,
     /// Data waited because the connection's window was full.
@@ -50,21 +53,24 @@ const LOSS: f64 = 0.001;
 
 /// The findings about a cell.
 pub(crate) fn diagnose(cell: &CellPlan, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
-    let multipath = (0..rows.len()).filter(|&row| matches!(cell.rows[row].choice, Choice::Multipath(_)));
+    let is_multipath = |place: &usize| matches!(cell.rows[*place].choice, Choice::Multipath(_));
+    let multipath = (0..rows.len()).filter(is_multipath).map(|place| (place, rows[place]));
+    let multipath: Vec<(usize, RunRow<'_>)> = multipath.filter(|(_, row)| !row.is_empty()).collect();
     let mut controls: Vec<Vec<RunRow<'_>>> = Vec::new();
-    for row in multipath.map(|row| rows[row]).filter(|row| !row.is_empty()) {
+    for (_, row) in multipath.iter().copied() {
         match controls.iter_mut().find(|control| control[0].congestion() == row.congestion()) {
             Some(control) => control.push(row),
             None => controls.push(vec![row]),
         }
     }
     let mut found: Vec<Diagnosis> = controls.first().and_then(|rows| one_draw(cell, rows)).into_iter().collect();
+    found.extend(short_trace(cell, &multipath));
     found.extend(controls.iter().flat_map(|control| of_control(&cell.scenario, control)));
     found
 }
 
 /// A finding about at least one row. The two texts are its short form and its long one.
-fn finding(kind: DiagnosisKind, rows: &[RunRow<'_>], (summary, text): (String, String)) -> Diagnosis {
+pub(crate) fn finding(kind: DiagnosisKind, rows: &[RunRow<'_>], (summary, text): (String, String)) -> Diagnosis {
     Diagnosis {
         cell: (**rows[0].cell()).clone(),
         congestion: rows[0].congestion().to_string(),
@@ -225,7 +231,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// `a, b and c`.
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     match names.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),

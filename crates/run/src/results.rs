@@ -68,7 +68,7 @@ pub struct Summary {
     /// Standard deviation of the sample (n − 1); absent for n = 1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub sd: Option<f64>,
-    /// Lower end of the mean's 95 % interval (Student's t); absent for n = 1.
+    /// Lower end of the mean's 95 % interval; absent where the runs can have none (`anabranch_metrics::mean_interval`), or overlap in a trace.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ci95_low: Option<f64>,
     /// Upper end.
@@ -107,7 +107,7 @@ pub struct Comparison {
     pub n: usize,
     /// Mean of `a − b`.
     pub mean_diff: f64,
-    /// Lower end of its 95 % interval; absent for n = 1.
+    /// Lower end of its 95 % interval; absent likewise.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ci95_low: Option<f64>,
     /// Upper end.
@@ -116,7 +116,7 @@ pub struct Comparison {
     /// Two-sided p value of the paired t test; absent if the differences do not vary.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p: Option<f64>,
-    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences without ties; absent if no pair differs.
+    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences; absent if no pair differs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p_wilcoxon: Option<f64>,
     /// `mean_diff` ÷ the standard deviation of the differences (Cohen's d_z) with Hedges' correction for few pairs; absent for
