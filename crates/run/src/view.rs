@@ -52,7 +52,7 @@ impl Results {
         let mut difference = |c: &Comparison| {
             while cells.next_if(|summary| summary.cell != c.cell).is_some() {}
             let deterministic = cells.peek().is_some_and(|summary| summary.deterministic);
-            Difference { mean: c.mean_diff, n: c.n, p: c.p, deterministic }
+            Difference { mean: c.mean_diff, n: c.n, p: c.p, ci95: c.ci95_low.zip(c.ci95_high), deterministic }
         };
         let of = |c: &&Comparison| *c.metric == *metric && *c.b == *reference;
         let comparisons: Vec<&Comparison> = self.comparisons.iter().filter(of).collect();

@@ -11,9 +11,9 @@ pub const SIGNIFICANT: f64 = 0.05;
 pub enum Verdict {
     /// There is none in any run.
     Equal,
-    /// There is one: nothing is random, every seed shows the same one, or the test says so.
+    /// There is one: nothing is random, every seed shows the same one, or test and interval say so.
     Differs,
-    /// The test shows none.
+    /// Test or interval shows none.
     Open,
     /// One random run each shows nothing.
     Untested,
@@ -28,6 +28,8 @@ pub struct Difference {
     pub n: usize,
     /// Two-sided p value; `None` if the differences do not vary.
     pub p: Option<f64>,
+    /// 95 % interval of the mean, if there is one.
+    pub ci95: Option<(f64, f64)>,
     /// Nothing in the runs is random.
     pub deterministic: bool,
 }
@@ -35,16 +37,17 @@ pub struct Difference {
 impl Difference {
     /// Of pairs.
     pub fn of(paired: &Paired, deterministic: bool) -> Self {
-        Self { mean: paired.mean_diff, n: paired.n, p: paired.p, deterministic }
+        Self { mean: paired.mean_diff, n: paired.n, p: paired.p, ci95: paired.ci95, deterministic }
     }
 }
 
-/// The verdict on each of several differences, which are tested together (Holm), below [`SIGNIFICANT`]. What does not vary is
-/// compared exactly, and not tested.
+/// The verdict on each of several differences, which are tested together (Holm), below [`SIGNIFICANT`]. An interval, where there is one,
+/// must not contain zero either: of skewed differences it is the wider of the two. What does not vary is compared exactly, and not
+/// tested.
 pub fn verdicts(differences: &[Difference]) -> Vec<Verdict> {
     let mut adjusted = holm(&differences.iter().filter_map(|one| one.p).collect::<Vec<_>>()).into_iter();
     let verdict = |one: &Difference| match one.p.and_then(|_| adjusted.next()) {
-        Some(p) if p < SIGNIFICANT => Verdict::Differs,
+        Some(p) if p < SIGNIFICANT && one.ci95.is_none_or(|(low, high)| low > 0.0 || high < 0.0) => Verdict::Differs,
         Some(_) => Verdict::Open,
         None if one.mean == 0.0 => Verdict::Equal,
         None if one.deterministic || one.n > 1 => Verdict::Differs,
@@ -58,7 +61,7 @@ mod tests {
     use super::*;
 
     fn difference(mean: f64, n: usize, p: Option<f64>) -> Difference {
-        Difference { mean, n, p, deterministic: false }
+        Difference { mean, n, p, ci95: None, deterministic: false }
     }
 
     #[test]
@@ -69,6 +72,13 @@ mod tests {
         assert_eq!(verdicts(&three[..1]), [Verdict::Differs]);
         let with_fixed = [three[0], difference(1.0, 5, None)];
         assert_eq!(verdicts(&with_fixed), [Verdict::Differs; 2], "what does not vary takes nothing from the others");
+    }
+
+    #[test]
+    fn an_interval_with_zero_in_it_shows_nothing() {
+        let of = |ci95| verdicts(&[Difference { ci95: Some(ci95), ..difference(1.0, 12, Some(0.01)) }]);
+        assert_eq!((of((-0.1, 2.0)), of((0.1, 2.0))), (vec![Verdict::Open], vec![Verdict::Differs]));
+        assert_eq!(of((-2.0, -0.1)), [Verdict::Differs]);
     }
 
     #[test]
