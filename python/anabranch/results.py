@@ -105,7 +105,7 @@ class Results:
     @cached_property
     def summary(self) -> Table:
         """One row per scheduler, congestion control, cell and metric: mean with its 95 % interval, median, 95th
-        percentile."""
+        percentile. The interval is empty where fewer than ten runs have another value than the most frequent one."""
         return self._entries("summary", ["scheduler", "congestion"], _SUMMARY)
 
     @cached_property

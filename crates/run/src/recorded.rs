@@ -60,7 +60,7 @@ pub(crate) fn overlap(cell: &CellPlan, place: usize, row: &RunRow<'_>) -> bool {
         && shortest.zip(taken(&cell.scenario, row)).is_some_and(|(period, taken)| taken * row.len() as u64 > period)
 }
 
-/// What is found about the traces of a cell. `rows` are those of Multipath TCP.
+/// The finding about the traces of a cell, if one is too short. `rows` are those of Multipath TCP.
 pub(crate) fn short_trace(cell: &CellPlan, rows: &[(usize, RunRow<'_>)]) -> Option<Diagnosis> {
     let (place, row) = rows.iter().max_by_key(|(_, row)| taken(&cell.scenario, row))?;
     let taken = taken(&cell.scenario, row)?;

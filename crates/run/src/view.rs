@@ -44,7 +44,7 @@ impl Results {
         rows
     }
 
-    /// What the runs show of each difference from `reference`, a scheduler, in `metric`: all are tested together, over all cells and
+    /// The verdict on each difference from `reference`, a scheduler, in `metric`: all are tested together, over all cells and
     /// congestion controls.
     pub fn verdicts(&self, metric: &str, reference: &str) -> Vec<(&Comparison, Verdict)> {
         // Both lists have the cells in one order.

@@ -1,4 +1,4 @@
-//! What runs show of differences.
+//! Verdicts on differences.
 
 use super::holm::holm;
 use crate::Paired;
@@ -6,7 +6,7 @@ use crate::Paired;
 /// A difference counts below this p value.
 pub const SIGNIFICANT: f64 = 0.05;
 
-/// What the runs show of the difference of two treatments.
+/// A verdict on the difference of two treatments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// There is none in any run.

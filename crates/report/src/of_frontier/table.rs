@@ -11,8 +11,9 @@ Ratio: mean over all cells (path set × application) of what was reached ÷ the 
 interval over the seeds; sets: its 95 % interval over path sets, by bootstrap; then by application. Lacks: mean over the
 cells of what is missing from the best scheduler of the cell, in percent of it; near: cells in which that is 2 % or less.
 Slower: cells in which the best path alone is faster by more than 2.5 % (and paired t test, p < 0.05 after Holm's
-correction for the schedulers of the cell); Multipath TCP's options alone take 1.9 %. Rank: mean place; schedulers tie in a cell unless they differ by more than 0.5 % and the paired
-t test says p < 0.05, and those that tie share their places. Last: cells in which it is the worst, or ties with it.
+correction for the schedulers of the cell); Multipath TCP's options alone take 1.9 %. Rank: mean place; schedulers tie in
+a cell unless they differ by more than 0.5 % and the paired t test says p < 0.05, and those that tie share their places.
+Last: cells in which it is the worst, or ties with it.
 single:best is the best path alone, in plain TCP.";
 
 /// Where some scheduler knows the true rates.

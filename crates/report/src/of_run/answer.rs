@@ -96,7 +96,7 @@ fn between(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words)
              the runs."
         );
     }
-    // Whoever lies between the best and one that the seeds cannot tell from it is named with them.
+    // A row between the best and one that the seeds cannot tell from it is named with them.
     let leading = gains.iter().rposition(|gain| !gain.is_sure()).map_or(0, |last| last + 1);
     let (same, worse) = gains.split_at(leading);
     if same.is_empty() {

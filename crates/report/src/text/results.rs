@@ -180,7 +180,7 @@ fn notes(results: &Results, rows: &[ResultRow<'_>]) -> String {
     }
     if results.comparisons.iter().any(|comparison| comparison.n > 1) {
         text += &format!(
-            "* the seeds show the difference: p < {SIGNIFICANT} (paired t test, Holm's correction), 0 outside the interval.\n"
+            "* shown by the seeds: p < {SIGNIFICANT} (paired t test, Holm's correction), 0 outside the interval.\n"
         );
     }
     if rows.iter().any(ResultRow::deterministic) {
