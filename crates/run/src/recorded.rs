@@ -55,9 +55,8 @@ fn taken(scenario: &Scenario, row: &RunRow<'_>) -> Option<Duration> {
 /// not independent.
 pub(crate) fn overlap(cell: &CellPlan, place: usize, row: &RunRow<'_>) -> bool {
     let drawn = recorded(&cell.scenario, &cell.rows[place].choice).into_iter().filter(|of| of.drawn);
-    let shortest = drawn.map(|of| of.period).min();
-    row.len() > 1
-        && shortest.zip(taken(&cell.scenario, row)).is_some_and(|(period, taken)| taken * row.len() as u64 > period)
+    let Some(shortest) = drawn.map(|of| of.period).min().filter(|_| row.len() > 1) else { return false };
+    taken(&cell.scenario, row).is_some_and(|taken| taken * row.len() as u64 > shortest)
 }
 
 /// The finding about the traces of a cell, if one is too short. `rows` are those of Multipath TCP.
