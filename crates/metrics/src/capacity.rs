@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn traces_repeat() {
-        let trace = CapacityTrace { opportunities: vec![0, 3, 3, 10] };
+        let trace = CapacityTrace::new(vec![0, 3, 3, 10]);
         let capacity = CapacityCurve::new(CapacitySpec::Trace(Arc::new(trace)));
         let count = |from, to| capacity.bytes(from, to) / CapacityTrace::BYTES as f64;
         assert_eq!(count(ms(0), Instant::from_nanos(2_999_999)), 0.0);
@@ -106,7 +106,7 @@ mod tests {
         // The last opportunity of one round and the first of the next come together.
         assert_eq!(count(ms(9), ms(10)), 2.0);
         assert_eq!(count(ms(0), ms(1000)), 400.0);
-        let empty = CapacityCurve::new(CapacitySpec::Trace(Arc::new(CapacityTrace { opportunities: vec![] })));
+        let empty = CapacityCurve::new(CapacitySpec::Trace(Arc::new(CapacityTrace::new(vec![]))));
         assert_eq!(empty.bytes(ms(0), ms(10)), 0.0);
     }
 }

@@ -8,6 +8,7 @@ mod curves;
 mod efficiency;
 mod histogram;
 mod inference;
+mod interval;
 mod links;
 mod meter;
 mod oracle;
@@ -24,13 +25,14 @@ pub use curves::{CurveConfig, CurveRecorder, TimeCurve};
 pub use efficiency::IncrementEfficiency;
 pub use histogram::Histogram;
 pub use inference::{
-    Better, Bootstrap, EffectSize, RankClaim, Ranking, SignedRank, holm, normal_probability, normal_quantile,
-    sign_flip_probability, superiority,
+    Better, Bootstrap, Difference, EffectSize, RankClaim, Ranking, SIGNIFICANT, SignedRank, Verdict, holm,
+    normal_probability, normal_quantile, sign_flip_probability, superiority, verdicts,
 };
+pub use interval::{LEAST_RUNS, mean_interval, student_interval};
 pub use links::{Drops, LinkMeter, LinkTotals};
 pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
 pub use oracle::{Oracle, SegmentSizes, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Disorder, Extents, Reorder};
 pub use results::{FrameTimes, PathMetrics, RunMetrics};
-pub use statistics::{Paired, SampleStatistics, mean, quantile};
+pub use statistics::{Paired, SampleStatistics, half_width, mean, quantile};
 pub use student::{t_probability, t_quantile};

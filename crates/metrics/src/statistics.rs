@@ -1,6 +1,6 @@
 //! Numbers about repeated runs. All values are taken to be finite.
 
-use crate::{t_probability, t_quantile};
+use crate::{mean_interval, t_probability};
 
 /// Statistics of a metric over repeated runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,7 +11,7 @@ pub struct SampleStatistics {
     pub mean: f64,
     /// Standard deviation with n − 1; `None` for one run.
     pub sd: Option<f64>,
-    /// 95 % confidence interval of the mean by Student's t; `None` for one run.
+    /// 95 % confidence interval of the mean, if the runs can have one: see [`mean_interval`].
     pub ci95: Option<(f64, f64)>,
     /// Median.
     pub median: f64,
@@ -28,7 +28,7 @@ impl SampleStatistics {
             n: values.len(),
             mean,
             sd,
-            ci95: sd.map(|sd| interval(mean, sd, values.len())),
+            ci95: mean_interval(values),
             median: quantile(values, 0.5)?,
             p95: quantile(values, 0.95)?,
         })
@@ -42,9 +42,9 @@ pub struct Paired {
     pub n: usize,
     /// Mean of a − b.
     pub mean_diff: f64,
-    /// 95 % confidence interval of the mean difference; `None` for one pair, or if all differences are equal.
+    /// 95 % confidence interval of the mean difference, if the pairs can have one: see [`mean_interval`].
     pub ci95: Option<(f64, f64)>,
-    /// Two-sided p value for "no difference"; `None` likewise.
+    /// Two-sided p value for "no difference"; `None` for one pair, or if all differences are equal.
     pub p: Option<f64>,
 }
 
@@ -56,9 +56,14 @@ impl Paired {
         let mean_diff = mean(&differences)?;
         // Without spread the test has nothing to go by.
         let sd = deviation(&differences, mean_diff).filter(|sd| *sd > 0.0);
-        let p = |sd: f64| t_probability(mean_diff.abs() / standard_error(sd, n), (n - 1) as f64);
-        Some(Self { n, mean_diff, ci95: sd.map(|sd| interval(mean_diff, sd, n)), p: sd.map(p) })
+        let p = |sd: f64| t_probability(mean_diff.abs() / (sd / (n as f64).sqrt()), (n - 1) as f64);
+        Some(Self { n, mean_diff, ci95: mean_interval(&differences), p: sd.map(p) })
     }
+}
+
+/// The longer side of the interval `(low, high)` of `mean`, which stands behind ±.
+pub fn half_width(mean: f64, (low, high): (f64, f64)) -> f64 {
+    (high - mean).max(mean - low)
 }
 
 /// Arithmetic mean; `None` of nothing.
@@ -88,23 +93,16 @@ pub(crate) fn type7_rank(n: u64, p: f64) -> (u64, f64) {
     (rank, position - rank as f64)
 }
 
-fn deviation(values: &[f64], mean: f64) -> Option<f64> {
+/// Standard deviation with n − 1; `None` for fewer than two.
+pub(crate) fn deviation(values: &[f64], mean: f64) -> Option<f64> {
     let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
     (values.len() > 1).then(|| (squares / (values.len() - 1) as f64).sqrt())
-}
-
-fn standard_error(sd: f64, n: usize) -> f64 {
-    sd / (n as f64).sqrt()
-}
-
-fn interval(mean: f64, sd: f64, n: usize) -> (f64, f64) {
-    let half = t_quantile(0.05, (n - 1) as f64) * standard_error(sd, n);
-    (mean - half, mean + half)
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::student_interval;
 
     /// Student's own example (1908): extra hours of sleep of ten patients under two drugs.
     pub(crate) const SLEEP: [(f64, f64); 10] = [
@@ -127,12 +125,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_summary_by_hand() {
-        // t(0.975, 4) = 2.7764451.
         let s = SampleStatistics::of(&[2.0, 4.0, 4.0, 5.0, 10.0]).unwrap();
-        assert_eq!((s.n, s.mean, s.sd, s.median), (5, 5.0, Some(3.0), 4.0));
-        let (low, high) = s.ci95.unwrap();
-        near(low, 5.0 - 2.776_445_1 * 3.0 / 5f64.sqrt());
-        near(high, 5.0 + 2.776_445_1 * 3.0 / 5f64.sqrt());
+        assert_eq!((s.n, s.mean, s.sd, s.median, s.ci95), (5, 5.0, Some(3.0), 4.0, None));
         near(s.p95, 9.0);
     }
 
@@ -146,7 +140,7 @@ pub(crate) mod tests {
     #[test]
     fn equal_values_have_no_spread_at_all() {
         let s = SampleStatistics::of(&[0.1; 7]).unwrap();
-        assert_eq!((s.mean, s.sd, s.ci95), (0.1, Some(0.0), Some((0.1, 0.1))));
+        assert_eq!((s.mean, s.sd, s.ci95), (0.1, Some(0.0), None));
     }
 
     #[test]
@@ -163,8 +157,11 @@ pub(crate) mod tests {
         // t = 4.0621, p = 0.002833.
         let paired = Paired::of(&SLEEP).unwrap();
         near(paired.mean_diff, 1.58);
-        let (low, high) = paired.ci95.unwrap();
+        let differences: Vec<f64> = SLEEP.iter().map(|(a, b)| a - b).collect();
+        let (low, high) = student_interval(&differences).unwrap();
         assert!((low - 0.700_114).abs() < 1e-6 && (high - 2.459_886).abs() < 1e-6, "{low} {high}");
+        // 1.3 occurs twice.
+        assert_eq!(paired.ci95, None);
         assert!((paired.p.unwrap() - 0.002_832_89).abs() < 1e-7, "{:?}", paired.p);
     }
 

@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn an_empty_trace_sends_nothing() {
         for opportunities in [vec![], vec![0]] {
-            let mut link = TraceDriven::new(Arc::new(CapacityTrace { opportunities }));
+            let mut link = TraceDriven::new(Arc::new(CapacityTrace::new(opportunities)));
             assert_eq!(link.transmit(ms(3), u32::MAX, true), Instant::MAX);
             assert_eq!(link.trace.mean_rate(), Rate::from_bps(0));
         }

@@ -104,11 +104,13 @@ pub enum CapacitySpec {
 }
 
 /// Recorded capacity in mahimahi's format: milliseconds at each of which `1500` bytes may leave; unused opportunities
-/// are wasted; the trace repeats with the last timestamp as its period.
+/// are wasted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CapacityTrace {
     /// Ascending milliseconds.
-    pub opportunities: Vec<u64>,
+    pub(crate) opportunities: Vec<u64>,
+    /// Milliseconds after which they repeat, at least the last of them.
+    pub(crate) period: u64,
 }
 
 impl fmt::Debug for CapacityTrace {
@@ -116,7 +118,7 @@ impl fmt::Debug for CapacityTrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mix = |hash: u64, at: &u64| (hash.rotate_left(5) ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let hash = self.opportunities.iter().fold(0, mix);
-        write!(f, "CapacityTrace({} opportunities, {hash:016x})", self.opportunities.len())
+        write!(f, "CapacityTrace({} opportunities, {} ms, {hash:016x})", self.opportunities.len(), self.period)
     }
 }
 

@@ -66,25 +66,32 @@ impl CapacityTrace {
         if last == 0 {
             return Err(TraceError { line: lines.max(1), what: TraceFault::NoPeriod });
         }
-        Ok(Self { opportunities })
+        Ok(Self::new(opportunities))
+    }
+
+    /// Opportunities at ascending milliseconds, which repeat with the last of them as their period.
+    pub fn new(opportunities: Vec<u64>) -> Self {
+        let period = opportunities.last().copied().unwrap_or(0);
+        Self { opportunities, period }
     }
 
     /// Milliseconds after which the trace repeats; zero if it has no opportunity after time zero.
     pub fn period_millis(&self) -> u64 {
-        self.opportunities.last().copied().unwrap_or(0)
+        self.period
     }
 
-    /// The same trace, begun at its first opportunity from `from` milliseconds on.
+    /// The same trace, begun `from` milliseconds after its beginning, before its end.
     #[must_use]
     pub fn begun_at(&self, from: u64) -> Self {
-        let first = self.opportunities.partition_point(|at| *at < from);
-        let Some(begin) = self.opportunities.get(first).copied() else { return self.clone() };
-        let period = self.period_millis();
+        let Self { opportunities, period } = self;
+        if from == 0 || from >= *period {
+            return self.clone();
+        }
         // An opportunity at the beginning comes again at the end of the period.
-        let after = self.opportunities.iter().filter(|at| **at > begin).map(|at| at - begin);
-        let before = self.opportunities.iter().filter(|at| **at <= begin).map(|at| at + period - begin);
-        let opportunities = after.chain(before).collect();
-        Self { opportunities }
+        let (before, after) = opportunities.split_at(opportunities.partition_point(|at| *at <= from));
+        let after = after.iter().map(|at| at - from);
+        let before = before.iter().map(|at| at + period - from);
+        Self { opportunities: after.chain(before).collect(), period: *period }
     }
 
     /// All opportunities over one period; zero without a period.
@@ -122,16 +129,23 @@ mod tests {
 
     #[test]
     fn a_trace_may_begin_anywhere() {
-        let trace = CapacityTrace { opportunities: vec![2, 5, 5, 9, 10] };
-        assert_eq!(trace.begun_at(3).opportunities, [4, 5, 7, 10, 10]);
+        let trace = CapacityTrace::new(vec![2, 5, 5, 9, 10]);
+        assert_eq!(trace.begun_at(3).opportunities, [2, 2, 6, 7, 9]);
+        assert_eq!(trace.begun_at(5).opportunities, [4, 5, 7, 10, 10]);
         assert_eq!(trace.begun_at(2).opportunities, [3, 3, 7, 8, 10]);
         assert_eq!(trace.begun_at(10), trace);
         assert_eq!(trace.begun_at(99), trace);
         for from in 0..=10 {
             let begun = trace.begun_at(from);
             assert_eq!((begun.period_millis(), begun.mean_rate()), (10, trace.mean_rate()));
+            // Every opportunity of three rounds after the beginning, at its own time.
+            let times = |trace: &CapacityTrace, from: u64| {
+                let all = (0..20).map(|n| trace.time_of(n).as_nanos() / 1_000_000).filter(|at| *at > from);
+                all.map(|at| at - from).take(12).collect::<Vec<_>>()
+            };
+            assert_eq!(times(&begun, 0), times(&trace, from), "{from}");
         }
-        assert_eq!(CapacityTrace { opportunities: vec![] }.begun_at(1).opportunities, [0u64; 0]);
+        assert_eq!(CapacityTrace::new(vec![]).begun_at(1).opportunities, [0u64; 0]);
     }
 
     #[test]

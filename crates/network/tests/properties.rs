@@ -18,7 +18,7 @@ fn any_capacity() -> impl Strategy<Value = CapacitySpec> {
     let trace = prop::collection::vec(0u64..60, 1..20).prop_map(|mut opportunities| {
         opportunities.push(60);
         opportunities.sort_unstable();
-        CapacitySpec::Trace(Arc::new(CapacityTrace { opportunities }))
+        CapacitySpec::Trace(Arc::new(CapacityTrace::new(opportunities)))
     });
     prop_oneof![(100_000u64..50_000_000).prop_map(|bps| CapacitySpec::Fixed(Rate::from_bps(bps))), trace]
 }

@@ -1,6 +1,6 @@
 //! Differences and orders, seed by seed.
 
-use anabranch_metrics::{Better, Bootstrap, Paired, Ranking, SignedRank};
+use anabranch_metrics::{Better, Bootstrap, Paired, Ranking, SignedRank, student_interval};
 use anabranch_run::Estimate;
 
 /// From this number of pairs on, ranks can distinguish a difference from chance at the 5 % level.
@@ -25,7 +25,13 @@ impl RelativeChange {
         let by_ranks = pairs.len() >= RANKS;
         let interval = match by_ranks {
             true => Bootstrap::default().relative_change(&pairs),
-            false => paired.ci95.map(|(low, high)| (low / base, high / base)),
+            false => {
+                let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
+                // Differences that do not vary have none.
+                student_interval(&differences)
+                    .filter(|_| paired.p.is_some())
+                    .map(|(low, high)| (low / base, high / base))
+            }
         };
         let p = if by_ranks { SignedRank::of(&pairs).map(|test| test.p) } else { paired.p };
         (base != 0.0).then(|| {

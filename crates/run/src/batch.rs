@@ -1,6 +1,6 @@
 //! Cells that are run at once, step by step.
 
-use crate::plan::{AUTO_LIMIT, AUTO_STEP, CellPlan, Plan};
+use crate::plan::{AUTO_CONFIRMED, AUTO_LIMIT, AUTO_STEP, CellPlan, Plan};
 use crate::record::{CellRecords, RunRecord};
 use crate::runs::{BLOCK, Runs};
 use crate::summary::{fill_in_ratios, is_narrow};
@@ -44,6 +44,8 @@ pub(crate) struct Batch<'a> {
     targets: Vec<u32>,
     /// Repetitions of each cell that are done, or in the steps so far.
     done: Vec<u32>,
+    /// For how many rounds, up to now, the means of each cell have been known well enough.
+    narrow: Vec<u32>,
     /// Repetitions that are done at once.
     step: u32,
 }
@@ -65,10 +67,10 @@ impl<'a> Batch<'a> {
         let own = &plan.cells[cells.clone()];
         own.iter().for_each(|cell| cell.open(runs));
         let targets = own.iter().map(|cell| cell.first_target(plan.auto)).collect();
-        let done = vec![0; own.len()];
+        let (done, narrow) = (vec![0; own.len()], vec![0; own.len()]);
         let rows: usize = own.iter().map(|cell| cell.rows.len()).sum();
         let step = (BLOCK / rows.max(1)).max(1) as u32;
-        Self { plan, twins, cells, targets, done, step }
+        Self { plan, twins, cells, targets, done, narrow, step }
     }
 
     /// The next step, unless all is done; `runs` has the runs of those before.
@@ -86,14 +88,17 @@ impl<'a> Batch<'a> {
         (!is_done).then(|| Step { plan: self.plan, cells: self.cells.clone(), repetitions, sources })
     }
 
-    /// More repetitions for the cells whose means are not known well enough.
+    /// More repetitions for the cells whose means have not been known well enough in [`AUTO_CONFIRMED`] rounds one after the other. A
+    /// single round would choose the seeds that happen to lie close together.
     fn raise(&mut self, runs: &Runs) {
-        let cells = &self.plan.cells[self.cells.clone()];
-        for (cell, (target, done)) in cells.iter().zip(self.targets.iter_mut().zip(&self.done)) {
-            let is_reached = done >= target;
-            let is_open = || cell.random && !cell.numbers().all(|number| is_narrow(&runs.row(number)));
-            if is_reached && *target < AUTO_LIMIT && is_open() {
-                *target += AUTO_STEP;
+        for (place, cell) in self.plan.cells[self.cells.clone()].iter().enumerate() {
+            if !cell.random || self.done[place] < self.targets[place] {
+                continue;
+            }
+            let is_known = cell.numbers().all(|number| is_narrow(&runs.row(number)));
+            self.narrow[place] = if is_known { self.narrow[place] + 1 } else { 0 };
+            if self.targets[place] < AUTO_LIMIT && self.narrow[place] < AUTO_CONFIRMED {
+                self.targets[place] += AUTO_STEP;
             }
         }
     }

@@ -89,7 +89,7 @@ impl Job {
                     [&scenario.topology.paths[own].down, &scenario.topology.paths[own].up].map(Clone::clone);
                 (scenario.topology.paths[other].down, scenario.topology.paths[other].up) = (down, up);
                 scenario.backup[other] = scenario.backup[own];
-                scenario.drawn_trace[other] = scenario.drawn_trace[own];
+                scenario.trace_start[other] = scenario.trace_start[own];
                 scenario.policy[other] = scenario.policy[own];
             }
         }

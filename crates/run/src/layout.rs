@@ -16,7 +16,7 @@ use anabranch_metrics::{
     Timed, header_len, names, oracle_ratio,
 };
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, Topology};
-use anabranch_scenario::{Host, PlugIn, Scenario, TimelineChange, TimelineEntry};
+use anabranch_scenario::{Host, PlugIn, Scenario, TimelineChange, TimelineEntry, TraceStart};
 use anabranch_sim::{Checks, End, FlowSetup, Opening, Party, Switch, WorldSetup, address, client_port, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_workload::Workload;
@@ -37,14 +37,20 @@ pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome 
     }
 }
 
-/// The scenario's network, with traces begun where the seed says.
+/// The scenario's network, with traces begun where their paths say. The seed draws one place for all, so that what was
+/// recorded together is replayed together.
 fn topology(scenario: &Scenario, seed: u64) -> Topology {
     let mut topology = scenario.topology.clone();
-    for (path, _) in topology.paths.iter_mut().zip(&scenario.drawn_trace).filter(|(_, drawn)| **drawn) {
-        let part = Rng::stream(seed, &format!("path.{}.trace", path.name)).unit();
+    let part = Rng::stream(seed, "trace").unit();
+    for (path, start) in topology.paths.iter_mut().zip(&scenario.trace_start) {
+        let from = |period: u64| match start {
+            TraceStart::Begin => 0,
+            TraceStart::Seed => (part * period as f64) as u64,
+            TraceStart::At(from) => from.as_nanos() / 1_000_000,
+        };
         for way in [&mut path.down, &mut path.up] {
             if let Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Trace(trace), .. }) = &mut way.bottleneck {
-                *trace = Arc::new(trace.begun_at((part * trace.period_millis() as f64) as u64));
+                *trace = Arc::new(trace.begun_at(from(trace.period_millis())));
             }
         }
     }

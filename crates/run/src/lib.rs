@@ -23,6 +23,7 @@ mod prediction;
 mod preflight;
 pub mod purposes;
 mod record;
+mod recorded;
 mod results;
 mod row_kind;
 mod runner;

@@ -8,7 +8,7 @@ use crate::swept::SweptKey;
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, Change, LinkSpec, LossSpec, PathSpec, QueueSpec, WaySpec,
 };
-use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, Traffic, TrafficKind};
+use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, TraceStart, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use indexmap::IndexMap;
 use std::ops::Range;
@@ -221,6 +221,8 @@ fn names_plug_in(key: &str) -> bool {
 
 /// Repetitions of the first round of [`Repeat::Auto`], and how many each further round adds.
 pub(crate) const AUTO_STEP: u32 = 10;
+/// Rounds of [`Repeat::Auto`], one after the other, that must find all means known well enough.
+pub(crate) const AUTO_CONFIRMED: u32 = 2;
 /// The most repetitions of [`Repeat::Auto`].
 pub const AUTO_LIMIT: u32 = 200;
 
@@ -284,7 +286,11 @@ fn distinct(plug_ins: Vec<PlugIn>) -> Vec<PlugIn> {
 pub(crate) fn is_random(scenario: &Scenario) -> bool {
     let topology = &scenario.topology;
     !scenario.start_jitter.is_zero()
-        || topology.paths.iter().zip(&scenario.drawn_trace).any(|(path, drawn)| *drawn && has_trace(path))
+        || topology
+            .paths
+            .iter()
+            .zip(&scenario.trace_start)
+            .any(|(path, start)| *start == TraceStart::Seed && has_trace(path))
         || scenario.traffic.iter().any(traffic_is_random)
         || topology.paths.iter().flat_map(|path| [&path.down, &path.up]).any(way_is_random)
         || topology.links.iter().flat_map(|link| [&link.down, &link.up]).any(bottleneck_is_random)

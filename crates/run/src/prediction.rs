@@ -23,7 +23,7 @@ pub struct Prediction {
     pub simulated: Estimate,
     /// Mean measured ÷ mean simulated.
     pub ratio: f64,
-    /// Lower end of its 95 % interval; absent if either varies and has one run.
+    /// Lower end of its 95 % interval; absent if either mean varies and has none.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ci95_low: Option<f64>,
     /// Upper end.
@@ -74,7 +74,7 @@ impl Prediction {
 /// degrees of freedom of Welch and Satterthwaite. A simulation without randomness has no variance, which leaves Student's interval.
 fn interval(ratio: f64, measured: &Summary, simulated: &Summary) -> Option<(f64, f64)> {
     let relative = |of: &Summary| {
-        let part = of.sd.filter(|_| of.n > 1)? / of.mean;
+        let part = of.sd.filter(|_| of.ci95_low.is_some())? / of.mean;
         Some(part * part / of.n as f64)
     };
     let (ours, theirs) = (relative(measured)?, if simulated.deterministic { 0.0 } else { relative(simulated)? });
@@ -99,8 +99,8 @@ mod tests {
             n,
             mean,
             sd,
-            ci95_low: None,
-            ci95_high: None,
+            ci95_low: sd.map(|sd| mean - sd),
+            ci95_high: sd.map(|sd| mean + sd),
             median: mean,
             p95: mean,
             deterministic: sd.is_none(),
@@ -136,6 +136,8 @@ mod tests {
         assert_eq!((alone.ratio, alone.ci95_low), (1.0, None));
         let drawn = Summary { deterministic: false, ..summary(1, 20.0, None) };
         assert_eq!(Prediction::of(&summary(5, 20.0, Some(1.0)), &drawn).unwrap().ci95_high, None);
+        let few = Summary { ci95_low: None, ..summary(5, 20.0, Some(1.0)) };
+        assert_eq!(Prediction::of(&few, &summary(1, 20.0, None)).unwrap().ci95_high, None);
         assert_eq!(Prediction::of(&summary(5, 20.0, Some(1.0)), &summary(1, 0.0, None)), None);
     }
 }

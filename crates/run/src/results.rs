@@ -69,7 +69,7 @@ pub struct Summary {
     /// Standard deviation of the sample (n − 1); null for n = 1.
     #[serde(default)]
     pub sd: Option<f64>,
-    /// Lower end of the mean's 95 % interval (Student's t); null for n = 1.
+    /// Lower end of the mean's 95 % interval; null where the runs can have none (`anabranch_metrics::mean_interval`), or overlap in a trace.
     #[serde(default)]
     pub ci95_low: Option<f64>,
     /// Upper end.
@@ -104,7 +104,7 @@ pub struct Comparison {
     pub n: usize,
     /// Mean of `a − b`.
     pub mean_diff: f64,
-    /// Lower end of its 95 % interval; null for n = 1.
+    /// Lower end of its 95 % interval; null likewise.
     #[serde(default)]
     pub ci95_low: Option<f64>,
     /// Upper end.
@@ -113,7 +113,7 @@ pub struct Comparison {
     /// Two-sided p value of the paired t test; null if the differences do not vary.
     #[serde(default)]
     pub p: Option<f64>,
-    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences without ties; null if no pair differs.
+    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences; null if no pair differs.
     #[serde(default)]
     pub p_wilcoxon: Option<f64>,
     /// `mean_diff` ÷ the standard deviation of the differences (Cohen's d_z) with Hedges' correction for few pairs; null for

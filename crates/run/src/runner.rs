@@ -61,8 +61,8 @@ impl Runner<'_> {
     /// Does all runs of `plan`.
     ///
     /// With [`crate::Repeat::Auto`], each cell is run with ten seeds, then ten more at a time, until for each of its rows
-    /// the 95 % interval of the mean of its [`anabranch_metrics::main_metric`], from end to end, is narrower than 2 % of the mean, or 200
-    /// seeds are done.
+    /// the 95 % interval of the mean of its [`anabranch_metrics::main_metric`], from end to end, is narrower than 2 % of the mean, twice
+    /// in succession, or 200 seeds are done.
     ///
     /// # Errors
     /// The first run, in the plan's order, that failed.
@@ -83,7 +83,7 @@ impl Runner<'_> {
     pub fn run_into(&self, plan: &Plan, mut runs: Runs) -> (Results, Option<Failure>) {
         let (mut summary, mut comparisons, mut diagnosis) = (Vec::new(), Vec::new(), Vec::new());
         let failure = self.cells(plan, &mut runs, &mut |cell, rows| {
-            summary.extend(rows.iter().flat_map(|row| summarise(row, !cell.random)));
+            summary.extend(rows.iter().enumerate().flat_map(|(place, row)| summarise(cell, place, row)));
             comparisons.extend(compare(cell, rows));
             let ask = |jobs: &[Job]| self.ask(jobs);
             diagnosis.extend(diagnose(plan, cell, rows, plan.causes.then_some(&ask)));

@@ -3,6 +3,7 @@
 use crate::job::Choice;
 use crate::plan::{CellPlan, PlanRow, single_path_form};
 use crate::record::RunRecord;
+use crate::recorded::overlap;
 use crate::results::{Comparison, Summary};
 use crate::runs::RunRow;
 use anabranch_metrics::{
@@ -13,15 +14,16 @@ use anabranch_metrics::{
 /// Up to this number of schedulers every pair is compared; beyond it, each with the first alone.
 const ALL_PAIRS: usize = 6;
 
-/// True if a mean's 95 % interval, from end to end, is narrower than 2 % of the mean.
-fn is_narrow_enough(mean: f64, (low, high): (f64, f64)) -> bool {
-    high - low <= 0.02 * mean
+/// True if all runs have one value, or the mean's 95 % interval, from end to end, is narrower than 2 % of the mean.
+fn is_narrow_enough(mean: f64, sd: Option<f64>, ci95: Option<(f64, f64)>) -> bool {
+    sd == Some(0.0) || ci95.is_some_and(|(low, high)| high - low <= 0.02 * mean.abs())
 }
 
 impl Summary {
-    /// True if [`crate::Repeat::Auto`] needs no more seeds: the mean's interval, from end to end, is narrower than 2 % of it.
+    /// True if [`crate::Repeat::Auto`] needs no more seeds: all have one value, or the mean's interval, from end to end, is narrower than
+    /// 2 % of it.
     pub fn is_narrow(&self) -> bool {
-        self.ci95_low.zip(self.ci95_high).is_some_and(|interval| is_narrow_enough(self.mean, interval))
+        is_narrow_enough(self.mean, self.sd, self.ci95_low.zip(self.ci95_high))
     }
 }
 
@@ -30,7 +32,7 @@ pub(crate) fn is_narrow(row: &RunRow<'_>) -> bool {
     let names = row.names();
     let metric = main_metric(|metric| names.contains(&MetricRef { path: None, name: metric })).name;
     let values: Vec<f64> = row.metric(metric).into_iter().flatten().collect();
-    SampleStatistics::of(&values).is_some_and(|s| s.ci95.is_some_and(|interval| is_narrow_enough(s.mean, interval)))
+    SampleStatistics::of(&values).is_some_and(|s| is_narrow_enough(s.mean, s.sd, s.ci95))
 }
 
 /// Adds `aggregation_benefit` and `best_single_ratio` to each multipath run: its goodput against those of the baselines
@@ -76,12 +78,14 @@ pub(crate) fn baselines_of(cell: &CellPlan, row: &PlanRow) -> Vec<usize> {
         .collect()
 }
 
-/// One summary per metric, in the order in which the row's runs first show them.
-pub(crate) fn summarise(row: &RunRow<'_>, deterministic: bool) -> Vec<Summary> {
+/// One summary per metric, in the order in which the runs of the row at `place` of the cell first show them.
+pub(crate) fn summarise(cell: &CellPlan, place: usize, row: &RunRow<'_>) -> Vec<Summary> {
+    let (deterministic, overlaps) = (!cell.random, overlap(cell, place, row));
     let unfinished = row.finished().into_iter().filter(|finished| !finished).count();
     let summary = |metric: MetricRef<'_>| {
         let values: Vec<f64> = row.values(metric).into_iter().flatten().collect();
         let s = SampleStatistics::of(&values)?;
+        let ci95 = s.ci95.filter(|_| !overlaps);
         Some(Summary {
             scheduler: row.scheduler().clone(),
             congestion: row.congestion().clone(),
@@ -90,8 +94,8 @@ pub(crate) fn summarise(row: &RunRow<'_>, deterministic: bool) -> Vec<Summary> {
             n: s.n,
             mean: s.mean,
             sd: s.sd,
-            ci95_low: s.ci95.map(|(low, _)| low),
-            ci95_high: s.ci95.map(|(_, high)| high),
+            ci95_low: ci95.map(|(low, _)| low),
+            ci95_high: ci95.map(|(_, high)| high),
             median: s.median,
             p95: s.p95,
             deterministic,
@@ -115,17 +119,20 @@ pub(crate) fn compare(cell: &CellPlan, rows: &[RunRow<'_>]) -> Vec<Comparison> {
             continue;
         }
         for &a in multipath[position + 1..].iter().filter(|&&a| same(a, b)) {
-            comparisons.extend(compare_rows(&rows[a], &rows[b]));
+            let overlaps = overlap(cell, a, &rows[a]);
+            comparisons.extend(compare_rows(&rows[a], &rows[b], overlaps));
         }
     }
     comparisons
 }
 
-fn compare_rows(a: &RunRow<'_>, b: &RunRow<'_>) -> Vec<Comparison> {
+/// Without intervals if the runs overlap.
+fn compare_rows(a: &RunRow<'_>, b: &RunRow<'_>, overlaps: bool) -> Vec<Comparison> {
     let comparison = |metric: MetricRef<'_>| {
         let both = a.values(metric).into_iter().zip(b.values(metric)).filter_map(|(a, b)| Some((a?, b?)));
         let pairs: Vec<(f64, f64)> = both.collect();
         let paired = Paired::of(&pairs)?;
+        let ci95 = paired.ci95.filter(|_| !overlaps);
         Some(Comparison {
             a: a.scheduler().clone(),
             b: b.scheduler().clone(),
@@ -134,8 +141,8 @@ fn compare_rows(a: &RunRow<'_>, b: &RunRow<'_>) -> Vec<Comparison> {
             metric: metric.to_string().into(),
             n: paired.n,
             mean_diff: paired.mean_diff,
-            ci95_low: paired.ci95.map(|(low, _)| low),
-            ci95_high: paired.ci95.map(|(_, high)| high),
+            ci95_low: ci95.map(|(low, _)| low),
+            ci95_high: ci95.map(|(_, high)| high),
             p: paired.p,
             p_wilcoxon: SignedRank::of(&pairs).map(|test| test.p),
             effect_size: EffectSize::of(&pairs).and_then(|effect| effect.corrected),

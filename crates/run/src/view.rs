@@ -4,7 +4,7 @@ use crate::estimate::Estimate;
 use crate::record::CellValues;
 use crate::results::{Comparison, Results, Summary};
 use crate::row_kind::RowKind;
-use anabranch_metrics::{MetricRef, names};
+use anabranch_metrics::{Difference, MetricRef, Verdict, half_width, names, verdicts};
 
 /// A row of results: scheduler × congestion control × cell.
 #[derive(Clone, Debug)]
@@ -44,12 +44,20 @@ impl Results {
         rows
     }
 
-    /// The comparison of `row` with `reference`, of the same congestion control and cell, in a metric of the connection.
-    pub fn comparison(&self, row: &ResultRow<'_>, reference: &ResultRow<'_>, metric: &str) -> Option<&Comparison> {
-        self.comparisons.iter().find(|c| {
-            (&*c.a, &*c.b, &*c.congestion, &*c.metric) == (row.scheduler, reference.scheduler, row.congestion, metric)
-                && *c.cell == *row.cell
-        })
+    /// The verdict on each difference from `reference`, a scheduler, in `metric`: all are tested together, over all cells and
+    /// congestion controls.
+    pub fn verdicts(&self, metric: &str, reference: &str) -> Vec<(&Comparison, Verdict)> {
+        // Both lists have the cells in one order.
+        let mut cells = self.summary.iter().filter(|summary| *summary.metric == *metric).peekable();
+        let mut difference = |c: &Comparison| {
+            while cells.next_if(|summary| summary.cell != c.cell).is_some() {}
+            let deterministic = cells.peek().is_some_and(|summary| summary.deterministic);
+            Difference { mean: c.mean_diff, n: c.n, p: c.p, ci95: c.ci95_low.zip(c.ci95_high), deterministic }
+        };
+        let of = |c: &&Comparison| *c.metric == *metric && *c.b == *reference;
+        let comparisons: Vec<&Comparison> = self.comparisons.iter().filter(of).collect();
+        let differences: Vec<Difference> = comparisons.iter().map(|c| difference(c)).collect();
+        comparisons.into_iter().zip(verdicts(&differences)).collect()
     }
 }
 
@@ -102,28 +110,28 @@ impl<'a> ResultRow<'a> {
     }
 }
 
-fn half(low: Option<f64>, high: Option<f64>) -> Option<f64> {
-    low.zip(high).map(|(low, high)| (high - low) / 2.0)
+fn half(mean: f64, low: Option<f64>, high: Option<f64>) -> Option<f64> {
+    low.zip(high).map(|ends| half_width(mean, ends))
 }
 
 impl Summary {
-    /// Half the width of the 95 % interval; absent for n = 1.
+    /// The longer side of the 95 % interval; absent without one.
     pub fn half_width(&self) -> Option<f64> {
-        half(self.ci95_low, self.ci95_high)
+        half(self.mean, self.ci95_low, self.ci95_high)
     }
 }
 
 impl Comparison {
-    /// Half the width of the 95 % interval; absent for n = 1.
+    /// The longer side of the 95 % interval; absent without one.
     pub fn half_width(&self) -> Option<f64> {
-        half(self.ci95_low, self.ci95_high)
+        half(self.mean_diff, self.ci95_low, self.ci95_high)
     }
 }
 
 impl Estimate {
-    /// Half the width of the 95 % interval; absent for n = 1.
+    /// The longer side of the 95 % interval; absent without one.
     pub fn half_width(&self) -> Option<f64> {
-        half(self.ci95_low, self.ci95_high)
+        half(self.mean, self.ci95_low, self.ci95_high)
     }
 }
 

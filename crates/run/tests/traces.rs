@@ -1,7 +1,7 @@
 //! Recorded capacity: one draw of a trace, or one per seed.
 
 use anabranch_run::{DiagnosisKind, Options, Plan, Results, Runner, Serial, Variant, VirtualTime};
-use anabranch_scenario::{Document, Override, Resolver, Source, read};
+use anabranch_scenario::{Document, Override, Resolver, Source, TraceStart, read};
 use std::sync::Arc;
 
 /// A trace of two seconds: a fast second and a slow one.
@@ -79,11 +79,67 @@ fn the_key_reads_back() {
     let document = document(&["path.a.trace_start=seed"]);
     assert!(document.resolved().contains("trace_start = \"seed\""), "{}", document.resolved());
     let again = read(&Source { name: "r".into(), text: document.resolved() }, &[], &Steps).unwrap();
-    assert_eq!(again.scenario.drawn_trace, [true]);
+    assert_eq!(again.scenario.trace_start, [TraceStart::Seed]);
     let text = TEXT.replace("trace = 'steps.trace'", "rate = '8mbit'\ntrace_start = 'seed'");
     let wrong = read(&Source { name: "s".into(), text }, &[], &Steps).unwrap_err();
     assert_eq!(wrong[0].message, "`trace_start` is of a path that has a `trace`");
     let wrong = Override::parse("--set", "path.a.trace_start=sead");
     let wrong = read(&Source { name: "s".into(), text: TEXT.into() }, &[wrong], &Steps).unwrap_err();
     assert!(wrong[0].help.as_ref().is_some_and(|help| help.contains("seed")), "{wrong:#?}");
+}
+
+/// Two paths with one recording.
+const TOGETHER: &str = "repeat = 5\nduration = '500ms'\n[[path]]\nname = 'a'\ntrace = 'steps.trace'\ndelay = '10ms'\n\
+    [[path]]\nname = 'b'\ntrace = 'steps.trace'\ndelay = '10ms'\n";
+
+#[test]
+fn what_was_recorded_together_is_replayed_together() {
+    let set = ["path.a.trace_start=seed", "path.b.trace_start=seed"];
+    let results = run_document(read_text(TOGETHER, &set));
+    let goodput = |name: &str| -> Vec<f64> {
+        let runs = results.runs.iter().filter(|run| run.scheduler == name);
+        runs.map(|run| run.metrics["goodput_bps"]).collect()
+    };
+    assert_eq!(goodput("single:a"), goodput("single:b"));
+    assert!(goodput("single:a").windows(2).any(|pair| pair[0] != pair[1]), "the seeds draw places");
+}
+
+#[test]
+fn a_stated_place_is_the_same_in_every_run() {
+    let slow = ["path.a.trace_start=1s"];
+    assert_eq!(run(&slow).runs.len(), 2, "nothing is random");
+    // 400 KB of the slow second, 150 KB, and the fast one.
+    let [fast, slow] = [&[][..], &slow].map(|set| run(set).runs.to_vec()[0].metrics["completion_s"]);
+    assert!(fast < 0.6 && slow > 1.0, "{fast} {slow}");
+    let resolved = document(&["path.a.trace_start=1500ms"]).resolved();
+    assert!(resolved.contains("trace_start = \"1.5s\""), "{resolved}");
+    let refused = |value: &str| {
+        let set = Override::parse("--set", &format!("path.a.trace_start={value}"));
+        let wrong = read(&Source { name: "s".into(), text: TEXT.into() }, &[set], &Steps).unwrap_err();
+        wrong[0].message.clone()
+    };
+    assert_eq!(refused("2s"), "`path.trace_start` is 2s, and the trace ends at 2s");
+    assert_eq!(refused("1.5us"), "`path.trace_start` is not a whole number of milliseconds");
+    assert_eq!(refused("5"), "`path.trace_start` cannot be an integer");
+}
+
+#[test]
+fn a_trace_that_is_too_short_is_said_and_gives_no_interval() {
+    let kind = |results: &Results| results.diagnosis.iter().find(|one| one.kind == DiagnosisKind::ShortTrace).cloned();
+    let has_interval = |results: &Results| results.summary.iter().any(|one| one.ci95_low.is_some());
+    // Five runs of 500 ms do not fit into two seconds.
+    let results = run_document(read_text(TOGETHER, &["path.a.trace_start=seed", "path.b.trace_start=seed"]));
+    assert_eq!(
+        kind(&results).unwrap().text,
+        "5 runs of 500ms overlap in the 2s of the trace of a and b: they are not independent, so there is no interval (±)."
+    );
+    assert!(!has_interval(&results) && results.comparisons.iter().all(|one| one.ci95_low.is_none()));
+    let results = run_document(read_text(
+        TOGETHER,
+        &["path.a.trace_start=seed", "duration=100ms", "repeat=19", "path.b.loss=5%"],
+    ));
+    assert!(kind(&results).is_none() && has_interval(&results));
+    // Without a draw, too, a run that repeats the trace says so.
+    let results = run_document(read_text(TOGETHER, &["duration=5s"]));
+    assert_eq!(kind(&results).unwrap().text, "The trace of a and b lasts 2s, and a run of 5s repeats it.");
 }

@@ -195,6 +195,8 @@ pub enum Form {
     PathName,
     /// `first`, `race`, or the name of a path.
     FirstPath,
+    /// `begin`, `seed`, or a duration.
+    TraceStart,
     /// The name of a link.
     LinkName,
     /// A key that may change while the experiment runs.
@@ -304,6 +306,7 @@ impl Form {
             Form::Congestion => "a congestion control, such as \"olia\", \"cubic(beta=0.5)\" or { kind = \"cubic\", beta = 0.5 }".into(),
             Form::PathName => "the name of a [[path]]".into(),
             Form::FirstPath => "\"first\", \"race\" or the name of a [[path]]".into(),
+            Form::TraceStart => "\"begin\", \"seed\", or a time in the trace, such as \"20s\"".into(),
             Form::LinkName => "the name of a [[link]]".into(),
             Form::Changeable => {
                 "path.NAME.rate, path.NAME.delay, path.NAME.loss or link.NAME.rate, with .down or .up for one direction, \
@@ -419,7 +422,7 @@ const KEYS: &[Key] = &[
     key(Path, "name", Form::Name, Required, "unique among paths and links"),
     both(Path, "rate", Form::Rate, Nothing("required, unless trace or link is given"), "capacity of the path's own bottleneck; IP header and overhead count"),
     both(Path, "trace", Form::Trace, Nothing("a fixed rate"), "recorded capacity in mahimahi's format instead of a rate: one millisecond per line, at which 1500 bytes may leave"),
-    key(Path, "trace_start", Form::Words(&["begin", "seed"]), Value("begin"), "the part of the trace at time 0. begin: its beginning, so that every repetition is the same draw; seed: a place that each repetition draws from its seed, the same part of the way through the traces of both directions"),
+    key(Path, "trace_start", Form::TraceStart, Value("begin"), "the part of the trace at time 0. begin: its beginning, so that every repetition is the same draw; seed: a place that each repetition draws from its seed, the same part of the way through the traces of all paths that say seed, so that traces of one length stay aligned; a time such as 20s: that place in every repetition"),
     both(Path, "link", Form::LinkName, Nothing("a bottleneck of its own"), "the shared link that is the path's bottleneck, instead of rate, trace and queue"),
     both(Path, "delay", TIME, Required, "one-way propagation delay"),
     both(Path, "queue", Form::Queue, Value("1bdp"), "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)"),

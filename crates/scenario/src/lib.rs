@@ -28,7 +28,7 @@ pub use quantity::{parse_duration, parse_size};
 pub use read::full_packet;
 pub use scenario::{
     Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, PACKET_SIZES,
-    PlugIn, Scenario, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
+    PlugIn, Scenario, TimeRange, TimelineChange, TimelineEntry, TraceStart, Traffic, TrafficKind,
 };
 pub use schema::schema;
 pub use source::{NoFiles, Override, Resolver, Role, Source};

@@ -34,8 +34,8 @@ pub struct Scenario {
     pub topology: Topology,
     /// Paths that are backups, by index.
     pub backup: Vec<bool>,
-    /// Paths whose traces begin at a place that the seed draws, by index.
-    pub drawn_trace: Vec<bool>,
+    /// Where the paths' own traces begin, by index.
+    pub trace_start: Vec<TraceStart>,
     /// Price, cap and weight, by path index.
     pub policy: Vec<PathPolicy>,
     /// The applications.
@@ -46,6 +46,18 @@ pub struct Scenario {
     pub timeline: Vec<TimelineEntry>,
     /// Engine or Linux kernel, per host.
     pub hosts: Hosts,
+}
+
+/// The part of a path's own trace at time 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TraceStart {
+    /// Its beginning.
+    #[default]
+    Begin,
+    /// A place that the seed draws: the same part of the way through the traces of all paths.
+    Seed,
+    /// So long after its beginning, in whole milliseconds and before its end.
+    At(Duration),
 }
 
 /// A scheduler or congestion control by its canonical name, with the given parameters.

@@ -72,6 +72,7 @@ fn form(form: Form) -> Value {
             json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
         }
         Form::Duration { .. } => text_with(&TIME),
+        Form::TraceStart => json!({ "anyOf": [{ "enum": form.words() }, text_with(&TIME)] }),
         Form::Rate => text_with(&RATE),
         Form::Size { min, max } => {
             json!({ "anyOf": [text_with(&SIZE), { "type": "integer", "minimum": min, "maximum": max }] })

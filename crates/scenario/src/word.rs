@@ -17,6 +17,7 @@ impl Form {
         match self {
             Self::Words(words) => words,
             Self::FirstPath => &["first", "race"],
+            Self::TraceStart => &["begin", "seed"],
             Self::Arrivals => &["together"],
             _ => &[],
         }

@@ -55,7 +55,7 @@ pub struct RunArguments {
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::seed)]
     pub seed: Option<u64>,
     /// Repetitions; `auto` adds seeds until the 95 % interval of the table's first figure (goodput, completion time
-    /// or delay) is narrower than 2 % of its mean in every row, at most 200
+    /// or delay) is narrower than 2 % of its mean in every row, twice in succession, at most 200
     #[arg(long, value_name = "N|auto", allow_negative_numbers = true, value_parser = number::repetitions)]
     pub repeat: Option<Repetitions>,
     /// Measured time, such as 90s

@@ -9,6 +9,7 @@ mod normal;
 mod permutation;
 mod ranking;
 mod signed_rank;
+mod verdict;
 
 pub use bootstrap::Bootstrap;
 pub use effect::{EffectSize, superiority};
@@ -17,3 +18,4 @@ pub use normal::{normal_probability, normal_quantile};
 pub use permutation::sign_flip_probability;
 pub use ranking::{Better, RankClaim, Ranking};
 pub use signed_rank::SignedRank;
+pub use verdict::{Difference, SIGNIFICANT, Verdict, verdicts};

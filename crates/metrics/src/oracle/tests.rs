@@ -139,7 +139,7 @@ fn changes_and_recordings_are_integrated() {
     let fixed = network(vec![own(8, 10)]);
     near(oracle(&fixed, &timeline).goodput(ms(0), ms(1000)), (8e6 * 2.0 + 4e6 + 2e6) / 4.0);
     // One opportunity per millisecond: 12 Mbit/s, whatever rate the timeline sets.
-    let trace = CapacitySpec::Trace(Arc::new(CapacityTrace { opportunities: vec![1] }));
+    let trace = CapacitySpec::Trace(Arc::new(CapacityTrace::new(vec![1])));
     let recorded = network(vec![path(Bottleneck::Own(bottleneck(trace)), 10, LossSpec::None)]);
     near(oracle(&recorded, &timeline[..2]).goodput(ms(1), ms(1001)), 12e6);
 }
@@ -269,7 +269,7 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
     let outages = prop::collection::vec((50..300u64, 1..60u64), 0..2);
     let recorded = prop::collection::vec(0..20u64, 1..30).prop_map(|mut opportunities| {
         opportunities.sort_unstable();
-        bottleneck(CapacitySpec::Trace(Arc::new(CapacityTrace { opportunities })))
+        bottleneck(CapacitySpec::Trace(Arc::new(CapacityTrace::new(opportunities))))
     });
     let bottleneck = prop_oneof![
         (1..20u64).prop_map(|mbit| Bottleneck::Own(fixed(mbit * MBIT / 2))),

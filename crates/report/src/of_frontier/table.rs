@@ -10,9 +10,10 @@ const NOTES: &str = "\
 Ratio: mean over all cells (path set × application) of what was reached ÷ the oracle's bound, in percent, ± its 95 %
 interval over the seeds; sets: its 95 % interval over path sets, by bootstrap; then by application. Lacks: mean over the
 cells of what is missing from the best scheduler of the cell, in percent of it; near: cells in which that is 2 % or less.
-Slower: cells in which the best path alone is faster by more than 2.5 % (and paired t test, p < 0.05); Multipath TCP's
-options alone take 1.9 %. Rank: mean place; schedulers tie in a cell unless they differ by more than 0.5 % and the paired
-t test says p < 0.05, and those that tie share their places. Last: cells in which it is the worst, or ties with it.
+Slower: cells in which the best path alone is faster by more than 2.5 % (and paired t test, p < 0.05 after Holm's
+correction for the schedulers of the cell); Multipath TCP's options alone take 1.9 %. Rank: mean place; schedulers tie in
+a cell unless they differ by more than 0.5 % and the paired t test says p < 0.05, and those that tie share their places.
+Last: cells in which it is the worst, or ties with it.
 single:best is the best path alone, in plain TCP.";
 
 /// Where some scheduler knows the true rates.
@@ -58,6 +59,6 @@ fn line(standing: &Standing) -> Vec<String> {
 /// The mean with its interval over the seeds.
 pub fn ratio(standing: &Standing) -> String {
     let mean = percent(standing.ratio.mean);
-    let half = standing.ratio.ci95_low.zip(standing.ratio.ci95_high).map(|(low, high)| (high - low) * 50.0);
+    let half = standing.ratio.half_width().map(|half| half * 100.0);
     half.map_or(mean.clone(), |half| format!("{mean} ± {half:.1}"))
 }

@@ -1,10 +1,10 @@
 //! The answer of a run in sentences: which scheduler has the best main metric, by how much, and what multipath gives.
 
-use super::contest::{Entrant, Gain, SIGNIFICANT, gain, gains};
+use super::contest::{Entrant, Gain, gain, gains};
 use super::rows::main_metric;
 use crate::describe::figure;
 use crate::quantity::Quantity;
-use anabranch_metrics::{Better, MetricInfo};
+use anabranch_metrics::{Better, MetricInfo, SIGNIFICANT, Verdict};
 use anabranch_run::{Comparison, ResultRow, Results};
 use indexmap::IndexMap;
 
@@ -96,34 +96,48 @@ fn between(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words)
              the runs."
         );
     }
-    let (worse, same): (Vec<&Gain<'_>>, Vec<&Gain<'_>>) = gains.iter().partition(|gain| gain.is_sure);
+    // A row between the best and one that the seeds cannot tell from it is named with them.
+    let leading = gains.iter().rposition(|gain| !gain.is_sure()).map_or(0, |last| last + 1);
+    let (same, worse) = gains.split_at(leading);
     if same.is_empty() {
-        let margins = margins(&worse, words, "with ").unwrap_or_default();
+        let margins = margins(worse, words, "with ").unwrap_or_default();
         return format!("{name} has the {superlative} {label}, {value}: {margins} ({}).", seeds(best));
     }
     let is_highest = words.best == "highest";
     let of_best = if is_highest { format!("{name} has") } else { format!("That of {name} is") };
-    let margins = margins(&worse, words, if is_highest { "" } else { "that of " });
+    let margins = margins(worse, words, if is_highest { "" } else { "that of " });
     let margins = margins.map(|text| format!(" {of_best} {text}.")).unwrap_or_default();
-    format!("{}.{margins}", leaders(best, &same, info, words))
+    format!("{}.{margins}", leaders(best, same, info, words))
 }
 
-/// Those that the seeds cannot tell from the best, with it.
-fn leaders(best: &Entrant, same: &[&Gain<'_>], info: &MetricInfo, words: &Words) -> String {
+/// The best with all down to the last that the seeds cannot tell from it.
+fn leaders(best: &Entrant, same: &[Gain<'_>], info: &MetricInfo, words: &Words) -> String {
     let all: Vec<&Entrant> = [best].into_iter().chain(same.iter().map(|gain| gain.other)).collect();
-    let names: Vec<&str> = all.iter().map(|one| &*one.name).collect();
     let values: Vec<String> = all.iter().map(|one| value(one, info)).collect();
     let values: Vec<&str> = values.iter().map(String::as_str).collect();
-    let verdict = match same.iter().all(|gain| gain.is_equal()) {
-        true => "they are equal in every run".to_owned(),
-        false if best.runs == 1 => "one seed shows no difference between them".to_owned(),
-        false => format!("{} show no difference between them", seeds(best)),
+    let named = |is_sure: bool| -> Vec<&str> {
+        same.iter().filter(|gain| gain.is_sure() == is_sure).map(|gain| &*gain.other.name).collect()
     };
+    let (ties, between) = (named(false), named(true));
+    let verdict = match &between[..] {
+        _ if same.iter().all(|gain| gain.verdict == Verdict::Equal) => "they are equal in every run".to_owned(),
+        _ if best.runs == 1 => "one seed shows no difference between them".to_owned(),
+        [] if ties.len() == 1 => format!("{} show no difference between them", seeds(best)),
+        [] => format!("{} show no difference between {} and any other of them", seeds(best), best.name),
+        [one] => format!("{}; {one} lies between", no_difference(best, &ties)),
+        _ => format!("{}; {} lie between", no_difference(best, &ties), in_list(&between)),
+    };
+    let names: Vec<&str> = all.iter().map(|one| &*one.name).collect();
     format!("{} have the {} {} ({}): {verdict}", in_list(&names), words.best, words.label, in_list(&values))
 }
 
+/// `20 seeds show no difference between stms and otias`.
+fn no_difference(best: &Entrant, ties: &[&str]) -> String {
+    format!("{} show no difference between {} and {}", seeds(best), best.name, in_list(ties))
+}
+
 /// The best against the next and the last of those that are worse, which `of` introduces after "than"; none without any.
-fn margins(worse: &[&Gain<'_>], words: &Words, of: &str) -> Option<String> {
+fn margins(worse: &[Gain<'_>], words: &Words, of: &str) -> Option<String> {
     let than = |gain: &Gain<'_>, rest: &str| format!("{} than {of}{}{rest}", words.difference(gain), gain.other.name);
     match worse {
         [] => None,
@@ -145,7 +159,7 @@ fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, 
     let gain = gain(best, path, is_higher_better)?;
     let alone = path.path.as_deref()?;
     let name = &best.name;
-    let mut text = match gain.is_sure {
+    let mut text = match gain.is_sure() {
         true if gain.share > 0.0 => {
             format!("Over all paths together, {name} gives {} than the best path alone, {alone}", words.outcome(&gain))
         }
@@ -158,7 +172,7 @@ fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, 
         }
     };
     let others = multipath[1..].iter().filter_map(|other| self::gain(other, path, is_higher_better));
-    let losers: Vec<Gain<'_>> = others.filter(|gain| gain.is_sure && gain.share < 0.0).collect();
+    let losers: Vec<Gain<'_>> = others.filter(|gain| gain.is_sure() && gain.share < 0.0).collect();
     if gain.share > 0.0 && !losers.is_empty() {
         let names: Vec<String> =
             losers.iter().map(|loser| format!("{}, {}", loser.best.name, words.difference(loser))).collect();
@@ -176,35 +190,75 @@ fn of_sweep(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells:
         true => c.a.to_string(),
         false => format!("{}, {}", c.a, c.congestion),
     };
-    let mut found: IndexMap<String, Vec<&Comparison>> = IndexMap::new();
-    let of_metric = results.comparisons.iter().filter(|c| *c.metric == *info.name && *c.b == *reference.scheduler);
-    of_metric.for_each(|comparison| found.entry(label(comparison)).or_default().push(comparison));
-    let words = Words::of(info);
+    let is_higher_better = info.better != Some(Better::Lower);
+    let mut found: IndexMap<String, Count> = IndexMap::new();
+    for (comparison, verdict) in results.verdicts(info.name, reference.scheduler) {
+        let is_better = (comparison.mean_diff > 0.0) == is_higher_better;
+        found.entry(label(comparison)).or_default().add(verdict, is_better);
+    }
     if found.is_empty() {
         return vec![format!(
             "{cells} cells of {}; there is no other scheduler to compare it with.",
             reference.scheduler
         )];
     }
-    let is_better = |c: &Comparison| (c.mean_diff > 0.0) == (info.better != Some(Better::Lower));
-    let sentence = |(name, all): (&String, &Vec<&Comparison>)| {
-        let sure = || all.iter().filter(|c| c.p.is_some_and(|p| p < SIGNIFICANT));
-        let (better, worse) = (sure().filter(|c| is_better(c)).count(), sure().filter(|c| !is_better(c)).count());
-        let Words { label, better: more, worse: less, .. } = &words;
-        let (article, reference, all) = (words.article(), reference.scheduler, all.len());
-        match all - better - worse {
-            open if open == all => {
-                format!(
-                    "Between {name} and {reference} the seeds show no difference in {label} in any of {all} cells (paired t test)."
-                )
-            }
-            open => format!(
-                "{name} has {article}{more} {label} than {reference} in {better} of {all} cells, {less} in {worse}; in the \
-                 other {open} the seeds show no difference (paired t test, p < {SIGNIFICANT})."
-            ),
+    let words = Words::of(info);
+    found.iter().take(COUNTED).map(|(name, count)| count.sentence(name, reference.scheduler, &words)).collect()
+}
+
+/// In how many cells of a sweep a scheduler is what against the reference.
+#[derive(Default)]
+struct Count {
+    better: usize,
+    worse: usize,
+    equal: usize,
+    /// Its seeds show no difference.
+    open: usize,
+    /// Better and worse in one random run each.
+    once: [usize; 2],
+}
+
+impl Count {
+    fn add(&mut self, verdict: Verdict, is_better: bool) {
+        *match (verdict, is_better) {
+            (Verdict::Differs, true) => &mut self.better,
+            (Verdict::Differs, false) => &mut self.worse,
+            (Verdict::Equal, _) => &mut self.equal,
+            (Verdict::Open, _) => &mut self.open,
+            (Verdict::Untested, _) => &mut self.once[usize::from(!is_better)],
+        } += 1;
+    }
+
+    fn sentence(&self, name: &str, reference: &str, words: &Words) -> String {
+        let &Self { better, worse, equal, open, once: [above, below] } = self;
+        let Words { label, better: more, worse: less, .. } = words;
+        let article = words.article();
+        let all = better + worse + equal + open + above + below;
+        let most = format!("{article}{more} {label} than {reference}");
+        if open == all {
+            let test = "paired t test with Holm's correction";
+            return format!(
+                "Between {name} and {reference} the seeds show no difference in {label} in any of {all} cells ({test})."
+            );
         }
-    };
-    found.iter().take(COUNTED).map(sentence).collect()
+        if above + below > 0 {
+            return format!(
+                "In one run per cell, {name} has {most} in {} of {all} cells, {less} in {}. One seed shows no difference: repeat the runs.",
+                above + better,
+                below + worse
+            );
+        }
+        let mut text = format!("{name} has {most} in {better} of {all} cells, {less} in {worse}");
+        if equal > 0 {
+            text += &format!("; in {equal} both are equal in every run");
+        }
+        if open > 0 {
+            text += &format!(
+                "; in the other {open} the seeds show no difference (paired t test, p < {SIGNIFICANT} after Holm's correction)"
+            );
+        }
+        text + "."
+    }
 }
 
 /// `20 seeds`.
@@ -257,11 +311,23 @@ mod tests {
         assert_eq!(
             answer(names::GOODPUT, &[minrtt, daps, blest, slow, wlan]),
             [
-                "blest has the highest goodput, 5.6 Mbit/s: 10 % more (± 2 %) than with minrtt, the next best, and 102 % more \
-                 (± 12 %) than with daps, the worst (4 seeds).",
-                "Over all paths together, blest gives 24 % more goodput (± 3 %) than the best path alone, wlan. These are worse than wlan \
-                 alone: daps, 39 % less (± 8 %)."
+                "blest has the highest goodput, 5.6 Mbit/s: 10 % more than with minrtt, the next best, and 102 % more than with daps, \
+                 the worst (4 seeds).",
+                "Over all paths together, blest gives 24 % more goodput than the best path alone, wlan. These are worse than wlan \
+                 alone: daps, 39 % less."
             ]
+        );
+    }
+
+    #[test]
+    fn of_enough_seeds_a_gain_has_an_interval() {
+        let of = |name: &str, mean: f64, by: f64| {
+            entrant(name, &(0..12).map(|seed| mean + by * f64::from(seed * seed)).collect::<Vec<_>>())
+        };
+        let said = answer(names::GOODPUT, &[of("blest", 5.5e6, 2e3), of("minrtt", 5.0e6, 1e3)]);
+        assert_eq!(
+            said,
+            ["blest has the highest goodput, 5.58 Mbit/s: 11 % more (± 0.7 %) than with minrtt (12 seeds)."]
         );
     }
 
@@ -283,13 +349,13 @@ mod tests {
             answer(names::COMPLETION, &[a, b, slow]),
             [
                 "a and b have the shortest completion time (510 ms and 510 ms): they are equal in every run. That of a is 50 % \
-              shorter (± 1 %) than that of slow."
+              shorter than that of slow."
             ]
         );
         let [a, b] = ["a", "b"].map(|name| entrant(name, &[2e6, 2.02e6, 2.04e6, 2.02e6]));
         let slow = entrant("slow", &[1e6, 1.01e6, 1.02e6, 1.01e6]);
         let said = answer(names::GOODPUT, &[a, b, slow]);
-        assert!(said[0].ends_with("they are equal in every run. a has 100 % more (± 1 %) than slow."), "{said:?}");
+        assert!(said[0].ends_with("they are equal in every run. a has 100 % more than slow."), "{said:?}");
     }
 
     #[test]
@@ -300,8 +366,8 @@ mod tests {
         assert_eq!(
             answer(names::COMPLETION, &[slow, fast, path]),
             [
-                "fast has the shortest completion time, 510 ms: 50 % shorter (± 1 %) than with slow (4 seeds).",
-                "Even fast gives a completion time 24 % longer (± 0 %) than the best path alone, lte: multipath does not pay here."
+                "fast has the shortest completion time, 510 ms: 50 % shorter than with slow (4 seeds).",
+                "Even fast gives a completion time 24 % longer than the best path alone, lte: multipath does not pay here."
             ]
         );
     }
@@ -344,14 +410,69 @@ mod tests {
             said(mixed.to_vec().into()),
             [
                 "blest has more goodput than minrtt in 1 of 3 cells, less in 1; in the other 1 the seeds show no difference \
-              (paired t test, p < 0.05)."
+              (paired t test, p < 0.05 after Holm's correction)."
             ]
         );
         let open = losses.map(|loss| comparison(loss, 1.0, 0.3));
         assert_eq!(
             said(open.to_vec().into()),
-            ["Between blest and minrtt the seeds show no difference in goodput in any of 3 cells (paired t test)."]
+            [
+                "Between blest and minrtt the seeds show no difference in goodput in any of 3 cells (paired t test with Holm's correction)."
+            ]
         );
+        // Each alone would be below 0.05.
+        let many = losses.map(|loss| comparison(loss, 1.0, 0.03));
+        assert!(said(many.to_vec().into())[0].starts_with("Between blest and minrtt the seeds show no difference"));
+    }
+
+    #[test]
+    fn a_sweep_without_randomness_is_compared_exactly() {
+        let said = |deterministic: bool, diffs: [f64; 3]| {
+            let mut summary = Vec::new();
+            let mut comparisons = Vec::new();
+            for (cell, diff) in ["10ms", "20ms", "30ms"].into_iter().zip(diffs) {
+                let cell = serde_json::json!({ "path.a.delay": cell });
+                for (scheduler, mean) in [("minrtt", 18e6), ("blest", 18e6 + diff)] {
+                    summary.push(serde_json::json!({ "scheduler": scheduler, "congestion": "lia", "cell": cell, "metric": names::GOODPUT,
+                        "n": 1, "mean": mean, "median": mean, "p95": mean, "deterministic": deterministic }));
+                }
+                comparisons.push(serde_json::json!({ "a": "blest", "b": "minrtt", "congestion": "lia", "cell": cell,
+                    "metric": names::GOODPUT, "n": 1, "mean_diff": diff, "p_wilcoxon": 1.0 }));
+            }
+            let document = serde_json::json!({ "schema": 1, "anabranch": "", "scenario": "", "digest": "", "runs": [],
+                "summary": summary, "comparisons": comparisons });
+            let results: Results = serde_json::from_value(document).unwrap();
+            of(&results, &results.rows()).concat()
+        };
+        assert_eq!(
+            said(true, [10.4e6, -1.0, 0.0]),
+            "blest has more goodput than minrtt in 1 of 3 cells, less in 1; in 1 both are equal in every run."
+        );
+        assert_eq!(
+            said(false, [10.4e6, -1.0, 1.0]),
+            "In one run per cell, blest has more goodput than minrtt in 2 of 3 cells, less in 1. One seed shows no difference: \
+             repeat the runs."
+        );
+    }
+
+    #[test]
+    fn whoever_lies_between_the_best_and_a_tie_is_named() {
+        // minrtt is below stms in every run by nearly the same; otias is lower still, but scatters.
+        let stms = entrant("stms", &[13.40e6, 13.38e6, 13.39e6, 13.40e6]);
+        let minrtt = entrant("minrtt", &[13.35e6, 13.33e6, 13.341e6, 13.35e6]);
+        let otias = entrant("otias", &[13.2e6, 13.5e6, 13.1e6, 13.5e6]);
+        let daps = entrant("daps", &[5.0e6, 5.1e6, 5.0e6, 5.1e6]);
+        let said = answer(names::GOODPUT, &[otias.clone(), daps, stms.clone(), minrtt.clone()]);
+        assert!(
+            said[0].starts_with(
+                "stms, minrtt and otias have the highest goodput (13.4 Mbit/s, 13.3 Mbit/s and 13.3 Mbit/s): 4 seeds show no \
+                 difference between stms and otias; minrtt lies between. stms has "
+            ),
+            "{said:?}"
+        );
+        let ecf = entrant("ecf", &[13.3e6, 13.5e6, 13.2e6, 13.5e6]);
+        let said = answer(names::GOODPUT, &[otias, stms, ecf]);
+        assert!(said[0].ends_with("4 seeds show no difference between stms and any other of them."), "{said:?}");
     }
 
     #[test]

@@ -1,10 +1,7 @@
 //! The rows of one cell against each other in one metric, seed by seed.
 
-use anabranch_metrics::{MetricInfo, Paired, holm};
+use anabranch_metrics::{Difference, MetricInfo, Paired, Verdict, half_width, mean, verdicts};
 use anabranch_run::{ResultRow, Results, RowKind};
-
-/// A difference counts below this p value.
-pub(crate) const SIGNIFICANT: f64 = 0.05;
 
 /// A row with its value per seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,7 +23,7 @@ impl Entrant {
     /// The row `name` with its values by seed, at least one.
     pub fn new(name: &str, values: Vec<(u64, f64)>, deterministic: bool) -> Self {
         let runs = values.len();
-        let mean = values.iter().map(|(_, value)| value).sum::<f64>() / runs.max(1) as f64;
+        let mean = mean(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>()).unwrap_or(0.0);
         let path = RowKind::of(name.split(',').next().unwrap_or(name)).path().map(str::to_owned);
         Self { name: name.to_owned(), path, mean, runs, deterministic, values }
     }
@@ -66,10 +63,10 @@ pub struct Gain<'a> {
     pub other: &'a Entrant,
     /// Part of the other's mean; positive is better.
     pub share: f64,
-    /// Half of its 95 % interval; absent where the differences do not vary.
+    /// Half of its 95 % interval; absent where the differences do not vary, or are too few.
     half: Option<f64>,
-    /// The difference is significant among all that were tested (Holm), or the rows have nothing random and differ.
-    pub is_sure: bool,
+    /// On the difference, among all that were tested together.
+    pub verdict: Verdict,
 }
 
 impl Gain<'_> {
@@ -78,14 +75,14 @@ impl Gain<'_> {
         percent(self.share)
     }
 
-    /// ` (± 4 %)`; empty where the differences do not vary.
+    /// ` (± 4 %)`; empty without an interval.
     pub fn interval(&self) -> String {
         self.half.map(|half| format!(" (± {})", percent(half))).unwrap_or_default()
     }
 
-    /// Not even rounding differs.
-    pub fn is_equal(&self) -> bool {
-        self.share == 0.0 && self.half.is_none()
+    /// The runs show it.
+    pub fn is_sure(&self) -> bool {
+        self.verdict == Verdict::Differs
     }
 }
 
@@ -98,21 +95,18 @@ fn percent(share: f64) -> String {
 /// `best` against each of `others`, in their order. Rows without a common seed are left out.
 pub fn gains<'a>(best: &'a Entrant, others: &[&'a Entrant], is_higher_better: bool) -> Vec<Gain<'a>> {
     let sign = if is_higher_better { 1.0 } else { -1.0 };
-    let compared = |other: &&'a Entrant| {
-        let paired = Paired::of(&best.pairs(other))?;
+    let paired = others.iter().filter_map(|other| Some((*other, Paired::of(&best.pairs(other))?)));
+    let paired: Vec<(&Entrant, Paired)> = paired.collect();
+    let difference =
+        |(other, paired): &(&Entrant, Paired)| Difference::of(paired, best.deterministic && other.deterministic);
+    let verdicts = verdicts(&paired.iter().map(difference).collect::<Vec<_>>());
+    let gain = |((other, paired), verdict): ((&'a Entrant, Paired), Verdict)| {
         let base = other.mean.abs();
-        let share = |difference: f64| if base > 0.0 { sign * difference / base } else { 0.0 };
-        let half = paired.ci95.map(|(low, high)| (high - low) / 2.0 / base).filter(|half| half.is_finite());
-        // Differences that do not vary are certain if nothing is random, or if several seeds agree.
-        let is_certain = paired.p.is_none() && paired.mean_diff != 0.0 && (paired.n > 1 || best.deterministic);
-        let gain = Gain { best, other, share: share(paired.mean_diff), half, is_sure: is_certain };
-        Some((gain, paired.p))
+        let share = if base > 0.0 { sign * paired.mean_diff / base } else { 0.0 };
+        let half = paired.ci95.map(|ends| half_width(paired.mean_diff, ends) / base).filter(|half| half.is_finite());
+        Gain { best, other, share, half, verdict }
     };
-    let (mut gains, p): (Vec<Gain<'_>>, Vec<Option<f64>>) = others.iter().filter_map(compared).unzip();
-    let adjusted = holm(&p.iter().flatten().copied().collect::<Vec<_>>());
-    let tested = gains.iter_mut().zip(&p).filter(|(_, p)| p.is_some());
-    tested.zip(adjusted).for_each(|((gain, _), p)| gain.is_sure = p < SIGNIFICANT);
-    gains
+    paired.into_iter().zip(verdicts).map(gain).collect()
 }
 
 /// One row against one other.
@@ -146,7 +140,7 @@ mod tests {
             Entrant::new(name, values.iter().enumerate().map(|(s, v)| (s as u64, *v)).collect(), false)
         };
         let (b, c, d) = (near("b"), near("c"), near("d"));
-        assert!(gains(&best, &[&b], true)[0].is_sure);
-        assert!(gains(&best, &[&b, &c, &d], true).iter().all(|gain| !gain.is_sure));
+        assert!(gains(&best, &[&b], true)[0].is_sure());
+        assert!(gains(&best, &[&b, &c, &d], true).iter().all(|gain| !gain.is_sure()));
     }
 }

@@ -1,9 +1,8 @@
 //! Maps of two swept keys: how much more or less a scheduler has than the reference, cell by cell.
 
-use super::contest::SIGNIFICANT;
 use crate::quantity::{key_in_words, positions};
 use crate::svg::{CLOSE, escape, open};
-use anabranch_metrics::{Better, MetricInfo};
+use anabranch_metrics::{Better, MetricInfo, SIGNIFICANT, Verdict};
 use anabranch_run::{CellValues, Comparison, ResultRow, Results};
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
@@ -56,10 +55,11 @@ impl Gain {
         for (place, row) in multipath.iter().filter_map(|row| Some((place(row.cell)?, *row))) {
             rows_at.entry(place).or_default().push(row);
         }
-        let of_metric = results.comparisons.iter().filter(|comparison| *comparison.metric == *info.name);
-        let mut comparisons_at: IndexMap<(String, String), Vec<&Comparison>> = IndexMap::new();
-        for (place, comparison) in of_metric.filter_map(|comparison| Some((place(&comparison.cell)?, comparison))) {
-            comparisons_at.entry(place).or_default().push(comparison);
+        let mut comparisons_at: IndexMap<(String, String), Vec<(&Comparison, Verdict)>> = IndexMap::new();
+        for (comparison, verdict) in results.verdicts(info.name, reference) {
+            if let Some(place) = place(&comparison.cell) {
+                comparisons_at.entry(place).or_default().push((comparison, verdict));
+            }
         }
         let map = |name: &str| {
             let of = |y: &String, x: &String| {
@@ -70,9 +70,9 @@ impl Gain {
                     rows.iter().find(|other| (other.scheduler, other.congestion) == (reference, row.congestion))?;
                 let base = other.get(info.name)?.mean;
                 let is_it =
-                    |c: &&&Comparison| (&*c.a, &*c.b, &*c.congestion) == (row.scheduler, reference, row.congestion);
-                let comparison = comparisons_at.get(&place)?.iter().find(is_it)?;
-                let is_sure = comparison.p.is_some_and(|p| p < SIGNIFICANT);
+                    |(c, _): &&(&Comparison, Verdict)| (&*c.a, &*c.congestion) == (row.scheduler, row.congestion);
+                let (comparison, verdict) = comparisons_at.get(&place)?.iter().find(is_it)?;
+                let is_sure = *verdict == Verdict::Differs;
                 (base != 0.0).then(|| (100.0 * comparison.mean_diff / base.abs(), is_sure))
             };
             let cells = down.values.iter().map(|y| across.values.iter().map(|x| of(y, x)).collect()).collect();
@@ -122,7 +122,7 @@ fn draw(maps: &[Map], down: &Side, across: &Side, is_better: &dyn Fn(f64) -> boo
     );
     let _ = writeln!(
         text,
-        "<text x=\"8\" y=\"28\">Bold: paired t test over the seeds, p &lt; {SIGNIFICANT}; the others are pale.</text>"
+        "<text x=\"8\" y=\"28\">Bold: paired t test over the seeds, p &lt; {SIGNIFICANT} after Holm's correction, or nothing is random; the others are pale.</text>"
     );
     for (n, map) in maps.iter().enumerate() {
         let top = 34 + n * height;

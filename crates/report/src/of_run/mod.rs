@@ -21,6 +21,7 @@ pub use series::Series;
 use crate::chart::Chart;
 use crate::picture::Picture;
 use crate::value::{Figure, MadeBy, Report, Section};
+use anabranch_metrics::LEAST_RUNS;
 use anabranch_run::{CellValues, ResultRow, Results};
 use anabranch_trace::Timeline;
 use indexmap::{IndexMap, IndexSet};
@@ -153,9 +154,10 @@ fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures
     let mut about = unfinished(rows);
     about.extend(findings(results, rows));
     if rows.iter().any(|row| row.n() > 1) {
-        about.push(
-            "± and whiskers are half the 95 % confidence interval of the mean over the seeds (Student's t).".to_owned(),
-        );
+        about.push(format!(
+            "Whiskers are the 95 % confidence interval of the mean over the seeds, ± its longer side. {}",
+            too_few()
+        ));
     }
     if rows.iter().any(ResultRow::deterministic) {
         about.push("n = 1, deterministic: nothing in the scenario is random, so one run suffices.".to_owned());
@@ -169,6 +171,14 @@ fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures
         section.figures.iter_mut().for_each(|figure| figure.folded = true);
     }
     (!rows.is_empty()).then_some(section)
+}
+
+/// Where a mean has no interval, and why.
+pub(crate) fn too_few() -> String {
+    format!(
+        "There is none where fewer than {LEAST_RUNS} runs have another value than the most frequent one: so few have hardly met the \
+         rare events that decide a mean."
+    )
 }
 
 /// Why: shares of the data, waiting, retransmissions; and each path's figures.
@@ -226,7 +236,8 @@ fn comparisons(results: &Results, rows: &[ResultRow<'_>]) -> Option<Section> {
     let table = tables::comparisons(results, rows)?;
     let about = "Differences run by run between rows of one seed, so of the same losses: mean with 95 % interval, p values of the \
                  paired t test and of Wilcoxon's signed-rank test, two-sided and not corrected for the number of comparisons, \
-                 and the effect size d_z.";
+                 and the effect size d_z. The answer above and the \
+                 tables on a terminal correct for that number (Holm).";
     let mut section = section("comparisons", "Differences, seed by seed", vec![about.to_owned()], Vec::new());
     section.tables = vec![table];
     Some(section)

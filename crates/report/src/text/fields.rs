@@ -1,7 +1,10 @@
 //! The fields of tables on a terminal.
 
-use anabranch_metrics::MetricInfo;
-use anabranch_run::{ResultRow, Results};
+use anabranch_metrics::{MetricInfo, Verdict};
+use anabranch_run::{Comparison, ResultRow, Results};
+
+/// Behind a difference that is tested and stands.
+const STANDS: &str = " *";
 
 /// The mean with the half-width of its interval.
 pub(super) fn interval(row: &ResultRow<'_>, info: &MetricInfo) -> Option<String> {
@@ -10,18 +13,40 @@ pub(super) fn interval(row: &ResultRow<'_>, info: &MetricInfo) -> Option<String>
     Some(format!("{:.3}{}", summary.mean / per, half.unwrap_or_default()))
 }
 
-/// The paired difference of `row` from `reference` in percent of the reference's mean, with its half-width.
-pub(super) fn difference(
-    results: &Results,
-    row: &ResultRow<'_>,
-    reference: &ResultRow<'_>,
-    metric: &str,
-) -> Option<String> {
-    let comparison = results.comparison(row, reference, metric)?;
-    let percent = 100.0 / reference.get(metric)?.mean;
-    if !percent.is_finite() {
-        return None;
+/// The paired differences of all rows from one scheduler in one metric, tested together.
+pub(super) struct Differences<'a> {
+    metric: &'static str,
+    all: Vec<(&'a Comparison, Verdict)>,
+}
+
+impl<'a> Differences<'a> {
+    pub fn new(results: &'a Results, metric: &'static str, reference: &ResultRow<'_>) -> Self {
+        Self { metric, all: results.verdicts(metric, reference.scheduler) }
     }
-    let half = comparison.half_width().map(|half| format!(" ± {:.1}", half * percent)).unwrap_or_default();
-    Some(format!("{:+.1}{half}", comparison.mean_diff * percent))
+
+    /// Of `row` from `reference` in percent of the reference's mean, with its half-width, and [`STANDS`] if the seeds show it.
+    pub fn text(&self, row: &ResultRow<'_>, reference: &ResultRow<'_>) -> Option<String> {
+        let is_it = |(c, _): &&(&Comparison, Verdict)| {
+            (&*c.a, &*c.b, &*c.congestion) == (row.scheduler, reference.scheduler, row.congestion)
+                && *c.cell == *row.cell
+        };
+        let (comparison, verdict) = self.all.iter().find(is_it)?;
+        let percent = 100.0 / reference.get(self.metric)?.mean;
+        if !percent.is_finite() {
+            return None;
+        }
+        let half = comparison.half_width().map(|half| format!(" ± {:.1}", half * percent)).unwrap_or_default();
+        // As wide as the sign, so that figures stay below each other.
+        let stands = match verdict {
+            _ if !self.are_tested() => "",
+            Verdict::Differs if comparison.n > 1 => STANDS,
+            _ => "  ",
+        };
+        Some(format!("{:+.1}{half}{stands}", comparison.mean_diff * percent))
+    }
+
+    /// Some comparison is of several seeds.
+    fn are_tested(&self) -> bool {
+        self.all.iter().any(|(comparison, _)| comparison.n > 1)
+    }
 }

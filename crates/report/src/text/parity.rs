@@ -76,8 +76,8 @@ fn cells(parity: &Parity) -> Vec<Vec<String>> {
 /// How far a mode is from the reference in one row: as a part of the reference's mean.
 struct Distance {
     difference: f64,
-    /// By how much it is beyond the 95 % interval of that mean.
-    beyond: f64,
+    /// By how much it is beyond the 95 % interval of that mean, if there is one.
+    beyond: Option<f64>,
 }
 
 /// Distances in the main metrics in one mode: those of plain TCP, or those over all paths, ascending.
@@ -90,8 +90,8 @@ fn distances(all: &[Parity], mode: &str, single: bool) -> Vec<Distance> {
     let distance = |row: &ParityRow| {
         let difference = row.difference.get(mode)?.abs();
         let reference = row.values.get(REFERENCE.name)?;
-        let half = reference.half_width().unwrap_or(0.0);
-        Some(Distance { difference, beyond: (difference - half / reference.mean).max(0.0) })
+        let beyond = reference.half_width().map(|half| (difference - half / reference.mean).max(0.0));
+        Some(Distance { difference, beyond })
     };
     let mut distances: Vec<Distance> = rows.filter(counts).filter_map(distance).collect();
     distances.sort_by(|a, b| a.difference.total_cmp(&b.difference));
@@ -106,15 +106,15 @@ fn verdict(all: &[Parity]) -> String {
             let distances = distances(all, mode.name, single);
             let Some(worst) = distances.last() else { continue };
             let median = &distances[distances.len() / 2];
-            let beyond = distances.iter().map(|distance| distance.beyond).fold(0.0, f64::max);
+            let beyond = distances.iter().filter_map(|distance| distance.beyond).reduce(f64::max);
+            let beyond = beyond.map(|part| format!(", {:.1} % beyond its interval", part * 100.0)).unwrap_or_default();
             let _ = writeln!(
                 text,
-                "- {what}, {} against {}: median difference {:.1} %, worst {:.1} %, {:.1} % beyond its interval ({} rows)",
+                "- {what}, {} against {}: median difference {:.1} %, worst {:.1} %{beyond} ({} rows)",
                 mode.name,
                 REFERENCE.name,
                 median.difference * 100.0,
                 worst.difference * 100.0,
-                beyond * 100.0,
                 distances.len()
             );
         }

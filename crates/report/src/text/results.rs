@@ -1,13 +1,13 @@
 //! Results as tables to read: one per cell, one row per scheduler, baselines below.
 
-use super::fields::{difference, interval};
+use super::fields::{Differences, interval};
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
 use super::sweep::sweep_table;
 use crate::of_run::rows::main_metric;
-use crate::of_run::{cells, findings, unfinished};
-use anabranch_metrics::{MetricInfo, MetricRef, Prominence, Scale, names, shown_metrics};
-use anabranch_run::{AUTO_LIMIT, Incomplete, Live, ResultRow, Results};
+use crate::of_run::{cells, findings, too_few, unfinished};
+use anabranch_metrics::{MetricInfo, MetricRef, Prominence, SIGNIFICANT, Scale, names, shown_metrics};
+use anabranch_run::{AUTO_LIMIT, DiagnosisKind, Incomplete, Live, ResultRow, Results};
 use std::fmt::Write as _;
 
 /// Characters per line.
@@ -21,7 +21,7 @@ pub fn results_table(results: &Results) -> String {
     let by_cell: Vec<&[ResultRow<'_>]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
     text += &sweep_table(results, &by_cell, WIDTH).unwrap_or_else(|| cell_tables(results, &by_cell));
     text.push('\n');
-    text += &notes(&rows);
+    text += &notes(results, &rows);
     text += &live_notes(results);
     for finding in findings(results, &rows) {
         let _ = writeln!(text, "{}", textwrap::fill(&finding, WIDTH));
@@ -116,7 +116,8 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
     let reference = rows[0];
     if !several && multipath.count() > 1 {
         let header = format!("against\n{} %", reference.scheduler);
-        columns.push(text_column(&header, |row| difference(results, row, reference, main.name)));
+        let differences = Differences::new(results, main.name, reference);
+        columns.push(text_column(&header, move |row| differences.text(row, reference)));
     }
     let further = shown_metrics(Prominence::Tabled).filter(|info| info.prominence() < Prominence::Main);
     columns.extend(further.filter(|info| has(info.name)).map(mean));
@@ -162,10 +163,25 @@ pub fn auto_notes(results: &Results) -> String {
     results.rows().iter().filter_map(line).collect()
 }
 
-fn notes(rows: &[ResultRow<'_>]) -> String {
+/// Its main metric is random, measured more than once, and without an interval.
+fn lacks_interval(row: &ResultRow<'_>) -> bool {
+    row.get(main_metric([row]).name).is_some_and(|one| one.n > 1 && !one.deterministic && one.ci95_low.is_none())
+}
+
+fn notes(results: &Results, rows: &[ResultRow<'_>]) -> String {
     let mut text = String::new();
     if rows.iter().any(|row| row.n() > 1) {
-        text += "± is the half-width of the 95 % interval of the mean over n seeds.\n";
+        text += "± is the longer side of the 95 % interval of the mean over n seeds.\n";
+    }
+    if rows.iter().any(|row| lacks_interval(row))
+        && !results.diagnosis.iter().any(|one| one.kind == DiagnosisKind::ShortTrace)
+    {
+        text += &format!("{}\n", textwrap::fill(&too_few(), WIDTH));
+    }
+    if results.comparisons.iter().any(|comparison| comparison.n > 1) {
+        text += &format!(
+            "* shown by the seeds: p < {SIGNIFICANT} (paired t test, Holm's correction), 0 outside the interval.\n"
+        );
     }
     if rows.iter().any(ResultRow::deterministic) {
         text += "n = 1, deterministic: nothing in the scenario is random, so one run suffices.\n";

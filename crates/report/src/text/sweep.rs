@@ -1,6 +1,6 @@
 //! A sweep of many cells as one table: a line per cell.
 
-use super::fields::{difference, interval};
+use super::fields::{Differences, interval};
 use super::plain::{heading, plain_table, print_table};
 use crate::of_run::{cells, rows};
 use anabranch_metrics::{Better, MetricInfo};
@@ -24,7 +24,8 @@ pub(super) fn sweep_table(results: &Results, cells: &[&[ResultRow<'_>]], width: 
     let unit = if main.scale.unit.is_empty() { String::new() } else { format!(", {}", main.scale.unit) };
     let mut text = format!("\n{}{unit}\n", main.label);
     let names: IndexSet<&str> = shown.iter().flat_map(|rows| rows.iter().map(|row| row.name.as_str())).collect();
-    let sweep = Sweep { results, main, names, reference: &shown[0][0] };
+    let reference = &shown[0][0];
+    let sweep = Sweep { differences: Differences::new(results, main.name, reference), main, names, reference };
     let tables = [Detail::Differences, Detail::Means, Detail::Best].map(|detail| sweep.table(shown, detail));
     let fits = |table: &&String| table.lines().all(|line| line.chars().count() <= width);
     text += tables.iter().find(fits).unwrap_or(&tables[2]);
@@ -47,7 +48,7 @@ enum Detail {
 
 /// The parts that all lines share. A cell may lack rows: runs were interrupted, or keys advance together with schedulers.
 struct Sweep<'a> {
-    results: &'a Results,
+    differences: Differences<'a>,
     main: &'static MetricInfo,
     /// Of all rows.
     names: IndexSet<&'a str>,
@@ -85,8 +86,7 @@ impl Sweep<'_> {
         let reference = row(&self.reference.name);
         let difference = |row: Option<&ResultRow<'_>>| {
             let pair = row.zip(reference).filter(|(row, reference)| row.name != reference.name);
-            pair.and_then(|(row, reference)| difference(self.results, row, reference, self.main.name))
-                .unwrap_or_default()
+            pair.and_then(|(row, reference)| self.differences.text(row, reference)).unwrap_or_default()
         };
         if detail == Detail::Best {
             let best = self.best(rows);
@@ -168,11 +168,11 @@ mod tests {
             "path.b.delay  n          minrtt           blest   against       single:b",
             "                                                 minrtt %",
             "────────────────────────────────────────────────────────────────────────",
-            "0ms           3  10.000 ± 0.050  11.000 ± 0.050     +10.0  2.000 ± 0.050",
-            "1ms           3  10.000 ± 0.050  11.000 ± 0.050     +10.0  2.000 ± 0.050",
-            "2ms           3  10.000 ± 0.050  11.000 ± 0.050     +10.0  2.000 ± 0.050",
-            "3ms           3  10.000 ± 0.050  11.000 ± 0.050     +10.0  2.000 ± 0.050",
-            "4ms           3  10.000 ± 0.050  11.000 ± 0.050     +10.0              –",
+            "0ms           3  10.000 ± 0.050  11.000 ± 0.050   +10.0 *  2.000 ± 0.050",
+            "1ms           3  10.000 ± 0.050  11.000 ± 0.050   +10.0 *  2.000 ± 0.050",
+            "2ms           3  10.000 ± 0.050  11.000 ± 0.050   +10.0 *  2.000 ± 0.050",
+            "3ms           3  10.000 ± 0.050  11.000 ± 0.050   +10.0 *  2.000 ± 0.050",
+            "4ms           3  10.000 ± 0.050  11.000 ± 0.050   +10.0 *              –",
         ];
         assert_eq!(text(&results(&["minrtt", "blest"], 5)).unwrap().lines().collect::<Vec<_>>(), expected);
         assert_eq!(text(&results(&["minrtt", "blest"], 4)), None, "so few have tables of their own");
@@ -182,7 +182,7 @@ mod tests {
     fn of_many_schedulers_the_best_is_named() {
         let text = text(&results(&["minrtt", "blest", "ecf", "daps", "stms", "otias", "cp"], 5)).unwrap();
         assert!(text.contains("path.b.delay  n          minrtt  best                   against\n"), "{text}");
-        assert!(text.contains("\n4ms           3  10.000 ± 0.050    cp  16.000 ± 0.050     +60.0\n"), "{text}");
+        assert!(text.contains("\n4ms           3  10.000 ± 0.050    cp  16.000 ± 0.050   +60.0 *\n"), "{text}");
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
         let expected = [
             "1ms           3               –       11.000 ± 0.050            2.000 ± 0.050",
             "2ms           3  10.000 ± 0.050                    –            2.000 ± 0.050",
-            "3ms           3  10.000 ± 0.050  11.000 ± 0.050, n 2     +10.0  2.000 ± 0.050",
+            "3ms           3  10.000 ± 0.050  11.000 ± 0.050, n 2   +10.0 *  2.000 ± 0.050",
         ];
         assert_eq!(lines, expected, "{text}");
     }

@@ -11,6 +11,7 @@ use events::events;
 use crate::job::Choice;
 use crate::plan::{CellPlan, Plan, has_trace, link_has_trace};
 use crate::record::CellValues;
+use crate::recorded::short_trace;
 use crate::runs::RunRow;
 use anabranch_metrics::{MetricRef, names};
 use anabranch_network::Bottleneck;
@@ -41,6 +42,8 @@ pub struct Diagnosis {
 pub enum DiagnosisKind {
     /// Recorded capacity that always begins at its beginning: one draw, however often it is run.
     OneDraw,
+    /// Recorded capacity that is shorter than a run, or than all runs together where the seed draws its beginning.
+    ShortTrace,
     /// Schedulers did the same, event by event, in every run.
     Same,
     /// No data was sent at all.
@@ -78,6 +81,8 @@ pub(crate) fn diagnose(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], ask: O
     let of = |numbers: &[usize]| numbers.iter().map(|&row| rows[row]).collect::<Vec<_>>();
     let mut found: Vec<Diagnosis> =
         controls.first().and_then(|control| one_draw(cell, &of(control))).into_iter().collect();
+    let multipath: Vec<(usize, RunRow<'_>)> = controls.iter().flatten().map(|&row| (row, rows[row])).collect();
+    found.extend(short_trace(cell, &multipath));
     for control in &controls {
         let own = of(control);
         found.extend(events(&cell.scenario, &own));
@@ -107,7 +112,7 @@ fn groups(rows: &[RunRow<'_>], of: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// A finding about at least one row. The two texts are its short form and its long one.
-fn finding(kind: DiagnosisKind, rows: &[RunRow<'_>], (summary, text): (String, String)) -> Diagnosis {
+pub(crate) fn finding(kind: DiagnosisKind, rows: &[RunRow<'_>], (summary, text): (String, String)) -> Diagnosis {
     Diagnosis {
         cell: (**rows[0].cell()).clone(),
         congestion: rows[0].congestion().to_string(),
@@ -258,7 +263,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// `a, b and c`.
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(crate) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     match names.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),

@@ -12,7 +12,7 @@ pub use applications::{APPLICATIONS, Application, applications, usual_applicatio
 pub use first_path::{FirstPath, Opened, with_first};
 pub use room::{Room, RoomRow, TAKEN_AWAY};
 pub(crate) use score::is_significant;
-pub use score::{BEST_SINGLE, CellScore, Entry, MARGIN, SIGNIFICANT, TIE};
+pub use score::{BEST_SINGLE, CellScore, Entry, MARGIN, TIE};
 pub use standing::{Loss, NEAR, Standing};
 
 use crate::driver::{Driver, Labelled, Observer, Pool, Refusal};
@@ -119,7 +119,8 @@ impl Grid {
         let tasks = self.tasks();
         let mut cells: Vec<Vec<CellScore>> = vec![Vec::new(); self.congestions.len()];
         let (finished, ended) = run_all(&tasks, (driver, pool, observer), |task, records| {
-            cells[task.key].extend(records.iter().filter_map(|rows| score::cell(rows)));
+            let own = records.iter().zip(&task.plan.cells);
+            cells[task.key].extend(own.filter_map(|(rows, cell)| score::cell(rows, cell.random)));
         });
         let named =
             self.congestions.iter().zip(cells).filter(|(_, cells)| finished == tasks.len() || !cells.is_empty());

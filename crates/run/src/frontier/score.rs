@@ -4,7 +4,7 @@ use super::{KIND, PART, PATHS, TRAFFIC};
 use crate::known_rates::knows_rates;
 use crate::record::{CellValues, RunRecord};
 use crate::row_kind::RowKind;
-use anabranch_metrics::{Paired, mean, names};
+use anabranch_metrics::{Difference, Paired, SIGNIFICANT, Verdict, mean, names, verdicts};
 use serde::{Deserialize, Serialize};
 
 /// The best path alone.
@@ -15,8 +15,6 @@ pub const MARGIN: f64 = 0.025;
 /// The tie rule: in a cell two schedulers tie unless their means differ by more than this part of the lesser, and the
 /// paired t test over the seeds gives p < [`SIGNIFICANT`] (without spread, or with one seed, the first alone decides).
 pub const TIE: f64 = 0.005;
-/// See [`TIE`].
-pub const SIGNIFICANT: f64 = 0.05;
 
 /// One path set with one application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,7 +51,7 @@ pub struct Entry {
     /// Speed ÷ speed of the best path alone, mean over the seeds; speed is goodput, for frames 1 ÷ mean delay.
     pub against_single: f64,
     /// It is slower than the best path alone, by more than [`MARGIN`] on average, and significantly (paired t test over the
-    /// seeds, p < 0.05).
+    /// seeds, p < 0.05 after Holm's correction for the schedulers of the cell).
     pub slower: bool,
     /// Money spent in a run, mean over those that were finished; absent where nothing costs anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,16 +124,21 @@ impl CellScore {
 }
 
 /// The score of a cell with these rows; `None` without a single path.
-pub(super) fn cell(rows: &[Vec<RunRecord>]) -> Option<CellScore> {
+pub(super) fn cell(rows: &[Vec<RunRecord>], random: bool) -> Option<CellScore> {
     let rows = rows.iter().filter_map(|row| Some((row.first()?.scheduler.as_str(), &row[..])));
     let (singles, schedulers): (Vec<_>, Vec<_>) = rows.partition(|(name, _)| RowKind::of(name).is_single());
     let (best_single, single) =
         singles.into_iter().max_by(|(_, a), (_, b)| mean_of(a, speed).total_cmp(&mean_of(b, speed)))?;
     let (known, schedulers): (Vec<_>, Vec<_>) = schedulers.into_iter().partition(|(name, _)| knows_rates(name));
     let of = |(name, row): &(&str, &[RunRecord])| entry(name, row, single, row.iter().map(ratio).collect());
-    let mut entries: Vec<Entry> = schedulers.iter().map(of).collect();
+    let all = |rows: &[(&str, &[RunRecord])]| {
+        let mut entries: Vec<Entry> = rows.iter().map(of).collect();
+        find_slower(&mut entries, rows, single, random);
+        entries
+    };
+    let mut entries = all(&schedulers);
     place(&mut entries);
-    entries.extend(known.iter().map(of));
+    entries.extend(all(&known));
     entries.push(entry(BEST_SINGLE, single, single, single.iter().map(ratio_of_all).collect()));
     let values: &CellValues = &single.first()?.cell;
     let value = |key| values.get(key).cloned().unwrap_or_default();
@@ -172,11 +175,25 @@ fn finished(run: &RunRecord, ratio: &str) -> f64 {
     run.metrics.get(ratio).copied().filter(|_| run.finished).unwrap_or(0.0)
 }
 
+/// Speeds with the same seed.
+fn speeds(row: &[RunRecord], single: &[RunRecord]) -> Vec<(f64, f64)> {
+    row.iter().zip(single).map(|(a, b)| (speed(a), speed(b))).collect()
+}
+
+/// Finds which of `entries`, whose runs `rows` has, are slower than the best path alone.
+fn find_slower(entries: &mut [Entry], rows: &[(&str, &[RunRecord])], single: &[RunRecord], random: bool) {
+    let paired = rows.iter().filter_map(|(_, row)| Paired::of(&speeds(row, single)));
+    let differences: Vec<Difference> = paired.map(|paired| Difference::of(&paired, !random)).collect();
+    for (entry, (difference, verdict)) in entries.iter_mut().zip(differences.iter().zip(verdicts(&differences))) {
+        let is_below = difference.mean < 0.0 && entry.against_single < 1.0 - MARGIN;
+        entry.slower = is_below && verdict == Verdict::Differs;
+    }
+}
+
 fn entry(name: &str, row: &[RunRecord], single: &[RunRecord], ratios: Vec<f64>) -> Entry {
-    let pairs: Vec<(f64, f64)> = row.iter().zip(single).map(|(a, b)| (speed(a), speed(b))).collect();
+    let pairs = speeds(row, single);
     let relative: Vec<f64> = pairs.iter().filter(|(_, b)| *b > 0.0).map(|(a, b)| a / b).collect();
     let against_single = mean(&relative).unwrap_or(0.0);
-    let below = Paired::of(&pairs).is_some_and(|paired| paired.mean_diff < 0.0 && is_significant(&paired));
     Entry {
         scheduler: name.to_owned(),
         ratios,
@@ -184,7 +201,7 @@ fn entry(name: &str, row: &[RunRecord], single: &[RunRecord], ratios: Vec<f64>) 
         tier: 0,
         last: false,
         against_single,
-        slower: below && against_single < 1.0 - MARGIN,
+        slower: false,
         price: price(row),
     }
 }

@@ -98,7 +98,7 @@ fn over_seeds(own: &Own<'_>) -> Option<Estimate> {
         let ratio = |(_, entry): &(&CellScore, &Entry)| entry.ratios.get(seed).or(entry.ratios.last()).copied();
         mean(&own.iter().filter_map(ratio).collect::<Vec<_>>())
     };
-    Estimate::of(&(0..seeds).filter_map(of_seed).collect::<Vec<_>>())
+    Estimate::of_means(&(0..seeds).filter_map(of_seed).collect::<Vec<_>>())
 }
 
 /// The interval of the mean of `value` over cells, by resampling whole path sets, each with all of its cells.

@@ -24,7 +24,7 @@ fn cell_of(cell: [&str; 3], rows: &[(&str, [f64; 3])]) -> CellScore {
     let row = |(name, speeds): &(&str, [f64; 3])| {
         (1..).zip(speeds).map(|(seed, mbit)| run(cell, name, seed, *mbit)).collect::<Vec<_>>()
     };
-    score::cell(&rows.iter().map(row).collect::<Vec<_>>()).unwrap()
+    score::cell(&rows.iter().map(row).collect::<Vec<_>>(), true).unwrap()
 }
 
 const TWO: [&str; 3] = ["two", "near/far", "bulk"];
@@ -94,6 +94,20 @@ fn what_options_cost_is_not_slower() {
     let rows = |of: f64| [("near", [6.0, 7.0, 8.0].map(|mbit| mbit * of)), ROWS[3]];
     let slower = |of| frontier(&rows(of)).standings.iter().map(|standing| standing.slower).sum::<usize>();
     assert_eq!((slower(1452.0 / 1480.0), slower(0.97)), (0, 1));
+}
+
+#[test]
+fn slower_stands_among_all_schedulers_of_the_cell_or_not_at_all() {
+    let luck = |by: [f64; 3]| [6.0 + by[0], 7.0 + by[1], 8.0 + by[2]];
+    // t = 5.05 with two degrees of freedom: p = 0.037 alone, 0.074 of two.
+    let own = luck([-0.5, -1.0, -0.7]);
+    let slower = |rows: &[(&str, [f64; 3])]| frontier(rows).standings.iter().map(|one| one.slower).sum::<usize>();
+    assert_eq!(slower(&[("one", own), ROWS[3]]), 1);
+    assert_eq!(slower(&[("one", own), ("other", own), ROWS[3]]), 0);
+    // One random run each shows nothing; without randomness it shows all.
+    let single = |mbit: f64, name| vec![run(TWO, name, 1, mbit)];
+    let once = |random| score::cell(&[single(5.0, "one"), single(6.0, "single:a")], random).unwrap().entries[0].slower;
+    assert_eq!((once(true), once(false)), (false, true));
 }
 
 #[test]

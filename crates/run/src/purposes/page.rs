@@ -1,7 +1,7 @@
 //! `docs/purposes.md`.
 
 use super::{Measured, NETWORKS, Network, Verdict, Wants, scenario};
-use anabranch_metrics::{MetricRef, Scale};
+use anabranch_metrics::{MetricRef, Scale, half_width};
 use std::fmt::Write;
 
 const BEGINNING: &str = "\
@@ -62,7 +62,8 @@ fn row(of: &Measured, page: &mut String) {
     let scale = scale(purpose.metric);
     let number = |value: f64| format!("{:.*}", scale.decimals, value / scale.per);
     let signed = |value: f64| format!("{:+.*}", scale.decimals, value / scale.per);
-    let half = of.difference.ci95.map_or(String::new(), |(low, high)| format!(" ± {}", number((high - low) / 2.0)));
+    let half = of.difference.ci95.map(|ends| half_width(of.difference.mean_diff, ends));
+    let half = half.map_or(String::new(), |half| format!(" ± {}", number(half)));
     let percent = 100.0 * of.difference.mean_diff / of.theirs;
     let verdict = match of.verdict {
         Verdict::Shown => "shown",

@@ -88,7 +88,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
         settings: Settings { sender_model, receiver_model, ..settings? },
         topology: network.topology,
         backup: network.backup,
-        drawn_trace: network.drawn_trace,
+        trace_start: network.trace_start,
         policy: network.policy,
         traffic: traffic?,
         cross: flows.into_iter().collect::<Option<_>>()?,

@@ -8,6 +8,7 @@ use super::value;
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
+use crate::scenario::TraceStart;
 use crate::tree::{Node, Report};
 use anabranch_engine::FirstPath;
 use anabranch_engine::schedule::PathPolicy;
@@ -22,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) struct Network {
     pub topology: Topology,
     pub backup: Vec<bool>,
-    pub drawn_trace: Vec<bool>,
+    pub trace_start: Vec<TraceStart>,
     pub policy: Vec<PathPolicy>,
     pub limits: Limits,
 }
@@ -189,7 +190,8 @@ pub(crate) fn read(
     let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
     let backup: Vec<_> = paths.iter().map(|f| f.get(report, "backup", value::flag)).collect();
-    let drawn_trace: Vec<_> = paths.iter().map(|fields| drawn_trace(report, fields)).collect();
+    let starts = paths.iter().zip(&drafts).map(|(fields, draft)| trace_start(report, fields, draft.as_ref()));
+    let trace_start: Vec<_> = starts.collect();
     let policy: Vec<_> = paths.iter().map(|fields| policy(report, fields)).collect();
 
     let drafts: Vec<Pair<Draft>> = drafts.into_iter().collect::<Option<_>>()?;
@@ -205,7 +207,7 @@ pub(crate) fn read(
     Some(Network {
         topology: Topology { paths: paths.collect::<Option<_>>()?, links },
         backup: backup.into_iter().collect::<Option<_>>()?,
-        drawn_trace: drawn_trace.into_iter().collect::<Option<_>>()?,
+        trace_start: trace_start.into_iter().collect::<Option<_>>()?,
         policy: policy.into_iter().collect::<Option<_>>()?,
         limits,
     })
@@ -266,17 +268,31 @@ fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pa
     Pair { down: both(Direction::Down), up: both(Direction::Up) }
 }
 
-/// The path's own trace begins where the seed says.
-fn drawn_trace(report: &mut Report, fields: &Fields<'_>) -> Option<bool> {
-    let is_drawn = fields.get(report, "trace_start", value::word)? == "seed";
+/// Where the path's own traces begin: before the end of each.
+fn trace_start(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Draft>>) -> Option<TraceStart> {
+    let start = fields.get(report, "trace_start", value::trace_start)?;
     let trace = fields.places("trace");
-    if let Some(node) = fields.written("trace_start").filter(|_| is_drawn && trace.down.or(trace.up).is_none()) {
+    let Some(node) = fields.written("trace_start").filter(|_| start != TraceStart::Begin) else { return Some(start) };
+    if trace.down.or(trace.up).is_none() {
         report
             .error(Code::Conflict, node.at, "`trace_start` is of a path that has a `trace`")
             .label("this path has none of its own")
             .help("give the path a trace, or leave `trace_start` out");
     }
-    Some(is_drawn)
+    let period = |draft: &Draft| match &draft.capacity {
+        Some(CapacitySpec::Trace(trace)) => Some(Duration::from_millis(trace.period_millis())),
+        _ => None,
+    };
+    let shortest = draft.and_then(|draft| [&draft.down, &draft.up].into_iter().filter_map(period).min());
+    if let (TraceStart::At(from), Some(end)) = (start, shortest)
+        && from >= end
+    {
+        report
+            .error(Code::ImpossibleValue, node.at, format!("`path.trace_start` is {from}, and the trace ends at {end}"))
+            .label("the trace is over by then")
+            .help(format!("a time before {end}"));
+    }
+    Some(start)
 }
 
 /// `rate` or `trace`, per direction.

@@ -3,6 +3,7 @@
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key};
 use crate::quantity::{self, Fault, QueueLimit, Threshold, Units};
+use crate::scenario::TraceStart;
 use crate::suggest::nearest;
 use crate::tree::{Node, Report, Value};
 use anabranch_units::{Duration, Rate};
@@ -15,7 +16,7 @@ const FASTEST: Rate = Rate::from_bps(1_000_000_000_000_000);
 /// Reports a value of the wrong type.
 pub(crate) fn wrong_type(report: &mut Report, key: &Key, node: &Node) {
     let help = match (&node.value, key.form) {
-        (Value::Integer(n), Form::Duration { .. }) => {
+        (Value::Integer(n), Form::Duration { .. } | Form::TraceStart) => {
             format!("write \"{n}s\" for seconds or \"{n}ms\" for milliseconds")
         }
         (Value::Integer(n), Form::Rate) => format!("write \"{n}mbit\" or \"{n}bit\" with the unit that is meant"),
@@ -238,13 +239,26 @@ pub(crate) fn flag(report: &mut Report, key: &'static Key, node: &Node) -> Optio
 /// One of the key's words.
 pub(crate) fn word(report: &mut Report, key: &'static Key, node: &Node) -> Option<&'static str> {
     let text = text(report, key, node)?;
-    let Form::Words(words) = key.form else { return None };
+    let words = key.form.words();
     let found = words.iter().copied().find(|word| *word == text);
     if found.is_none() {
         let message = format!("`{}` cannot be \"{text}\"", key.full_name());
         unknown_word(report, Code::UnknownWord, node, message, words.iter().copied());
     }
     found
+}
+
+/// A word of the key, or a time in whole milliseconds.
+pub(crate) fn trace_start(report: &mut Report, key: &'static Key, node: &Node) -> Option<TraceStart> {
+    if !text(report, key, node)?.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+        return word(report, key, node).map(|word| if word == "seed" { TraceStart::Seed } else { TraceStart::Begin });
+    }
+    let from = duration(report, key, node)?;
+    if !from.as_nanos().is_multiple_of(1_000_000) {
+        impossible(report, key, node, "is not a whole number of milliseconds");
+        return None;
+    }
+    Some(if from.is_zero() { TraceStart::Begin } else { TraceStart::At(from) })
 }
 
 /// A title: not empty, one line.

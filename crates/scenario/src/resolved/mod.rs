@@ -7,7 +7,7 @@ use crate::quantity::QueueLimit;
 use crate::read::{LEAST_PACKETS, Pair, Queue, full_packet, least_queue};
 use crate::scenario::{
     Arrivals, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, ObjectSizes, Scenario, TimelineChange,
-    TimelineEntry, Traffic, TrafficKind,
+    TimelineEntry, TraceStart, Traffic, TrafficKind,
 };
 use crate::tree::quoted;
 use anabranch_engine::{
@@ -236,8 +236,12 @@ impl Writer<'_> {
         for (key, value) in columns {
             self.pair(key, Some(value(&path.down)), Some(value(&path.up)));
         }
-        let drawn = scenario.drawn_trace[index];
-        self.some("trace_start", drawn.then(|| quoted("seed")));
+        let start = match scenario.trace_start[index] {
+            TraceStart::Begin => None,
+            TraceStart::Seed => Some(quoted("seed")),
+            TraceStart::At(from) => Some(shown(from)),
+        };
+        self.some("trace_start", start);
         self.line("backup", scenario.backup[index]);
         let policy = scenario.policy[index];
         self.line("price", price(policy.price));
