@@ -116,7 +116,8 @@ pub struct Comparison {
     /// Two-sided p value of the paired t test; absent if the differences do not vary.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p: Option<f64>,
-    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences; absent if no pair differs.
+    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences; absent for one pair, or if no pair
+    /// differs.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub p_wilcoxon: Option<f64>,
     /// `mean_diff` ÷ the standard deviation of the differences (Cohen's d_z) with Hedges' correction for few pairs; absent for
