@@ -113,7 +113,7 @@ pub struct Comparison {
     /// Two-sided p value of the paired t test; null if the differences do not vary.
     #[serde(default)]
     pub p: Option<f64>,
-    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences; null if no pair differs.
+    /// Two-sided p value of Wilcoxon's signed-rank test: exact for at most 25 differences; null for one pair, or if no pair differs.
     #[serde(default)]
     pub p_wilcoxon: Option<f64>,
     /// `mean_diff` ÷ the standard deviation of the differences (Cohen's d_z) with Hedges' correction for few pairs; null for

@@ -144,7 +144,8 @@ fn compare_rows(a: &RunRow<'_>, b: &RunRow<'_>, overlaps: bool) -> Vec<Compariso
             ci95_low: ci95.map(|(low, _)| low),
             ci95_high: ci95.map(|(_, high)| high),
             p: paired.p,
-            p_wilcoxon: SignedRank::of(&pairs).map(|test| test.p),
+            // One pair has no ranks.
+            p_wilcoxon: SignedRank::of(&pairs).filter(|_| pairs.len() > 1).map(|test| test.p),
             effect_size: EffectSize::of(&pairs).and_then(|effect| effect.corrected),
         })
     };

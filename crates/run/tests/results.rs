@@ -140,6 +140,8 @@ fn without_randomness_one_run_says_all() {
         let results = run(&text, &Options { repeat, ..Options::default() });
         assert_eq!(results.runs.len(), 3);
         assert!(results.summary.iter().all(|s| s.deterministic && s.n == 1 && s.sd.is_none()));
+        let pair = run(&text, &Options { repeat, ..schedulers(&["minrtt", "roundrobin"]) }).comparisons;
+        assert!(!pair.is_empty() && pair.iter().all(|c| c.n == 1 && c.p.is_none() && c.p_wilcoxon.is_none()));
     }
     assert!(run(RANDOM, &Options::default()).summary.iter().all(|s| !s.deterministic && s.n == 4));
 }
