@@ -377,7 +377,7 @@ mod tests {
         );
         let scenario = Document::parse("test", &text).expect("it is a scenario").scenario;
         let variant = Variant { cell: Vec::new(), scenario: Arc::new(scenario) };
-        Plan::new(&[variant], &Options { repeat: Repeat::AsWritten, ..Options::default() })
+        Plan::new(&[variant], &Options { repeat: Repeat::AsWritten, causes: false, ..Options::default() })
     }
 
     fn run(driver: &dyn Driver, plan: &Plan) -> Option<String> {

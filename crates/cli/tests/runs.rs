@@ -152,6 +152,8 @@ fn the_json_document_has_the_promised_shape() {
           "n": 2,
           "mean": 31005000.0,
           "sd": 7071.067811865475,
+          "ci95_low": null,
+          "ci95_high": null,
           "median": 31005000.0,
           "p95": 31009500.0,
           "deterministic": false,

@@ -17,15 +17,19 @@ const ROUNDING: f64 = 1e-12;
 /// fewer runs. So few runs have hardly met the rare ones that decide the mean, a timeout among them: no interval made of
 /// them covers it 95 times in 100. docs/validation.md has the coverage.
 pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
-    let student = student_interval(values).filter(|_| distinct_runs(values) >= LEAST_RUNS)?;
-    let hall = hall_interval(values)?;
+    if distinct_runs(values) < LEAST_RUNS {
+        return None;
+    }
+    let (student, hall) = (student_interval(values)?, hall_interval(values)?);
     Some((student.0.min(hall.0), student.1.max(hall.1)))
 }
 
 /// The 95 % interval by Student's t, for values that are means of many, and so nearly normal; `None` for fewer than two.
 pub fn student_interval(values: &[f64]) -> Option<(f64, f64)> {
     let mean = mean(values)?;
-    let half = t_quantile(0.05, (values.len() - 1) as f64) * standard_error(values, mean)?;
+    // One value has no error, and the quantile no degree of freedom.
+    let error = standard_error(values, mean)?;
+    let half = t_quantile(0.05, (values.len() - 1) as f64) * error;
     Some((mean - half, mean + half))
 }
 

@@ -11,6 +11,7 @@ pub fn t_probability(t: f64, df: f64) -> f64 {
 
 /// The `t` that |T| exceeds with probability `p` in (0, 1): `t_quantile(0.05, df)` bounds a 95 % interval.
 pub fn t_quantile(p: f64, df: f64) -> f64 {
+    debug_assert!(df > 0.0, "one value has no spread");
     let mut high = 1.0;
     while t_probability(high, df) > p && high < 1e300 {
         high *= 2.0;

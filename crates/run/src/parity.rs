@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The scheduler that the kernel has, so that every mode is the same experiment.
 pub const SCHEDULER: &str = "linux-default";
 
-/// What the emulation of a path adds to its delay, both ways, by devices and the scheduling of threads. A transfer may be chaotic: a
+/// Delays that the emulation of a path adds, both ways, by devices and the scheduling of threads. A transfer may be chaotic: a
 /// tenth of a millisecond more decides whether a queue overflows. So the simulator runs with each of these.
 const LATE: [Duration; 6] = [
     Duration::ZERO,

@@ -30,7 +30,7 @@ fn usability(s: &Subflow, healthy: usize, able: usize) -> (bool, bool, bool) {
     (usable, usable && if healthy > 0 { healthy == 1 } else { able == 1 }, s.is_backup())
 }
 
-/// What the sender of `s` measures.
+/// Copies the measures of the sender of `s`.
 #[inline(always)]
 fn measure(p: &mut PathView, s: &Subflow) {
     let rtt = s.sender.rtt();

@@ -256,7 +256,7 @@ impl Placement {
         self.unmapped.first()
     }
 
-    /// What waits for its mapping has no place: data with a mapping came behind it, which may be its repetition.
+    /// Data that waits for its mapping has no place: data with a mapping came behind it, which may be its repetition.
     pub fn is_passed(&self) -> bool {
         self.passed
     }

@@ -277,7 +277,7 @@ fn data_that_comes_again_with_the_word_of_the_fall_back_is_not_delivered_twice()
     assert_eq!(h.read(), b"hello");
 }
 
-/// What waited for its mapping was repeated with another place in the subflow's sequence.
+/// Data that waited for its mapping was repeated with another place in the subflow's sequence.
 #[test]
 fn data_that_was_repeated_while_it_waited_is_not_delivered_behind_its_repetition() {
     let fail = |h: &Solo| h.seg(13, 1).with(MptcpOption::Fail { data_seq: h.our_number(0) });

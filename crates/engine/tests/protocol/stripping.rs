@@ -218,7 +218,7 @@ fn a_path_that_takes_joins_apart_is_given_up() {
     }
 }
 
-/// The DATA_ACK was taken off the segment that acknowledges data on the subflow, and comes with the next.
+/// The DATA_ACK was stripped from the segment that acknowledges data on the subflow, and comes with the next.
 #[test]
 fn a_data_ack_with_any_segment_shows_that_options_come() {
     let mut h = Solo::open_server(plain_stamps());

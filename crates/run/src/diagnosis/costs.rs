@@ -1,4 +1,4 @@
-//! What holds runs back, by how much: each cause is a comparison of two runs.
+//! The causes that hold runs back, with their cost: each is a comparison of two runs.
 
 use super::hindrance::Hindrance;
 use super::{Diagnosis, DiagnosisKind, WINDOW, finding, listed, part_blocked};
@@ -41,7 +41,7 @@ pub(super) fn costs(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], of: &[usi
     costs
 }
 
-/// What the row's traffic is judged by.
+/// The metric that the row's traffic is judged by.
 fn measure(row: &RunRow<'_>) -> &'static MetricInfo {
     let names = row.names();
     main_metric(|name| names.contains(&MetricRef { path: None, name }))

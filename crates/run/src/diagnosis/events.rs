@@ -1,4 +1,4 @@
-//! What happened to runs that explains more than any number: nothing was sent, or a path was lost.
+//! Events in runs that explain more than any number: nothing was sent, or a path lost subflows.
 
 use super::{Diagnosis, DiagnosisKind, finding, listed};
 use crate::runs::RunRow;

@@ -1,4 +1,4 @@
-//! What may hold a run back, and the same scenario without it.
+//! Hindrances of a run, and the same scenario without each.
 
 use super::{DiagnosisKind, product, size};
 use anabranch_network::{Change, LossSpec};
@@ -69,7 +69,7 @@ impl Hindrance {
         }
     }
 
-    /// What limits: `loss on wlan`.
+    /// Its name, as the limit of a run: `loss on wlan`.
     pub fn name(self, scenario: &Scenario) -> String {
         let topology = &scenario.topology;
         match self {
@@ -80,7 +80,7 @@ impl Hindrance {
         }
     }
 
-    /// What makes the difference: `without it`.
+    /// The change that makes the difference: `without it`.
     pub fn remedy(self, scenario: &Scenario) -> String {
         match self {
             Self::Window => format!(

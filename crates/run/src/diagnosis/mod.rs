@@ -68,7 +68,7 @@ const FULL: f64 = 0.85;
 const LOSS: f64 = 0.001;
 
 /// The findings about a cell: events first, then what costs most. `ask` makes more runs; without it, as in real time, what was measured
-/// stands for what it costs.
+/// is named in place of costs.
 pub(crate) fn diagnose(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], ask: Option<Ask<'_>>) -> Vec<Diagnosis> {
     let multipath = (0..rows.len()).filter(|&row| matches!(cell.rows[row].choice, Choice::Multipath(_)));
     let mut controls: Vec<Vec<usize>> = Vec::new();
@@ -87,7 +87,7 @@ pub(crate) fn diagnose(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], ask: O
         let own = of(control);
         found.extend(events(&cell.scenario, &own));
         let groups = groups(rows, control);
-        // One of those that did the same stands for all.
+        // One of those that did the same represents all.
         let first: Vec<usize> = groups.iter().map(|group| group[0]).collect();
         match ask {
             Some(ask) => found.extend(costs(plan, cell, rows, &first, ask).into_iter().map(|cost| cost.finding)),
@@ -141,7 +141,7 @@ fn one_draw(cell: &CellPlan, rows: &[RunRow<'_>]) -> Option<Diagnosis> {
     (!cell.random && !traced.is_empty()).then(|| finding(DiagnosisKind::OneDraw, rows, (summary, text)))
 }
 
-/// What was measured of the schedulers with one congestion control, where no more runs can be made.
+/// The measured limits of the schedulers with one congestion control, where no more runs can be made.
 fn measured(scenario: &Scenario, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
     let mut found = Vec::new();
     let blocked: Vec<RunRow<'_>> = rows.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
