@@ -36,7 +36,8 @@ pub struct Options {
     pub repeat: Repeat,
     /// In real time: no two runs are equal, so every row is random.
     pub real_time: bool,
-    /// Find out what holds the runs back, by more runs of the first seed: without losses, with a large window.
+    /// Find the causes that hold the runs back, by more runs of the first seeds: without losses, with a large window. Not in a sweep or in
+    /// real time.
     pub causes: bool,
     /// Follow each run over time, in bins of this length: [`crate::RunRecord::curves`].
     pub curves: Option<Duration>,
@@ -121,7 +122,9 @@ impl Plan {
         let cells = numbered(groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)));
         let auto = options.repeat == Repeat::Auto;
         let Options { curves, real_time, .. } = *options;
-        Self { title, cells, auto, curves, real_time, causes: options.causes && !real_time }
+        // The cells of a sweep may be made apart, and are brought together without a run.
+        let causes = options.causes && !real_time && cells.len() == 1;
+        Self { title, cells, auto, curves, real_time, causes }
     }
 }
 
