@@ -68,7 +68,7 @@ FIELDS = {
         "runs[].": RUN,
         "summary[].": SUMMARY,
         "comparisons[].": COMPARISON,
-        "diagnosis[].": ("crates/run/src/diagnosis.rs", "Diagnosis"),
+        "diagnosis[].": ("crates/run/src/diagnosis/mod.rs", "Diagnosis"),
     },
     "runs.csv": {"": RUN},
     "summary.csv": {"": SUMMARY},
@@ -77,7 +77,7 @@ FIELDS = {
 }
 FIELD = re.compile(r"((?: +///.*\n)*)(?: +#\[.*\n)* +(?:pub )?(\w+): ([\w<>]+)")
 #: Types of a few words, and where they are.
-WORDS = {"SendKind": "crates/trace/src/event.rs", "Fate": "crates/trace/src/timeline.rs", "DiagnosisKind": "crates/run/src/diagnosis.rs"}
+WORDS = {"SendKind": "crates/trace/src/event.rs", "Fate": "crates/trace/src/timeline.rs", "DiagnosisKind": "crates/run/src/diagnosis/mod.rs"}
 WORD = re.compile(r"((?: +///.*\n)+) +(\w+),\n")
 #: Columns of `series/`; those of a path follow its name.
 SERIES = {

@@ -72,7 +72,7 @@ const FOUND: [(Class, &[u64]); 20] = [
     (Class::Race, &[]),
     (Class::Strip, &[]),
     (Class::Tiny, &[10041412, 10086140]),
-    (Class::Resets, &[]),
+    (Class::Resets, &[10276878, 10628865, 10805117, 10900024]),
     (Class::Wide, &[]),
     (Class::Bleach, &[]),
     (Class::Mtu, &[]),
@@ -90,6 +90,10 @@ const KNOWN: &[(Class, u64, Kind)] = &[
     (Class::Nat, 10438789, Kind::Stall),
     (Class::Nat, 10681528, Kind::Late),
     (Class::Blackout, 10466366, Kind::Error),
+    (Class::Resets, 10276878, Kind::Stuck),
+    (Class::Resets, 10628865, Kind::Late),
+    (Class::Resets, 10805117, Kind::Stuck),
+    (Class::Resets, 10900024, Kind::Stuck),
 ];
 
 fn seeds(class: Class) -> impl Iterator<Item = u64> {
