@@ -26,11 +26,6 @@ impl Host {
     fn new(name: &str) -> Self {
         Self { endpoint: Endpoint::new(16), rng: Rng::stream(1, name), handle: None }
     }
-
-    /// The context of a call at `now`. The recorder `()` forgets every event.
-    fn cx<'a>(rng: &'a mut Rng, recorder: &'a mut (), now: Instant) -> Cx<'a> {
-        Cx { now, recorder, rng }
-    }
 }
 
 /// Addresses of path `n`, as the client has them.
@@ -60,15 +55,15 @@ fn run() -> (usize, Instant) {
     let (mut hosts, mut now) = ([Host::new("client"), Host::new("server")], Instant::ZERO);
     hosts[1].endpoint.listen(PORT, Box::new(|_| Some(setup(true))));
     let Host { endpoint, rng, handle } = &mut hosts[0];
-    *handle = Some(endpoint.connect(&mut Host::cx(rng, &mut (), now), setup(false)));
+    *handle = Some(endpoint.connect(&mut Cx { now, recorder: &mut (), rng }, setup(false)));
     // Packets on their way, by arrival and order.
     let (mut flying, mut sent, mut unwritten, mut got) = (BTreeMap::new(), 0u64, Bytes::from(vec![7; DATA]), 0);
     loop {
         for (n, host) in hosts.iter_mut().enumerate() {
             let Host { endpoint, rng, handle } = host;
             *handle = handle.or_else(|| endpoint.poll_accept());
-            let mut nobody = ();
-            let cx = &mut Host::cx(rng, &mut nobody, now);
+            // The recorder `()` forgets every event.
+            let cx = &mut Cx { now, recorder: &mut (), rng };
             if let Some(connection) = handle.and_then(|handle| endpoint.connection_mut(handle)) {
                 if n == 1 && !unwritten.is_empty() {
                     // As much as the send buffer has room for.
@@ -99,10 +94,10 @@ fn run() -> (usize, Instant) {
             && let Some((_, (to, packet))) = flying.pop_first()
         {
             let Host { endpoint, rng, .. } = &mut hosts[to];
-            endpoint.handle_packet(&mut Host::cx(rng, &mut (), now), &packet);
+            endpoint.handle_packet(&mut Cx { now, recorder: &mut (), rng }, &packet);
         } else {
             for Host { endpoint, rng, .. } in &mut hosts {
-                endpoint.handle_timeout(&mut Host::cx(rng, &mut (), now));
+                endpoint.handle_timeout(&mut Cx { now, recorder: &mut (), rng });
             }
         }
     }

@@ -16,8 +16,8 @@ use std::sync::atomic::Ordering;
 /// The first repeat of a handshake, and the longest time between two.
 const RETRY: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(16);
-/// No answer for so long, and the server may have forgotten the session, for it was started again. Programs wait meanwhile; a handshake in vain costs two
-/// datagrams.
+/// After so long without an answer a new handshake begins: a server that was started again has forgotten the session. Programs wait
+/// meanwhile, and a handshake in vain costs two datagrams.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// The server, and our keys.

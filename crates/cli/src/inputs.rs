@@ -126,7 +126,6 @@ impl Whole {
             schedulers: schedulers("--scheduler", &self.schedulers)?,
             congestions: congestions("--congestion", &self.congestions)?,
             baselines: self.baselines,
-            causes: self.baselines,
             repeat: if self.auto { Repeat::Auto } else { Repeat::AsWritten },
             real_time: self.real_time,
             ..Options::default()

@@ -20,34 +20,51 @@ pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     if distinct_runs(values) < LEAST_RUNS {
         return None;
     }
-    let (student, hall) = (student_interval(values)?, hall_interval(values)?);
+    let sample = Sample::of(values)?;
+    let (student, hall) = (sample.student(), sample.hall(skewness(values, sample.mean)));
     Some((student.0.min(hall.0), student.1.max(hall.1)))
 }
 
 /// The 95 % interval by Student's t, for values that are means of many, and so nearly normal; `None` for fewer than two.
 pub fn student_interval(values: &[f64]) -> Option<(f64, f64)> {
-    let mean = mean(values)?;
-    // One value has no error, and the quantile no degree of freedom.
-    let error = standard_error(values, mean)?;
-    let half = t_quantile(0.05, (values.len() - 1) as f64) * error;
-    Some((mean - half, mean + half))
+    Sample::of(values).map(|sample| sample.student())
 }
 
-/// Hall's cubic transformation removes the skewness of the t statistic (Hall 1992, J. R. Statist. Soc. B 54, 221-228, eq 2.5).
-/// Quantiles are those of Student's distribution, which few values need. `values` are not all equal, and at least three.
-fn hall_interval(values: &[f64]) -> Option<(f64, f64)> {
-    let (mean, n) = (mean(values)?, values.len() as f64);
-    let error = standard_error(values, mean)?;
-    let skewness = skewness(values, mean);
-    let step = skewness / (3.0 * n.sqrt());
-    let shift = skewness / (6.0 * n.sqrt());
-    // The inverse of T + step·T² + step²/3·T³ + shift.
-    let inverse = |of: f64| match step {
-        _ if step.abs() < 1e-9 => of,
-        _ => (cbrt(1.0 + 3.0 * step * (of - shift)) - 1.0) / step,
-    };
-    let quantile = t_quantile(0.05, n - 1.0);
-    Some((mean - error * inverse(quantile), mean - error * inverse(-quantile)))
+/// The parts of an interval.
+struct Sample {
+    n: f64,
+    mean: f64,
+    /// Standard error of the mean.
+    error: f64,
+    /// Two-sided 95 % quantile of Student's distribution.
+    quantile: f64,
+}
+
+impl Sample {
+    /// `None` for fewer than two values: one has no error.
+    fn of(values: &[f64]) -> Option<Self> {
+        let (mean, n) = (mean(values)?, values.len() as f64);
+        let error = deviation(values, mean)? / n.sqrt();
+        Some(Self { n, mean, error, quantile: t_quantile(0.05, n - 1.0) })
+    }
+
+    fn student(&self) -> (f64, f64) {
+        let half = self.quantile * self.error;
+        (self.mean - half, self.mean + half)
+    }
+
+    /// Hall's cubic transformation removes the skewness of the t statistic (Hall 1992, J. R. Statist. Soc. B 54, 221-228, eq 2.5).
+    /// Quantiles are those of Student's distribution, which few values need. There are at least three values, not all equal.
+    fn hall(&self, skewness: f64) -> (f64, f64) {
+        let step = skewness / (3.0 * self.n.sqrt());
+        let shift = skewness / (6.0 * self.n.sqrt());
+        // The inverse of T + step·T² + step²/3·T³ + shift.
+        let inverse = |of: f64| match step {
+            _ if step.abs() < 1e-9 => of,
+            _ => (cbrt(1.0 + 3.0 * step * (of - shift)) - 1.0) / step,
+        };
+        (self.mean - self.error * inverse(self.quantile), self.mean - self.error * inverse(-self.quantile))
+    }
 }
 
 /// The adjusted Fisher-Pearson coefficient G1 of at least three values that are not all equal.
@@ -56,10 +73,6 @@ fn skewness(values: &[f64], mean: f64) -> f64 {
     let moment = |power: i32| values.iter().map(|v| (0..power).fold(1.0, |p, _| p * (v - mean))).sum::<f64>() / n;
     let variance = moment(2);
     moment(3) / (variance * variance.sqrt()) * (n * (n - 1.0)).sqrt() / (n - 2.0)
-}
-
-fn standard_error(values: &[f64], mean: f64) -> Option<f64> {
-    deviation(values, mean).map(|deviation| deviation / (values.len() as f64).sqrt())
 }
 
 /// How many runs have another value than the most frequent one; all of them if no value occurs twice.
@@ -111,7 +124,8 @@ mod tests {
         // By hand: mean 2, deviation 3.162278, so an error of 1; G1 = √10 · … of nine ones and an eleven.
         let mut values = vec![1.0; 9];
         values.push(11.0);
-        let (low, high) = hall_interval(&values).unwrap();
+        let sample = Sample::of(&values).unwrap();
+        let (low, high) = sample.hall(skewness(&values, sample.mean));
         let student = student_interval(&values).unwrap();
         assert!((student.1 - 2.0 - 2.262_157).abs() < 1e-6, "{student:?}");
         let (skewness, root) = (10f64.sqrt(), 10f64.sqrt());

@@ -1,10 +1,9 @@
 //! Everything from which the runs of a results directory are made.
 
 use crate::errors;
-use crate::plan::{Results, named};
+use crate::plan::{Results, options};
 use crate::scenario::Checked;
 use anabranch_cli::parts::{self, Earlier, Failure, Folder, INPUTS, Object, Whole};
-use anabranch_run::{Options, Repeat};
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -38,9 +37,7 @@ impl Inputs {
         auto: bool,
         objects: Vec<Kept>,
     ) -> PyResult<Self> {
-        let ((schedulers, _), (congestions, _)) = named(py, &schedulers, &congestions)?;
-        let repeat = if auto { Repeat::Auto } else { Repeat::AsWritten };
-        let options = Options { schedulers, congestions, baselines, repeat, ..Options::default() };
+        let (options, ..) = options(py, &schedulers, &congestions, (baselines, auto))?;
         let object = |(name, class, source, state)| Object { name, class, source, state };
         Ok(Self(parts::Inputs::new(Whole::of(&scenario.0, &options), objects.into_iter().map(object).collect())))
     }

@@ -114,18 +114,22 @@ fn plug_ins(
     Ok((all, objects))
 }
 
-/// Schedulers and congestion controls as [`plug_ins`] reads them.
-pub fn named(
+/// The options of a study, with its own schedulers and congestion controls, as [`plug_ins`] reads them.
+pub fn options(
     py: Python<'_>,
     schedulers: &[Bound<'_, PyAny>],
     congestions: &[Bound<'_, PyAny>],
-) -> PyResult<(PlugIns, PlugIns)> {
+    (baselines, auto): (bool, bool),
+) -> PyResult<(Options, Objects, Objects)> {
     let known = |name: &str| anabranch_schedulers::resolve(name).is_ok();
     let read = |names: &[String]| self::schedulers("schedulers", names);
-    let schedulers = plug_ins(py, schedulers, read, known)?;
+    let (schedulers, own_schedulers) = plug_ins(py, schedulers, read, known)?;
     let known = |name: &str| anabranch_congestion::find(name).is_some();
     let read = |names: &[String]| self::congestions("congestion", names);
-    Ok((schedulers, plug_ins(py, congestions, read, known)?))
+    let (congestions, own_congestions) = plug_ins(py, congestions, read, known)?;
+    let repeat = if auto { Repeat::Auto } else { Repeat::AsWritten };
+    let options = Options { schedulers, congestions, baselines, repeat, ..Options::default() };
+    Ok((options, own_schedulers, own_congestions))
 }
 
 #[pymethods]
@@ -141,18 +145,9 @@ impl Plan {
         baselines: bool,
         auto: bool,
     ) -> PyResult<Self> {
-        let ((schedulers, own_schedulers), (congestions, own_congestions)) = named(py, &schedulers, &congestions)?;
-        let options = Options {
-            schedulers,
-            congestions,
-            baselines,
-            repeat: if auto { Repeat::Auto } else { Repeat::AsWritten },
-            real_time: false,
-            causes: baselines,
-            curves: None,
-        };
+        let (options, schedulers, congestions) = options(py, &schedulers, &congestions, (baselines, auto))?;
         let plan = RunPlan::new(&scenario.0.variants(), &options);
-        Ok(Self { plan, schedulers: own_schedulers, congestions: own_congestions })
+        Ok(Self { plan, schedulers, congestions })
     }
 
     /// The number of runs, at least.

@@ -36,8 +36,8 @@ pub struct Options {
     pub repeat: Repeat,
     /// In real time: no two runs are equal, so every row is random.
     pub real_time: bool,
-    /// Find the causes that hold the runs back, by more runs of the first seeds: without losses, with a large window. Not in a sweep or in
-    /// real time.
+    /// Find the causes that hold the runs back, by more runs of the first seeds: without losses, with a large window. Not without
+    /// baselines, in a sweep or in real time.
     pub causes: bool,
     /// Follow each run over time, in bins of this length: [`crate::RunRecord::curves`].
     pub curves: Option<Duration>,
@@ -123,7 +123,7 @@ impl Plan {
         let auto = options.repeat == Repeat::Auto;
         let Options { curves, real_time, .. } = *options;
         // The cells of a sweep may be made apart, and are brought together without a run.
-        let causes = options.causes && !real_time && cells.len() == 1;
+        let causes = options.causes && options.baselines && !real_time && cells.len() == 1;
         Self { title, cells, auto, curves, real_time, causes }
     }
 }
@@ -346,7 +346,7 @@ fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {
     }
 }
 
-fn loss_is_random(loss: &LossSpec) -> bool {
+pub(crate) fn loss_is_random(loss: &LossSpec) -> bool {
     match *loss {
         LossSpec::None => false,
         LossSpec::Bernoulli(p) => p > 0.0,

@@ -169,9 +169,14 @@ impl Runner<'_> {
     /// The outcomes of `jobs` that are not the plan's. They are no results, so that none of them is observed, and one that fails is
     /// left out.
     fn ask(&self, jobs: &[Job]) -> Vec<Option<RunOutcome>> {
-        let slots: Vec<OnceLock<Option<RunOutcome>>> = jobs.iter().map(|_| OnceLock::new()).collect();
-        self.pool.for_each(jobs.len(), &|index| {
-            slots[index].get_or_init(|| self.driver.run(&jobs[index], &mut ()).ok());
+        self.on_pool(jobs.len(), &|index| self.driver.run(&jobs[index], &mut ()).ok())
+    }
+
+    /// The answers of `make` to each of `0..count`, made on the pool; `None` also of one that the pool left out.
+    fn on_pool<T: Send + Sync>(&self, count: usize, make: &(dyn Fn(usize) -> Option<T> + Sync)) -> Vec<Option<T>> {
+        let slots: Vec<OnceLock<Option<T>>> = (0..count).map(|_| OnceLock::new()).collect();
+        self.pool.for_each(count, &|index| {
+            slots[index].get_or_init(|| make(index));
         });
         slots.into_iter().map(|slot| slot.into_inner().flatten()).collect()
     }
@@ -209,28 +214,24 @@ impl Runner<'_> {
         let finished = AtomicUsize::new(done);
         // Runs after one that failed are not needed any more.
         let failed = AtomicUsize::new(usize::MAX);
-        let slots: Vec<OnceLock<Result<RunRecord, Failure>>> = tasks.iter().map(|_| OnceLock::new()).collect();
         self.observer.progress(done, planned);
-        self.pool.for_each(tasks.len(), &|index| {
+        let answers = self.on_pool(tasks.len(), &|index| {
             if index > failed.load(Ordering::Relaxed) {
-                return;
+                return None;
             }
-            if slots[index].get_or_init(|| self.run_task(plan, &tasks[index])).is_err() {
-                failed.fetch_min(index, Ordering::Relaxed);
-                return;
+            let answer = self.run_task(plan, &tasks[index]);
+            match &answer {
+                Ok(_) => self.observer.progress(finished.fetch_add(1, Ordering::Relaxed) + 1, planned),
+                Err(_) => {
+                    failed.fetch_min(index, Ordering::Relaxed);
+                }
             }
-            self.observer.progress(finished.fetch_add(1, Ordering::Relaxed) + 1, planned);
+            Some(answer)
         });
         let mut failure = None;
-        let mut record = |slot: OnceLock<Result<RunRecord, Failure>>| match slot.into_inner() {
-            Some(Ok(record)) => Some(record),
-            Some(Err(first)) => {
-                failure.get_or_insert(first);
-                None
-            }
-            None => None,
-        };
-        let records: Vec<Option<RunRecord>> = slots.into_iter().map(&mut record).collect();
+        let mut record =
+            |answer: Result<RunRecord, Failure>| answer.map_err(|first| failure.get_or_insert(first).clone()).ok();
+        let records: Vec<Option<RunRecord>> = answers.into_iter().map(|answer| answer.and_then(&mut record)).collect();
         if failure.is_none() && records.iter().any(Option::is_none) {
             failure = Some(unsupported("not run", "the pool left it out"));
         }

@@ -7,8 +7,8 @@ use crate::recorded::overlap;
 use crate::results::{Comparison, Summary};
 use crate::runs::RunRow;
 use anabranch_metrics::{
-    EffectSize, METRICS, MetricRef, Paired, SampleStatistics, SignedRank, aggregation_benefit, best_single_ratio,
-    main_metric, names,
+    EffectSize, METRICS, MetricInfo, MetricRef, Paired, SampleStatistics, SignedRank, aggregation_benefit,
+    best_single_ratio, main_metric, names,
 };
 
 /// Up to this number of schedulers every pair is compared; beyond it, each with the first alone.
@@ -27,11 +27,15 @@ impl Summary {
     }
 }
 
+/// The [`main_metric`] of a row.
+pub(crate) fn main_metric_of(row: &RunRow<'_>) -> &'static MetricInfo {
+    let names = row.names();
+    main_metric(|name| names.contains(&MetricRef { path: None, name }))
+}
+
 /// True if the mean of the [`main_metric`] is known well enough.
 pub(crate) fn is_narrow(row: &RunRow<'_>) -> bool {
-    let names = row.names();
-    let metric = main_metric(|metric| names.contains(&MetricRef { path: None, name: metric })).name;
-    let values: Vec<f64> = row.metric(metric).into_iter().flatten().collect();
+    let values: Vec<f64> = row.metric(main_metric_of(row).name).into_iter().flatten().collect();
     SampleStatistics::of(&values).is_some_and(|s| is_narrow_enough(s.mean, s.sd, s.ci95))
 }
 

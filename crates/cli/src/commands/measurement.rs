@@ -17,8 +17,7 @@ pub fn options(arguments: &MeasureArguments) -> Result<Options, Failure> {
         baselines: !arguments.no_baselines,
         repeat: if arguments.repeat == Repetitions::Auto { Repeat::Auto } else { Repeat::AsWritten },
         real_time: true,
-        causes: false,
-        curves: None,
+        ..Options::default()
     })
 }
 

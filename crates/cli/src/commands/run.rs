@@ -41,8 +41,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Outcome, F
             _ => Repeat::AsWritten,
         },
         real_time,
-        causes: !arguments.no_baselines,
-        curves: None,
+        ..Options::default()
     };
     if let Some(shard) = arguments.shard {
         return run_shard(&loaded, &options, &arguments.output, shard, drivers.virtual_time);

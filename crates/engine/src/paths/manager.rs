@@ -111,6 +111,10 @@ impl PathManager {
         }
     }
 
+    fn find(&self, id: PathId) -> Option<&Known> {
+        self.known.iter().find(|k| k.setup.id == id)
+    }
+
     fn of(&mut self, id: PathId) -> Option<&mut Known> {
         self.known.iter_mut().find(|k| k.setup.id == id)
     }
@@ -144,29 +148,31 @@ impl PathManager {
     }
 
     fn free_id(&self) -> Option<PathId> {
-        (0..PathId::LIMIT as u8).map(PathId).find(|id| self.known.iter().all(|k| k.setup.id != *id))
+        (0..PathId::LIMIT as u8).map(PathId).find(|id| self.find(*id).is_none())
     }
 
-    /// The pause before a path is tried again, if it was not opened so often that it grows no more.
+    /// The pause before the next attempt, once repeated failures have brought it to its greatest.
     pub fn steady_pause(&self, id: PathId) -> Option<Duration> {
-        let known = self.known.iter().find(|k| k.setup.id == id)?;
-        Some(known.delay).filter(|delay| *delay >= Settings::REJOIN_MAX)
+        self.find(id).map(|known| known.delay).filter(|delay| *delay >= Settings::REJOIN_MAX)
     }
 
     /// The peer's address ID on a path, where it was announced.
     pub fn remote_id(&self, id: PathId) -> Option<u8> {
-        self.known.iter().find(|k| k.setup.id == id).and_then(|k| k.remote_id)
+        self.find(id).and_then(|known| known.remote_id)
     }
 
     /// A path is a backup by our wish.
     pub fn is_backup(&self, id: PathId) -> bool {
-        self.known.iter().any(|k| k.setup.id == id && k.setup.backup)
+        self.find(id).is_some_and(|known| known.setup.backup)
     }
 
     /// The operator's account of a path.
     pub fn account(&self, id: PathId) -> Account {
-        let known = self.known.iter().find(|k| k.setup.id == id);
-        known.map_or_else(Account::default, |k| Account { policy: k.setup.policy, mss: k.setup.mss, used: k.used })
+        self.find(id).map_or_else(Account::default, |k| Account {
+            policy: k.setup.policy,
+            mss: k.setup.mss,
+            used: k.used,
+        })
     }
 
     /// Sets the most payload bytes of a segment on a path.

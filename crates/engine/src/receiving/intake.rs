@@ -216,7 +216,7 @@ impl Receiving {
     /// is due.
     pub fn may_go_on_in(&self, peer: PeerStream, s: &Subflow, doubt: Doubt) -> bool {
         let Some(place) = self.place_on(s).filter(|_| s.reset.is_none()) else { return false };
-        // It may be a repetition of a peer that maps its data.
+        // Data that waits for its mapping may be a repetition of a peer that maps it.
         let nothing_waits = s.placement.first_unmapped().is_none();
         match doubt {
             Doubt::Corrupt(start) => start == self.next(),

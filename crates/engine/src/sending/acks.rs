@@ -80,10 +80,9 @@ impl Sending {
             self.data_fin.on_acked();
             self.ask_for_round(Cause::Window);
         }
-        if upto.min(end) > self.assignment.data_acked() {
+        if self.on_data_acked(cx, upto.min(end)) {
             // RFC 8684 §3.7: the peer's options come, also with a segment that acknowledges nothing new on the subflow.
             s.answers = Answers::Mapped;
-            self.release(cx, upto.min(end));
         }
         s.data_ack = Some(upto.min(end));
         let mut size = u64::from(segment.window) << s.terms.send_shift;
@@ -120,7 +119,7 @@ impl Sending {
         }
     }
 
-    /// An acknowledgment on `s` says nothing new. What a failing path carries may be marked lost now, since it answers a probe.
+    /// An acknowledgment on `s` says nothing new. On a failing path it answers a probe, and the data there may be marked lost now.
     pub fn on_no_news(&mut self, s: &Subflow) {
         if s.failing {
             self.refresh_measures(s);
@@ -258,12 +257,14 @@ impl Sending {
         self.on_data_acked(cx, upto.min(self.buffer.end()));
     }
 
-    /// The peer has everything below `upto`.
+    /// The peer has everything below `upto`. True if no earlier acknowledgment covered it.
     #[inline]
-    pub fn on_data_acked(&mut self, cx: &mut Scope<'_>, upto: u64) {
-        if upto > self.assignment.data_acked() {
+    fn on_data_acked(&mut self, cx: &mut Scope<'_>, upto: u64) -> bool {
+        let advances = upto > self.assignment.data_acked();
+        if advances {
             self.release(cx, upto);
         }
+        advances
     }
 
     /// The peer has everything below `upto`, which no earlier acknowledgment covered.

@@ -49,7 +49,7 @@ fn measure(p: &mut PathView, s: &Subflow) {
     p.recovery = s.sender.phase();
 }
 
-/// The `window` that congestion control decides for `s`, and what the sender of `s` makes of it.
+/// Copies the `window` that congestion control decides for `s`, as the sender of `s` may use it.
 #[inline(always)]
 fn decide(p: &mut PathView, s: &Subflow, window: Window) {
     p.cwnd = s.sender.effective_window(window.cwnd);
@@ -173,7 +173,7 @@ impl Sending {
         }
     }
 
-    /// The window of `s`, which its sender may have used in fast recovery.
+    /// Copies the window of `s`, which the sender's own segments change in fast recovery.
     pub(super) fn follow_window(&mut self, s: &Subflow) {
         let window = self.congestion.window(s.id);
         if let Some(p) = self.assignment.path_mut(s.id) {
@@ -181,7 +181,7 @@ impl Sending {
         }
     }
 
-    /// Debug builds: what the scheduler sees of the subflows is what they are. A change that was missed makes it decide by the past.
+    /// Debug builds: the scheduler's view of each subflow has its present values. A missed change makes the scheduler decide by old ones.
     pub(super) fn compare(&self, settings: &Settings, subflows: &Subflows) {
         let (healthy, able) = counts(subflows);
         for s in subflows.iter() {

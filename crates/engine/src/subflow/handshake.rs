@@ -57,7 +57,7 @@ pub(crate) struct Handshake {
     timeout: Duration,
     /// The greatest timeout.
     longest: Duration,
-    /// The peer answered the last SYN with something else.
+    /// The peer answered a SYN with something else: one more repetition follows the last.
     answered: bool,
     /// Most repetitions.
     pub retries: u32,
@@ -106,8 +106,8 @@ impl Handshake {
         self
     }
 
-    /// Our SYN joins. `pause`: the path was not opened so often that the attempts lie this far apart. Its round trip may be longer
-    /// than they are: this one takes all repetitions, and they lie no further apart.
+    /// Our SYN joins. `pause` between attempts is given once it is the greatest: the round trip may be longer than an attempt. Then this
+    /// one has all repetitions of a SYN, no further apart than attempts.
     pub fn joins(&mut self, pause: Option<Duration>) {
         match pause {
             Some(pause) => self.longest = self.longest.min(pause),

@@ -206,7 +206,7 @@ fn of_sweep(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells:
     found.iter().take(COUNTED).map(|(name, count)| count.sentence(name, reference.scheduler, &words)).collect()
 }
 
-/// In how many cells of a sweep a scheduler is what against the reference.
+/// The cells of a sweep by the verdict on a scheduler against the reference.
 #[derive(Default)]
 struct Count {
     better: usize,

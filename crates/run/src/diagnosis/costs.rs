@@ -2,11 +2,12 @@
 
 use super::hindrance::Hindrance;
 use super::{Diagnosis, DiagnosisKind, WINDOW, finding, listed, part_blocked};
+use crate::frontier::is_significant;
 use crate::job::{Choice, Job, RunOutcome};
 use crate::plan::{CellPlan, Plan};
 use crate::runs::RunRow;
-use crate::summary::baselines_of;
-use anabranch_metrics::{Better, MetricInfo, MetricRef, Paired, main_metric};
+use crate::summary::{baselines_of, main_metric_of};
+use anabranch_metrics::{Better, MetricInfo, Paired, Scale, mean};
 use anabranch_scenario::Scenario;
 use std::sync::Arc;
 
@@ -33,18 +34,12 @@ struct Effect {
 
 /// The causes that hold the rows `of` back, the dearest first.
 pub(super) fn costs(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], ask: Ask<'_>) -> Vec<Cost> {
-    let Some(metric) = of.first().map(|row| measure(&rows[*row])) else { return Vec::new() };
+    let Some(metric) = of.first().map(|row| main_metric_of(&rows[*row])) else { return Vec::new() };
     let mut costs: Vec<Cost> = other_paths(cell, rows, of, metric).into_iter().collect();
     costs.extend(hindrances(plan, cell, rows, of, (metric, ask)));
     // Stable: equal ones stay in the order of the scenario.
     costs.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     costs
-}
-
-/// The metric that the row's traffic is judged by.
-fn measure(row: &RunRow<'_>) -> &'static MetricInfo {
-    let names = row.names();
-    main_metric(|name| names.contains(&MetricRef { path: None, name }))
 }
 
 /// By which part `would` is better than `was`; below zero if it is worse.
@@ -84,9 +79,9 @@ fn hindrances(
     let answers = ask(&asked.iter().flat_map(jobs).collect::<Vec<_>>());
     let mut effects: Vec<(Hindrance, Vec<Effect>)> = Vec::new();
     for ((hindrance, row), outcomes) in asked.into_iter().zip(answers.chunks(seeds.max(1))) {
-        let was = mean(rows[row].metric(metric.name).into_iter().take(seeds));
+        let was = mean_of_all(rows[row].metric(metric.name).into_iter().take(seeds));
         let value = |outcome: &Option<RunOutcome>| outcome.as_ref()?.metrics.get(metric.name).copied();
-        let Some((was, would)) = was.zip(mean(outcomes.iter().map(value))) else { continue };
+        let Some((was, would)) = was.zip(mean_of_all(outcomes.iter().map(value))) else { continue };
         if gain(metric, was, would) < LITTLE {
             continue;
         }
@@ -104,9 +99,13 @@ fn hindrances(
 }
 
 /// The mean, if all values are there and there is one.
-fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let values: Vec<f64> = values.collect::<Option<_>>()?;
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+fn mean_of_all(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    mean(&values.collect::<Option<Vec<f64>>>()?)
+}
+
+/// The scale for all figures of the effects.
+fn scale_of(metric: &MetricInfo, effects: &[Effect]) -> Scale {
+    metric.scale.fitted(effects.iter().map(|one| one.was.max(one.would)).fold(0.0, f64::max))
 }
 
 fn cost(
@@ -129,7 +128,7 @@ fn limit(
     effects: &[Effect],
 ) -> (String, String) {
     let name = hindrance.name(scenario);
-    let scale = metric.scale.fitted(effects.iter().map(|one| one.was.max(one.would)).fold(0.0, f64::max));
+    let scale = scale_of(metric, effects);
     let figure = |value: f64| short(value / scale.per);
     let each = |one: &Effect| {
         format!("{} has {} instead of {}", rows[one.row].scheduler(), figure(one.would), figure(one.was))
@@ -157,9 +156,10 @@ fn other_paths(cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], metric: &'sta
             let both = rows[*single].metric(metric.name).into_iter().zip(&own);
             let pairs: Vec<(f64, f64)> = both.filter_map(|(single, own)| single.zip(*own)).collect();
             let paired = Paired::of(&pairs)?;
-            let certain = paired.ci95.is_none_or(|(low, high)| low > 0.0 || high < 0.0);
-            let mean = |side: fn(&(f64, f64)) -> f64| pairs.iter().map(side).sum::<f64>() / pairs.len() as f64;
-            let (would, was) = (mean(|pair| pair.0), mean(|pair| pair.1));
+            // Few seeds have no interval: the test alone decides then.
+            let certain = is_significant(&paired) && paired.ci95.is_none_or(|(low, high)| low > 0.0 || high < 0.0);
+            let (would, was): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
+            let (would, was) = (mean(&would)?, mean(&was)?);
             (certain && gain(metric, was, would) >= LITTLE).then_some((*single, Effect { row, was, would }))
         };
         let single = baselines_of(cell, &cell.rows[row])
@@ -178,7 +178,7 @@ fn other_paths(cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], metric: &'sta
     let (single, effects) = best?;
     let Choice::Single(path) = cell.rows[single].choice else { return None };
     let name = &cell.scenario.topology.paths[path].name;
-    let scale = metric.scale.fitted(effects.iter().map(|one| one.was.max(one.would)).fold(0.0, f64::max));
+    let scale = scale_of(metric, &effects);
     let each = |one: &Effect| format!("{} over all paths {}", rows[one.row].scheduler(), short(one.was / scale.per));
     let all: Vec<String> = effects.iter().map(each).collect();
     let text = format!(

@@ -1,6 +1,7 @@
 //! Hindrances of a run, and the same scenario without each.
 
 use super::{DiagnosisKind, product, size};
+use crate::plan::loss_is_random;
 use anabranch_network::{Change, LossSpec};
 use anabranch_scenario::{Scenario, TimelineChange};
 
@@ -103,9 +104,7 @@ fn ample(scenario: &Scenario) -> u64 {
 
 fn is_lossy(scenario: &Scenario, path: usize) -> bool {
     let spec = &scenario.topology.paths[path];
-    [&spec.down.loss, &spec.up.loss]
-        .into_iter()
-        .any(|loss| *loss != LossSpec::None && *loss != LossSpec::Bernoulli(0.0))
+    [&spec.down.loss, &spec.up.loss].into_iter().any(loss_is_random)
         || scenario.timeline.iter().any(|entry| changes_loss(&entry.change, path))
 }
 

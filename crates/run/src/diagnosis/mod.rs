@@ -67,8 +67,8 @@ const FULL: f64 = 0.85;
 /// Losses below this part of the packets are those of a full queue as well.
 const LOSS: f64 = 0.001;
 
-/// The findings about a cell: events first, then what costs most. `ask` makes more runs; without it, as in real time, what was measured
-/// is named in place of costs.
+/// The findings about a cell: events first, then causes, the dearest first. `ask` makes more runs. Without it, as in real time, measured
+/// losses and waits replace the causes.
 pub(crate) fn diagnose(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], ask: Option<Ask<'_>>) -> Vec<Diagnosis> {
     let multipath = (0..rows.len()).filter(|&row| matches!(cell.rows[row].choice, Choice::Multipath(_)));
     let mut controls: Vec<Vec<usize>> = Vec::new();
