@@ -10,6 +10,47 @@ use anabranch_units::Duration;
 /// Most runs that shrinking may take.
 const RUNS: u32 = 4_000;
 
+type Put = Box<dyn Fn(&mut TcpSettings)>;
+
+/// Sets one setting each to its default; `timestamps` to what makes segments simpler.
+fn defaults() -> Vec<Put> {
+    // Every field by name: a new one does not compile until it is here.
+    macro_rules! puts {
+        ($($field:ident),* $(,)?) => {{
+            let TcpSettings { $($field),* } = TcpSettings { timestamps: false, ..TcpSettings::default() };
+            vec![$(Box::new(move |tcp: &mut TcpSettings| tcp.$field = $field)),*]
+        }};
+    }
+    puts![
+        recovery,
+        tail_loss_probe,
+        rto_min,
+        rto_max,
+        rto_initial,
+        rto_form,
+        initial_window,
+        abc_limit,
+        ack_counting,
+        initial_ssthresh,
+        idle_restart,
+        limited_decay,
+        receive_window,
+        buffer_accounting,
+        autotune,
+        delayed_ack,
+        quick_acks,
+        pacing,
+        nagle,
+        timestamps,
+        sack,
+        ecn,
+        syn_retries,
+        retries,
+        keep_alive,
+        time_wait,
+    ]
+}
+
 struct Shrinker {
     best: Case,
     kind: Kind,
@@ -129,27 +170,9 @@ impl Shrinker {
 
     /// Resets each setting alone, where resetting all at once changed the failure.
     fn simplify_tcp(&mut self, n: usize) {
-        type Put = fn(&mut TcpSettings, TcpSettings);
-        let puts: [Put; 15] = [
-            |t, d| t.recovery = d.recovery,
-            |t, d| t.rto_min = d.rto_min,
-            |t, d| t.rto_max = d.rto_max,
-            |t, d| t.rto_form = d.rto_form,
-            |t, d| t.initial_window = d.initial_window,
-            |t, d| t.abc_limit = d.abc_limit,
-            |t, d| t.idle_restart = d.idle_restart,
-            |t, d| t.delayed_ack = d.delayed_ack,
-            |t, d| t.quick_acks = d.quick_acks,
-            |t, d| t.pacing = d.pacing,
-            |t, d| t.nagle = d.nagle,
-            |t, _| t.timestamps = false,
-            |t, d| t.sack = d.sack,
-            |t, d| t.keep_alive = d.keep_alive,
-            |t, d| t.time_wait = d.time_wait,
-        ];
         if self.best.parties[n].settings.tcp != TcpSettings::default() {
-            for put in puts {
-                self.attempt(|c| put(&mut c.parties[n].settings.tcp, TcpSettings::default()));
+            for put in defaults() {
+                self.attempt(|c| put(&mut c.parties[n].settings.tcp));
             }
         }
     }

@@ -276,7 +276,7 @@ mod tests {
         }
         let capacity = crate::CapacitySpec::Fixed(Rate::from_bps(12_000_000));
         let spec = crate::CodelSpec { ecn, ..crate::CodelSpec::default() };
-        let queue = crate::QueueSpec::Codel(spec, crate::DropTail::Packets(1000));
+        let queue = crate::QueueSpec::Managed(spec.into(), crate::DropTail::Packets(1000));
         let mut queue = Queue::new(&BottleneckSpec { capacity, queue }, 1, "a");
         let mut events = Events(Vec::new());
         for seq in 0..400 {

@@ -1,8 +1,8 @@
 //! Controlled Delay: RFC 8289.
 
-use crate::{DropTail, Qdisc, QueueState};
+use crate::{DropTail, ManagedQueue, Parameter, Qdisc, QueueState, Value};
 use anabranch_trace::DropCause;
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, Rate, Rng};
 
 /// Parameters of CoDel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,30 @@ impl Default for CodelSpec {
     /// RFC 8289 §4.2, §4.3.
     fn default() -> Self {
         Self { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
+    }
+}
+
+impl ManagedQueue for CodelSpec {
+    const NAME: &'static str = "codel";
+    const ABOUT: &'static str = "Controlled Delay (RFC 8289)";
+    /// RFC 8289 leaves it open; this is Linux's default.
+    const PACKETS: Option<u32> = Some(1000);
+
+    #[rustfmt::skip] // A table reads best with one parameter per row.
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::new("target", Value::Time(&mut self.target), "acceptable standing delay"),
+            Parameter::new("interval", Value::Time(&mut self.interval), "time for which the delay may exceed target; about the longest round trip"),
+            Parameter::new("ecn", Value::Flag(&mut self.ecn), "mark ECN-capable packets (RFC 3168) in place of dropping them; a full queue drops all the same"),
+        ]
+    }
+
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
+    fn build(self, limit: DropTail, _rate: Rate, _rng: Rng) -> Box<dyn Qdisc> {
+        Box::new(Codel::new(self, limit))
     }
 }
 

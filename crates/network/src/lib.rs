@@ -10,6 +10,7 @@ mod agenda;
 mod bottleneck;
 mod capacity;
 mod codel;
+mod discipline;
 mod impairment;
 mod mark;
 mod network;
@@ -22,6 +23,7 @@ mod way;
 
 pub use capacity::{Capacity, FixedRate, TraceDriven};
 pub use codel::{Codel, CodelSpec};
+pub use discipline::{Discipline, ManagedQueue, Misfit, Parameter, Threshold, Value};
 pub use impairment::{Corruption, Duplication, Fate, GilbertElliott, Impairment, Loss, Reordering};
 pub use mark::Markable;
 pub use network::{Delivery, Network};

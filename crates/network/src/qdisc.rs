@@ -1,6 +1,6 @@
 //! Queueing disciplines: the packets that wait at a bottleneck, and those that are dropped.
 
-use crate::{Codel, QueueSpec, Red};
+use crate::{Discipline, QueueSpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant, Rate, Rng};
 use core::fmt::Debug;
@@ -58,14 +58,13 @@ impl Qdisc for DropTail {
 
 impl QueueSpec {
     /// The discipline, before a link of `rate`. A random one has its own stream, named after the bottleneck, `name`
-    /// (`path.wlan.down`).
+    /// (`path.wlan.down`), and itself.
     pub(crate) fn build(&self, rate: Rate, seed: u64, name: &str) -> Box<dyn Qdisc> {
         match *self {
             QueueSpec::Packets(_) | QueueSpec::Bytes(_) => Box::new(self.limit()),
-            QueueSpec::Red(spec, limit) => {
-                Box::new(Red::new(spec, limit, rate, Rng::stream(seed, &[name, "red"].join("."))))
+            QueueSpec::Managed(discipline, limit) => {
+                discipline.build(limit, rate, Rng::stream(seed, &[name, discipline.name()].join(".")))
             }
-            QueueSpec::Codel(spec, limit) => Box::new(Codel::new(spec, limit)),
         }
     }
 
@@ -74,21 +73,25 @@ impl QueueSpec {
         match *self {
             QueueSpec::Packets(limit) => DropTail::Packets(limit),
             QueueSpec::Bytes(limit) => DropTail::Bytes(limit),
-            QueueSpec::Red(_, limit) | QueueSpec::Codel(_, limit) => limit,
+            QueueSpec::Managed(_, limit) => limit,
+        }
+    }
+
+    /// The discipline, if it is more than a limit.
+    pub fn discipline(&self) -> Option<&Discipline> {
+        match self {
+            QueueSpec::Packets(_) | QueueSpec::Bytes(_) => None,
+            QueueSpec::Managed(discipline, _) => Some(discipline),
         }
     }
 
     /// Whether it marks ECN-capable packets in place of dropping them.
     pub fn marks(&self) -> bool {
-        match self {
-            QueueSpec::Packets(_) | QueueSpec::Bytes(_) => false,
-            QueueSpec::Red(spec, _) => spec.ecn,
-            QueueSpec::Codel(spec, _) => spec.ecn,
-        }
+        self.discipline().is_some_and(Discipline::marks)
     }
 
     /// Whether it drops packets only on arrival at a full queue: then each departure is known on arrival.
     pub(crate) fn is_drop_tail(&self) -> bool {
-        matches!(self, QueueSpec::Packets(_) | QueueSpec::Bytes(_))
+        self.discipline().is_none()
     }
 }

@@ -1,7 +1,7 @@
 //! Random Early Detection: Floyd & Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN
 //! 1993, as implemented in ns-2 (`queue/red.cc` of 2.35), without adaptive `max_p`.
 
-use crate::{DropTail, Qdisc, QueueState};
+use crate::{DropTail, ManagedQueue, Misfit, Parameter, Qdisc, QueueState, Threshold, Value};
 use anabranch_trace::DropCause;
 use anabranch_units::{Instant, Rate, Rng};
 
@@ -10,12 +10,10 @@ use anabranch_units::{Instant, Rate, Rng};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RedSpec {
     /// Average queue below which there are no early drops; 0 = 5 packets, or half of the packets of 5 ms, whichever is
-    /// more.
-    pub min: f64,
+    /// more. If it or [`Self::max`] counts bytes, larger packets are dropped more often.
+    pub min: Threshold,
     /// Average queue at which the drop probability reaches `max_p`; 0 = three times `min`.
-    pub max: f64,
-    /// Thresholds and average are bytes, not packets, and larger packets are dropped more often.
-    pub in_bytes: bool,
+    pub max: Threshold,
     /// Drop probability at `max`.
     pub max_p: f64,
     /// Weight of the newest sample in the average; 0 = 1 − exp(−1/C) with C packets per second.
@@ -34,31 +32,91 @@ pub struct RedSpec {
 
 impl Default for RedSpec {
     fn default() -> Self {
-        let (min, max, max_p, weight) = (5.0, 15.0, 0.1, 0.002);
-        Self { min, max, in_bytes: false, max_p, weight, gentle: true, wait: false, ecn: false, mean_packet: 500 }
+        Self {
+            min: Threshold::packets(5.0),
+            max: Threshold::packets(0.0),
+            max_p: 0.1,
+            weight: 0.002,
+            gentle: true,
+            wait: false,
+            ecn: false,
+            mean_packet: 500,
+        }
     }
 }
 
-impl RedSpec {
-    /// Replaces zeros by the values that follow from the rate.
-    fn resolve(mut self, rate: Rate) -> Self {
-        self.mean_packet = self.mean_packet.max(1);
-        let packets_per_second = rate.as_bps() as f64 / (8.0 * f64::from(self.mean_packet));
-        let unit = if self.in_bytes { f64::from(self.mean_packet) } else { 1.0 };
-        if self.min == 0.0 {
-            // ns-2's targetdelay_ is 5 ms.
-            self.min = (0.005 * packets_per_second / 2.0).max(5.0) * unit;
-        }
-        if self.max == 0.0 {
-            self.max = 3.0 * self.min;
-        }
-        if self.weight == 0.0 {
-            self.weight = 1.0 - libm::exp(-1.0 / packets_per_second);
-        }
-        self
+impl ManagedQueue for RedSpec {
+    const NAME: &'static str = "red";
+    const ABOUT: &'static str = "Random Early Detection (Floyd & Jacobson 1993, as in ns-2)";
+    const PACKETS: Option<u32> = None;
+    const RANDOM: bool = true;
+
+    #[rustfmt::skip] // A table reads best with one parameter per row.
+    fn parameters(&mut self) -> Vec<Parameter<'_>> {
+        vec![
+            Parameter::new("min", Value::Threshold(&mut self.min), "average queue from which packets are dropped early, in packets or bytes (thresh_ of ns-2); 0: 5 packets, or half of the packets of 5 ms if that is more"),
+            Parameter::new("max", Value::Threshold(&mut self.max), "average queue at which the drop probability is max_p (maxthresh_); 0: three times min"),
+            Parameter::new("max_p", Value::Probability(&mut self.max_p), "drop probability at max (1/linterm_)"),
+            Parameter::new("weight", Value::Probability(&mut self.weight), "weight of the newest queue length in the average (q_weight_); 0: 1 - exp(-1/C), C = mean packets per second"),
+            Parameter::new("gentle", Value::Flag(&mut self.gentle), "beyond max the probability rises to 1 at twice max; false: it is 1 at once"),
+            Parameter::new("wait", Value::Flag(&mut self.wait), "no early drop before 1/p packets have come since the last (ns-2's default); false: drops are uniform in 1 to 1/p, as in the paper"),
+            Parameter::new("mean_packet", Value::Packet(&mut self.mean_packet), "mean size of a packet (mean_pktsize_): how fast the average falls while the queue is idle; thresholds in bytes drop larger packets more often in proportion to it"),
+            Parameter::new("ecn", Value::Flag(&mut self.ecn), "mark ECN-capable packets (RFC 3168) in place of dropping them, while the average queue is below max; a full queue drops all the same"),
+        ]
     }
 
-    /// Drop probability p_b at an average queue: [`Self::min`] or above.
+    fn marks(&self) -> bool {
+        self.ecn
+    }
+
+    fn check(&self) -> Result<(), Misfit> {
+        let (min, max) = (self.min, self.max);
+        if min.amount > 0.0 && max.amount > 0.0 && min.in_bytes != max.in_bytes {
+            let message = "one threshold counts packets, the other bytes";
+            return Err(Misfit { parameter: "max", message, help: "write both in packets, or both in bytes" });
+        }
+        if max.amount > 0.0 && max.amount < min.amount {
+            let help = "the drop probability rises from zero at `min` to `max_p` at `max`";
+            return Err(Misfit { parameter: "max", message: "`max` is below `min`", help });
+        }
+        Ok(())
+    }
+
+    fn build(self, limit: DropTail, rate: Rate, rng: Rng) -> Box<dyn Qdisc> {
+        Box::new(Red::new(self, limit, rate, rng))
+    }
+}
+
+/// Parameters that zeros have been replaced in.
+#[derive(Clone, Copy, Debug)]
+struct Law {
+    min: f64,
+    max: f64,
+    in_bytes: bool,
+    max_p: f64,
+    weight: f64,
+    gentle: bool,
+    wait: bool,
+    mean_packet: u32,
+}
+
+impl Law {
+    /// The values that follow from the rate in place of zeros.
+    fn new(spec: RedSpec, rate: Rate) -> Self {
+        let mean_packet = spec.mean_packet.max(1);
+        let packets_per_second = rate.as_bps() as f64 / (8.0 * f64::from(mean_packet));
+        let in_bytes = spec.min.in_bytes || spec.max.in_bytes;
+        let unit = if in_bytes { f64::from(mean_packet) } else { 1.0 };
+        let given = |value: f64| Some(value).filter(|value| *value != 0.0);
+        // ns-2's targetdelay_ is 5 ms.
+        let min = given(spec.min.amount).unwrap_or_else(|| (0.005 * packets_per_second / 2.0).max(5.0) * unit);
+        let max = given(spec.max.amount).unwrap_or(3.0 * min);
+        let weight = given(spec.weight).unwrap_or_else(|| 1.0 - libm::exp(-1.0 / packets_per_second));
+        let RedSpec { max_p, gentle, wait, .. } = spec;
+        Self { min, max, in_bytes, max_p, weight, gentle, wait, mean_packet }
+    }
+
+    /// Drop probability p_b at an average queue of `min` or above.
     fn initial_probability(&self, average: f64) -> f64 {
         let Self { min, max, max_p, .. } = *self;
         let p = if average < max {
@@ -93,7 +151,8 @@ impl RedSpec {
 /// Drops packets on arrival, with a probability that rises with the average queue.
 #[derive(Clone, Debug)]
 pub struct Red {
-    spec: RedSpec,
+    law: Law,
+    ecn: bool,
     limit: DropTail,
     rate: Rate,
     rng: Rng,
@@ -111,8 +170,9 @@ impl Red {
     /// An empty queue of capacity `limit` before a link of `rate`; draws from `rng`. The rate decides the packets of an
     /// idle time, and the parameters that are 0; it is the initial rate, as in ns-2.
     pub fn new(spec: RedSpec, limit: DropTail, rate: Rate, rng: Rng) -> Self {
-        let (spec, idle) = (spec.resolve(rate), Some(Instant::ZERO));
-        Self { spec, limit, rate, rng, average: 0.0, count: 0, count_bytes: 0, above: false, idle }
+        let (law, ecn) = (Law::new(spec, rate), spec.ecn);
+        let (average, count, count_bytes, above, idle) = (0.0, 0, 0, false, Some(Instant::ZERO));
+        Self { law, ecn, limit, rate, rng, average, count, count_bytes, above, idle }
     }
 
     /// The average queue: packets, or bytes if the thresholds are.
@@ -123,9 +183,9 @@ impl Red {
     /// A packet meets `waiting`. Packets that could have passed while the queue was idle count as samples of an empty
     /// queue.
     fn update_average(&mut self, now: Instant, waiting: f64) {
-        let weight = self.spec.weight;
+        let weight = self.law.weight;
         if let Some(since) = self.idle.take() {
-            let passed = self.rate.bytes_in(now.since(since)) / u64::from(self.spec.mean_packet);
+            let passed = self.rate.bytes_in(now.since(since)) / u64::from(self.law.mean_packet);
             self.average *= libm::pow(1.0 - weight, passed as f64);
         }
         self.average = (1.0 - weight) * self.average + weight * waiting;
@@ -135,7 +195,7 @@ impl Red {
         self.count = self.count.saturating_add(1);
         self.count_bytes += u64::from(size);
         // ns-2 never drops a packet that finds the queue empty or nearly so, whatever the average.
-        if self.average < self.spec.min || waiting <= 1.0 {
+        if self.average < self.law.min || waiting <= 1.0 {
             self.above = false;
             return false;
         }
@@ -144,12 +204,12 @@ impl Red {
             self.restart(1, size.into());
             return false;
         }
-        let p = self.spec.initial_probability(self.average);
-        let count = match self.spec.in_bytes {
-            true => (self.count_bytes / u64::from(self.spec.mean_packet)) as f64,
+        let p = self.law.initial_probability(self.average);
+        let count = match self.law.in_bytes {
+            true => (self.count_bytes / u64::from(self.law.mean_packet)) as f64,
             false => self.count.into(),
         };
-        let drops = self.rng.chance(self.spec.final_probability(p, count, size));
+        let drops = self.rng.chance(self.law.final_probability(p, count, size));
         if drops {
             self.restart(0, 0);
         }
@@ -163,7 +223,7 @@ impl Red {
 
 impl Qdisc for Red {
     fn admit(&mut self, now: Instant, size: u32, queue: QueueState) -> Result<(), DropCause> {
-        let waiting = if self.spec.in_bytes { queue.bytes as f64 } else { queue.packets.into() };
+        let waiting = if self.law.in_bytes { queue.bytes as f64 } else { queue.packets.into() };
         self.update_average(now, waiting);
         let early = self.drops_early(size, waiting);
         // A full queue always drops, and that counts as a drop.
@@ -172,7 +232,7 @@ impl Qdisc for Red {
     }
 
     fn marks(&mut self, _now: Instant) -> bool {
-        self.spec.ecn && self.average < self.spec.max
+        self.ecn && self.average < self.law.max
     }
 
     fn idle(&mut self, now: Instant) {
@@ -189,6 +249,10 @@ mod tests {
     fn red(spec: RedSpec) -> Red {
         // 1000 packets of 500 bytes per second.
         Red::new(spec, FULL, Rate::from_bps(4_000_000), Rng::stream(1, "path.a.down.red"))
+    }
+
+    fn law(spec: RedSpec) -> Law {
+        Law::new(spec, Rate::from_bps(4_000_000))
     }
 
     fn waiting(packets: u32) -> QueueState {
@@ -220,8 +284,8 @@ mod tests {
 
     #[test]
     fn the_probability_rises_with_the_average() {
-        let gentle = RedSpec::default();
-        let steep = RedSpec { gentle: false, ..gentle };
+        let gentle = law(RedSpec::default());
+        let steep = Law { gentle: false, ..gentle };
         for (average, p, q) in
             [(5.0, 0.0, 0.0), (10.0, 0.05, 0.05), (15.0, 0.1, 1.0), (22.5, 0.55, 1.0), (40.0, 1.0, 1.0)]
         {
@@ -229,23 +293,23 @@ mod tests {
             assert!(near(steep.initial_probability(average), q), "{average}");
         }
         // Equal thresholds make a step.
-        assert_eq!(RedSpec { min: 15.0, ..steep }.initial_probability(15.0), 1.0);
+        assert_eq!(Law { min: 15.0, ..steep }.initial_probability(15.0), 1.0);
     }
 
     #[test]
     fn the_probability_rises_with_the_count_since_the_last_drop() {
-        let spec = RedSpec::default();
-        let of = |spec: RedSpec, count| spec.final_probability(0.05, count, 1000);
+        let spec = law(RedSpec::default());
+        let of = |law: Law, count| law.final_probability(0.05, count, 1000);
         for (count, p) in [(1.0, 0.05 / 0.95), (10.0, 0.1), (18.0, 0.5), (20.0, 1.0), (99.0, 1.0)] {
             assert!(near(of(spec, count), p), "{count}");
         }
-        let wait = RedSpec { wait: true, ..spec };
+        let wait = Law { wait: true, ..spec };
         for (count, p) in [(1.0, 0.0), (19.0, 0.0), (20.0, 0.05), (30.0, 0.1), (40.0, 1.0)] {
             assert!(near(of(wait, count), p), "{count}");
         }
         // Twice the mean size, twice the probability.
-        assert!(near(of(RedSpec { in_bytes: true, ..spec }, 10.0), 0.2));
-        assert_eq!(of(RedSpec { in_bytes: true, ..spec }, 18.0), 1.0);
+        assert!(near(of(Law { in_bytes: true, ..spec }, 10.0), 0.2));
+        assert_eq!(of(Law { in_bytes: true, ..spec }, 18.0), 1.0);
     }
 
     #[test]
@@ -270,7 +334,13 @@ mod tests {
 
     #[test]
     fn below_the_threshold_and_before_an_empty_queue_nothing_is_dropped() {
-        let mut red = red(RedSpec { weight: 1.0, min: 1.0, max: 2.0, gentle: false, ..RedSpec::default() });
+        let mut red = red(RedSpec {
+            weight: 1.0,
+            min: Threshold::packets(1.0),
+            max: Threshold::packets(2.0),
+            gentle: false,
+            ..RedSpec::default()
+        });
         assert!((0..1000).all(|_| red.admit(Instant::ZERO, 500, waiting(1)).is_ok()));
         // The first packet above is not dropped, then the average is beyond `max`.
         let drops =
@@ -300,13 +370,14 @@ mod tests {
 
     #[test]
     fn zeros_follow_the_rate() {
-        let spec = RedSpec { min: 0.0, max: 0.0, weight: 0.0, ..RedSpec::default() };
-        let slow = spec.resolve(Rate::from_bps(4_000_000));
+        let spec = RedSpec { min: Threshold::packets(0.0), weight: 0.0, ..RedSpec::default() };
+        let slow = Law::new(spec, Rate::from_bps(4_000_000));
         assert_eq!((slow.min, slow.max), (5.0, 15.0));
         assert!(near(slow.weight, 0.000_999_500_166_625_008_4));
-        let fast = spec.resolve(Rate::from_bps(100_000_000));
+        let fast = Law::new(spec, Rate::from_bps(100_000_000));
         assert_eq!((fast.min, fast.max), (62.5, 187.5));
-        let bytes = RedSpec { in_bytes: true, ..spec }.resolve(Rate::from_bps(100_000_000));
+        let bytes = RedSpec { min: Threshold { amount: 0.0, in_bytes: true }, ..spec };
+        let bytes = Law::new(bytes, Rate::from_bps(100_000_000));
         assert_eq!((bytes.min, bytes.max), (31_250.0, 93_750.0));
     }
 }

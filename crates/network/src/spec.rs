@@ -1,6 +1,6 @@
 //! The specification of a network.
 
-use crate::{CodelSpec, DropTail, RedSpec};
+use crate::{Discipline, DropTail};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use core::fmt;
 use std::sync::Arc;
@@ -129,10 +129,8 @@ pub enum QueueSpec {
     Packets(u32),
     /// Drop-tail, bytes.
     Bytes(u64),
-    /// Random Early Detection, and the queue's capacity.
-    Red(RedSpec, DropTail),
-    /// Controlled Delay, and the queue's capacity.
-    Codel(CodelSpec, DropTail),
+    /// A discipline of the registry, and the queue's capacity.
+    Managed(Discipline, DropTail),
 }
 
 /// Random loss, drawn per packet index of the direction.

@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, CodelSpec, DropTail, LinkSpec, LossSpec, Network,
-    PathSpec, QueueSpec, RedSpec, ReorderSpec, Topology, WaySpec,
+    PathSpec, QueueSpec, RedSpec, ReorderSpec, Threshold, Topology, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -29,7 +29,7 @@ fn any_queue() -> impl Strategy<Value = QueueSpec> {
     (limit, 0u64..20_000, 1u64..50_000, 0..3).prop_map(|(limit, target, interval, kind)| match (limit, kind) {
         (limit, 0) => {
             let [target, interval] = [target, interval].map(Duration::from_micros);
-            QueueSpec::Codel(CodelSpec { target, interval, ecn: false }, limit)
+            QueueSpec::Managed(CodelSpec { target, interval, ecn: false }.into(), limit)
         }
         (DropTail::Packets(packets), _) => QueueSpec::Packets(packets),
         (DropTail::Bytes(bytes), _) => QueueSpec::Bytes(bytes),
@@ -74,8 +74,8 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
 /// A topology with RED in place of drop-tail.
 fn with_red(mut topology: Topology, red: RedSpec) -> Topology {
     let turn = |bottleneck: &mut BottleneckSpec| {
-        if !matches!(bottleneck.queue, QueueSpec::Codel(..)) {
-            bottleneck.queue = QueueSpec::Red(red, bottleneck.queue.limit());
+        if bottleneck.queue.discipline().is_none() {
+            bottleneck.queue = QueueSpec::Managed(red.into(), bottleneck.queue.limit());
         }
     };
     for way in topology.paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]) {
@@ -91,8 +91,8 @@ fn any_red() -> impl Strategy<Value = RedSpec> {
     let shape = (0.0..5.0, 0.0..10.0, 0.0..1.0, 0.0..1.0, 1u32..3000);
     (shape, any::<[bool; 3]>()).prop_map(|((min, more, max_p, weight, mean_packet), [in_bytes, gentle, wait])| {
         let unit = if in_bytes { 1000.0 } else { 1.0 };
-        let (min, max) = (min * unit, (min + more) * unit);
-        RedSpec { min, max, in_bytes, max_p, weight, gentle, wait, ecn: false, mean_packet }
+        let [min, max] = [min * unit, (min + more) * unit].map(|amount| Threshold { amount, in_bytes });
+        RedSpec { min, max, max_p, weight, gentle, wait, ecn: false, mean_packet }
     })
 }
 

@@ -6,7 +6,7 @@ use crate::record::CellValues;
 use crate::row_kind::single;
 use crate::swept::SweptKey;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, Change, LinkSpec, LossSpec, PathSpec, QueueSpec, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, Change, Discipline, LinkSpec, LossSpec, PathSpec, WaySpec,
 };
 use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, TraceStart, Traffic, TrafficKind};
 use anabranch_units::Duration;
@@ -337,12 +337,10 @@ fn way_is_random(way: &WaySpec) -> bool {
 
 fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {
     // Spelt out, so that a new kind must be decided here.
-    match (&bottleneck.capacity, &bottleneck.queue) {
-        (CapacitySpec::Fixed(_) | CapacitySpec::Trace(_), QueueSpec::Red(..)) => true,
-        (
-            CapacitySpec::Fixed(_) | CapacitySpec::Trace(_),
-            QueueSpec::Packets(_) | QueueSpec::Bytes(_) | QueueSpec::Codel(..),
-        ) => false,
+    match &bottleneck.capacity {
+        CapacitySpec::Fixed(_) | CapacitySpec::Trace(_) => {
+            bottleneck.queue.discipline().is_some_and(Discipline::is_random)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::diagnostic::Code;
 use crate::keys::{Directions, Fallback, Form, Key as KnownKey, Section};
-use crate::read::{in_brackets, is_directed, section_names, unknown_key};
+use crate::sections::{in_brackets, is_directed, section_names, unknown_key};
 use crate::suggest::nearest;
 use crate::tree::{Key, Node, Report, Table, Value, parse_value};
 
@@ -115,7 +115,7 @@ fn assign_in_section(report: &mut Report, table: &mut Table, section: Section, l
 }
 
 fn default_of(report: &mut Report, known: Option<&KnownKey>, key: &Key) -> Option<Node> {
-    match known?.fallback {
+    match &known?.fallback {
         Fallback::Value(text) => parse_value(report, key.at, text),
         _ => None,
     }

@@ -4,8 +4,8 @@ use crate::assign::{assign, full_key};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::keys::Section;
 use crate::listed::{ListFault, listed};
-use crate::read::{self, Limits, Reading, Traces};
 use crate::scenario::{Cell, PlugIn, Scenario};
+use crate::sections::{self, Limits, Reading, Traces};
 use crate::source::{NoFiles, Override, Resolver, Role, Source};
 use crate::sweep::{Axis, Sweep};
 use crate::tree::{Key, Node, Report, Span, Table, parse_document, parse_value};
@@ -72,7 +72,7 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
     }
     let sweep = Sweep::take(report, &mut root, &fixed, given);
     let before = report.calls();
-    let reading = read::scenario(report, traces, &root, &source.name);
+    let reading = sections::scenario(report, traces, &root, &source.name);
     // Mistakes outside the sweep would be found again in every cell.
     if report.calls() > before {
         return None;
@@ -82,7 +82,7 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
         for (axis, value) in point {
             assign(report, &mut root, &axis.key, (*value).clone());
         }
-        read::scenario(report, traces, &root, &source.name).map(|reading| reading.scenario)
+        sections::scenario(report, traces, &root, &source.name).map(|reading| reading.scenario)
     };
     let cells = sweep.cells(report, &mut cell)?;
     Some((reading?, sweep.axes(report), cells))
@@ -198,7 +198,7 @@ fn plug_in(origin: &str, text: &str, key: &str) -> Result<PlugIn, Vec<Diagnostic
     let mut report = Report::default();
     let source = report.add_source(origin, text.into());
     let node = parse_value(&mut report, Span { source, start: 0, end: text.len() }, text);
-    let read = if key == "scheduler" { read::scheduler } else { read::congestion };
+    let read = if key == "scheduler" { sections::scheduler } else { sections::congestion };
     let found = node.zip(Section::Connection.key(key)).and_then(|(node, key)| read(&mut report, key, &node));
     // A table with an unknown key is still read.
     found.filter(|_| report.is_clean()).ok_or_else(|| report.into_diagnostics())
@@ -230,7 +230,7 @@ pub fn read_unswept(name: &str, text: &str) -> Result<Scenario, Vec<Diagnostic>>
                 .help("give one at a time");
             None
         }
-        Some((root, None)) => read::scenario(&mut report, &mut Traces::new(&NoFiles), root, name),
+        Some((root, None)) => sections::scenario(&mut report, &mut Traces::new(&NoFiles), root, name),
         None => None,
     };
     reading.filter(|_| report.is_clean()).map(|reading| reading.scenario).ok_or_else(|| report.into_diagnostics())

@@ -6,17 +6,21 @@ mod document;
 mod era;
 mod keys;
 mod listed;
+mod notation;
 mod quantity;
-mod read;
 mod resolved;
+mod row;
 mod scenario;
 mod schema;
+mod sections;
 mod source;
 mod suggest;
 mod sweep;
 mod text;
 mod tree;
+mod vocabulary;
 mod word;
+mod written;
 
 pub use diagnostic::{Code, Diagnostic};
 pub use document::{Document, congestion, read, read_unswept, scheduler};
@@ -25,12 +29,12 @@ pub use keys::{Directions, Fallback, Form, Key, MAX_REPEAT, Section, find_keys, 
 pub use listed::{ListFault, listed, outside_brackets};
 pub use quantity::si_number;
 pub use quantity::{parse_duration, parse_size};
-pub use read::full_packet;
 pub use scenario::{
     Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, PACKET_SIZES,
     PlugIn, Scenario, TimeRange, TimelineChange, TimelineEntry, TraceStart, Traffic, TrafficKind,
 };
 pub use schema::schema;
+pub use sections::full_packet;
 pub use source::{NoFiles, Override, Resolver, Role, Source};
 pub use suggest::nearest;
 pub use sweep::{Swept, swept};

@@ -1,6 +1,7 @@
 //! Quantities in `tc`'s notation, read exactly: decimal digits become integers without floating point.
 
 use crate::keys::Form;
+use anabranch_network::Threshold;
 use anabranch_units::{Duration, Rate};
 
 /// Why a quantity cannot be read.
@@ -273,14 +274,6 @@ pub(crate) fn queue(text: &str) -> Result<QueueLimit, Fault> {
         }
         _ => size(text).map(QueueLimit::Bytes),
     }
-}
-
-/// An average queue's length.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Threshold {
-    /// Packets, or bytes.
-    pub amount: f64,
-    pub in_bytes: bool,
 }
 
 /// `5p`, `30KB`.

@@ -69,6 +69,40 @@ pub struct PlugIn {
     pub parameters: Vec<(String, f64)>,
 }
 
+impl PlugIn {
+    /// With every parameter at its default.
+    pub(crate) fn named(name: &str) -> Self {
+        Self { name: name.into(), parameters: Vec::new() }
+    }
+}
+
+impl Scenario {
+    /// No paths and no traffic, with every default.
+    pub(crate) fn blank() -> Self {
+        Self {
+            name: String::new(),
+            duration: None,
+            warmup: Duration::ZERO,
+            seed: 1,
+            repeat: 1,
+            start: Duration::ZERO,
+            start_jitter: Duration::ZERO,
+            scheduler: PlugIn::named("minrtt"),
+            congestion: PlugIn::named("cubic"),
+            era: None,
+            settings: Settings::default(),
+            topology: Topology::default(),
+            backup: Vec::new(),
+            trace_start: Vec::new(),
+            policy: Vec::new(),
+            traffic: Vec::new(),
+            cross: Vec::new(),
+            timeline: Vec::new(),
+            hosts: Hosts { sender: Host::Engine, receiver: Host::Engine, ip: 4 },
+        }
+    }
+}
+
 /// Applications of one kind, with the number of their connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
@@ -218,8 +252,16 @@ pub struct Cross {
     pub stop: Option<Instant>,
 }
 
+impl Cross {
+    /// One flow of this kind from the start on, over the first path.
+    pub(crate) fn blank(kind: CrossKind) -> Self {
+        let (direction, start) = (Direction::Down, TimeRange::default());
+        Self { over: 0, shared: false, kind, direction, count: 1, start, stop: None }
+    }
+}
+
 /// A range of times from which each flow draws one; often a single time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeRange {
     /// The shortest.
     pub min: Duration,

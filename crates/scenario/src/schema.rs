@@ -1,6 +1,6 @@
 //! The JSON schema of scenario files, made from the table of keys, for editors that complete and check TOML.
 
-use crate::keys::{Directions, Fallback, Form, Key, Section};
+use crate::keys::{Directions, Fallback, Form, Key, Section, changeable};
 use crate::quantity::{RATE, SIZE, TIME, Units};
 use serde_json::{Map, Value, json};
 
@@ -25,12 +25,33 @@ pub fn schema() -> String {
     format!("{schema:#}\n")
 }
 
+/// Each name once; of several kinds, any of their forms.
 fn keys_of(section: Section) -> Map<String, Value> {
-    section.keys().map(|key| (key.name.into(), property(key))).collect()
+    let mut properties = Map::new();
+    for key in section.keys() {
+        let property = property(key);
+        match properties.get_mut(key.name) {
+            None => {
+                properties.insert(key.name.into(), property);
+            }
+            Some(before) if before["anyOf"] == property["anyOf"] => {
+                let both = [&before["description"], &property["description"]].map(|d| d.as_str().unwrap_or_default());
+                before["description"] = both.join("; ").into();
+            }
+            Some(before) => {
+                let of_kinds = before.get("anyOf").and_then(Value::as_array).cloned();
+                let mut forms = of_kinds.unwrap_or_else(|| vec![before.clone()]);
+                forms.push(property);
+                *before = json!({ "anyOf": forms });
+            }
+        }
+    }
+    properties
 }
 
 fn table(section: Section) -> Value {
-    let required: Vec<_> = section.keys().filter(|k| k.fallback == Fallback::Required).map(|k| k.name).collect();
+    let always = |key: &&&Key| key.fallback == Fallback::Required && key.kinds.is_empty();
+    let required: Vec<_> = section.keys().filter(|key| always(&key)).map(|key| key.name).collect();
     json!({
         "type": "object",
         "description": section.about(),
@@ -46,10 +67,11 @@ fn property(key: &Key) -> Value {
         Directions::Both | Directions::Down => json!({ "anyOf": [form(key.form), by_direction(key.form)] }),
     };
     if let Value::Object(object) = &mut value {
-        object.insert("description".into(), format!("{} (default: {})", key.about, key.default()).into());
-        if let Fallback::Value(text) = key.fallback {
+        let kinds = if key.kinds.is_empty() { String::new() } else { format!("{}: ", key.kinds.join(", ")) };
+        object.insert("description".into(), format!("{kinds}{} (default: {})", key.about, key.default()).into());
+        if let (Fallback::Value(text), true) = (&key.fallback, key.kinds.is_empty()) {
             // Numbers, lists, true and false have the same notation in both languages; anything else is a string.
-            object.insert("default".into(), serde_json::from_str(text).unwrap_or_else(|_| text.into()));
+            object.insert("default".into(), serde_json::from_str(text).unwrap_or_else(|_| text.as_str().into()));
         }
     }
     value
@@ -103,13 +125,13 @@ fn form(form: Form) -> Value {
             json!({ "type": "array", "items": pair })
         }
         Form::Trace => json!({ "type": "string", "minLength": 1 }),
-        Form::Scheduler => plug_in(&crate::read::scheduler_names()),
-        Form::Congestion => plug_in(&crate::read::congestion_names()),
+        Form::Scheduler => plug_in(&crate::sections::scheduler_names()),
+        Form::Congestion => plug_in(&crate::sections::congestion_names()),
         Form::Changeable => {
             let name = "[A-Za-z0-9_-]{1,64}";
-            let pattern = format!(
-                r"^((path\.{name}\.(rate|delay|loss)|link\.{name}\.rate)(\.(down|up))?|connection\.scheduler)$"
-            );
+            let keys = changeable().filter(|key| key.section.is_list());
+            let keys: Vec<String> = keys.map(|key| format!(r"{}\.{name}\.{}", key.section.name(), key.name)).collect();
+            let pattern = format!(r"^(({})(\.(down|up))?|connection\.scheduler)$", keys.join("|"));
             json!({ "type": "string", "pattern": pattern })
         }
         Form::Value => json!({}),

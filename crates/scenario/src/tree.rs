@@ -156,6 +156,12 @@ impl Report {
         self.calls
     }
 
+    /// True without a mistake that begins within `at`.
+    pub fn is_clean_within(&self, at: Span) -> bool {
+        let inside = (at.source, at.start, 0, 0)..(at.source, at.end, 0, 0);
+        self.known.range(inside).next().is_none()
+    }
+
     /// True without a mistake.
     pub fn is_clean(&self) -> bool {
         self.found.is_empty()

@@ -38,7 +38,7 @@ impl NamedValue {
     /// If it is a kind: the other keys of its section that count for it, with their meaning for it.
     pub fn keys(&self) -> Vec<(&'static Key, &'static str)> {
         let others = self.key.section.keys().filter(|key| self.key.name == "kind" && key.name != "kind");
-        others.filter_map(|key| Some((key, clause(key.about, self.siblings(), self.name)?))).collect()
+        others.filter(|key| key.counts_for(self.name)).map(|key| (key, key.about)).collect()
     }
 
     fn siblings(&self) -> &'static [&'static str] {

@@ -13,10 +13,13 @@ use anabranch_engine::{
     AckCounting, BufferAccounting, DssWidth, InitialThreshold, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm,
     Settings, TcpSettings,
 };
-use anabranch_network::{Bottleneck, CapacitySpec, Change, CodelSpec, DropTail, LossSpec, QueueSpec, RedSpec, WaySpec};
+use anabranch_network::{
+    Bottleneck, CapacitySpec, Change, CodelSpec, DropTail, LossSpec, QueueSpec, RedSpec, Threshold, WaySpec,
+};
 use anabranch_scenario::{
-    Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, ERAS, Host, NoFiles, ObjectSizes, Override,
-    PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet, read,
+    Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, ERAS, Fallback, Host, NoFiles, ObjectSizes,
+    Override, PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet,
+    read,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
@@ -79,6 +82,27 @@ fn what_is_not_written_has_the_documented_default() {
     assert_eq!((s.hosts.sender, s.hosts.receiver, s.hosts.ip), (Host::Engine, Host::Engine, 4));
     assert_eq!(s.traffic, [TrafficKind::Bulk { size: None }.into()]);
     assert_eq!((s.backup, s.policy), (vec![false], vec![PathPolicy::default()]));
+}
+
+/// What the table calls the default of a key is the meaning of a file without it.
+#[test]
+fn a_default_that_is_written_changes_nothing() {
+    let text = format!("duration = '10s'\n{PATH}");
+    let plain = with(&text, &[]).scenario;
+    let mut written = 0;
+    for key in anabranch_scenario::keys() {
+        let Fallback::Value(default) = &key.fallback else { continue };
+        let name = match key.section.name() {
+            section @ ("" | "connection" | "tcp" | "hosts") => {
+                [section, key.name].join(".").trim_matches('.').to_owned()
+            }
+            "path" if key.name != "trace_start" => format!("path.wlan.{}", key.name),
+            _ => continue,
+        };
+        assert_eq!(with(&text, &[&format!("{name}={default}")]).scenario, plain, "{name}");
+        written += 1;
+    }
+    assert!(written > 50, "{written}");
 }
 
 #[test]
@@ -286,25 +310,57 @@ fn queues_may_be_managed() {
     let red = RedSpec::default();
     // 25 Mbit/s for 50 ms.
     let bdp = DropTail::Bytes(156_250);
-    assert_eq!(of("{ kind = 'red' }"), QueueSpec::Red(red, bdp));
+    assert_eq!(of("{ kind = 'red' }"), QueueSpec::Managed(red.into(), bdp));
     let full = "{ kind = 'red', limit = '100p', min = 10, max_p = '2%', weight = 0.01, gentle = false, wait = true, \
         ecn = true, mean_packet = 1000 }";
-    let spec = RedSpec { min: 10.0, max: 30.0, max_p: 0.02, weight: 0.01, gentle: false, wait: true, ecn: true, ..red };
-    assert_eq!(of(full), QueueSpec::Red(RedSpec { mean_packet: 1000, ..spec }, DropTail::Packets(100)));
-    let bytes = RedSpec { min: 7500.0, max: 30_000.0, in_bytes: true, ..red };
-    assert_eq!(of("{ kind = 'red', min = '7500B', max = '30KB' }"), QueueSpec::Red(bytes, bdp));
-    assert_eq!(of("{ kind = 'red', min = 0 }"), QueueSpec::Red(RedSpec { min: 0.0, max: 0.0, ..red }, bdp));
-    assert_eq!(of("{ kind = 'codel' }"), QueueSpec::Codel(CodelSpec::default(), DropTail::Packets(1000)));
+    let spec = RedSpec {
+        min: Threshold::packets(10.0),
+        max_p: 0.02,
+        weight: 0.01,
+        gentle: false,
+        wait: true,
+        ecn: true,
+        ..red
+    };
+    assert_eq!(of(full), QueueSpec::Managed(RedSpec { mean_packet: 1000, ..spec }.into(), DropTail::Packets(100)));
+    let of_bytes = |amount| Threshold { amount, in_bytes: true };
+    let bytes = RedSpec { min: of_bytes(7500.0), max: of_bytes(30_000.0), ..red };
+    assert_eq!(of("{ kind = 'red', min = '7500B', max = '30KB' }"), QueueSpec::Managed(bytes.into(), bdp));
+    assert_eq!(
+        of("{ kind = 'red', min = 0 }"),
+        QueueSpec::Managed(RedSpec { min: Threshold::packets(0.0), ..red }.into(), bdp)
+    );
+    assert_eq!(of("{ kind = 'codel' }"), QueueSpec::Managed(CodelSpec::default().into(), DropTail::Packets(1000)));
     let s =
         one_path("queue = { down = { kind = 'codel', target = '2ms', ecn = true, limit = '0.5bdp' }, up = '7p' }\n");
     let spec = CodelSpec { target: Duration::from_millis(2), ecn: true, ..CodelSpec::default() };
-    assert_eq!(queue(down(&s)), QueueSpec::Codel(spec, DropTail::Bytes(78_125)));
+    assert_eq!(queue(down(&s)), QueueSpec::Managed(spec.into(), DropTail::Bytes(78_125)));
     assert_eq!(queue(up(&s)), QueueSpec::Packets(7));
     // `--set` turns a scalar into the limit of a table.
     let text = format!("duration = '10s'\n{PATH}queue = '50p'\n");
     let set = with(&text, &["path.wlan.queue.kind=codel", "path.wlan.queue.interval=30ms"]).scenario;
     let spec = CodelSpec { interval: Duration::from_millis(30), ..CodelSpec::default() };
-    assert_eq!(queue(down(&set)), QueueSpec::Codel(spec, DropTail::Packets(50)));
+    assert_eq!(queue(down(&set)), QueueSpec::Managed(spec.into(), DropTail::Packets(50)));
+}
+
+#[test]
+fn a_timeline_changes_every_key_that_is_changeable() {
+    let keys: Vec<_> = anabranch_scenario::keys().iter().filter(|key| key.changeable).collect();
+    for key in &keys {
+        let (name, value) = match (key.section.name(), key.name) {
+            (section @ ("path" | "link"), name) => (format!("{section}.{section}.{name}"), ["1mbit", "3ms", "2%"]),
+            (section, name) => (format!("{section}.{name}"), ["blest"; 3]),
+        };
+        let value = value[["rate", "delay", "loss"].iter().position(|known| *known == key.name).unwrap_or(0)];
+        let text = format!(
+            "duration = '9s'\n[[link]]\nname = 'link'\nrate = '1mbit'\n[[path]]\nname = 'path'\nrate = '2mbit'\ndelay = '1ms'\n\
+             [[timeline]]\nat = '1s'\nset = '{name}'\nvalue = '{value}'\n"
+        );
+        let document = parse(&text);
+        assert!(!document.scenario.timeline.is_empty(), "{name}");
+        assert_eq!(again(&document, Folder(data())).scenario, document.scenario, "{name}");
+    }
+    assert!(keys.len() >= 5);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_network::{Bottleneck, CodelSpec, DropTail, QueueSpec, RedSpec};
+use anabranch_network::{Bottleneck, CodelSpec, Discipline, DropTail, QueueSpec, RedSpec, Threshold};
 use anabranch_trace::{Digest, DropCause, Event, LinkEvent, Origin, Recorder, Tee};
 use anabranch_units::{Direction, Instant, PathId};
 use common::{Delivered, Transfer, path};
@@ -65,7 +65,7 @@ fn transfer(queue: QueueSpec) -> Transfer {
 
 /// Two minutes of several flows after the first 20 s; with the delivered share of the rate.
 fn run(queue: QueueSpec, flows: u32) -> (Seen, f64) {
-    let (from, at_head) = (Instant::from_millis(20_000), matches!(queue, QueueSpec::Codel(..)));
+    let (from, at_head) = (Instant::from_millis(20_000), matches!(queue.discipline(), Some(Discipline::Codel(_))));
     let mut seen = Tee(Delivered { from, ..Delivered::default() }, Seen { from, at_head, ..Seen::default() });
     let t = transfer(queue);
     let flows = (0..flows).map(|n| t.flow(n, &[(PathId(0), false)])).collect();
@@ -78,7 +78,7 @@ fn run(queue: QueueSpec, flows: u32) -> (Seen, f64) {
 fn codel_keeps_the_standing_delay_near_its_target() {
     let limit = DropTail::Packets(1000);
     let (unmanaged, _) = run(QueueSpec::Packets(1000), 1);
-    let (codel, share) = run(QueueSpec::Codel(CodelSpec::default(), limit), 1);
+    let (codel, share) = run(QueueSpec::Managed(CodelSpec::default().into(), limit), 1);
     // Reno fills a queue of 1000 packets: more than a second.
     println!("drop-tail: {:.1} ms mean stay", mean(&unmanaged.stays) * 1e3);
     assert!(mean(&unmanaged.stays) > 0.5, "{}", mean(&unmanaged.stays));
@@ -94,8 +94,8 @@ fn codel_keeps_the_standing_delay_near_its_target() {
 
 #[test]
 fn red_keeps_the_mean_queue_between_its_thresholds() {
-    let spec = RedSpec { min: 10.0, max: 30.0, mean_packet: 1452, ..RedSpec::default() };
-    let (red, share) = run(QueueSpec::Red(spec, DropTail::Packets(1000)), 4);
+    let spec = RedSpec { min: Threshold::packets(10.0), mean_packet: 1452, ..RedSpec::default() };
+    let (red, share) = run(QueueSpec::Managed(spec.into(), DropTail::Packets(1000)), 4);
     let length = mean(&red.lengths);
     println!("RED: {length:.1} packets, {} early drops, {:.1} % of the rate", red.early, share * 100.0);
     assert!((10.0..30.0).contains(&length), "{length}");
@@ -113,7 +113,8 @@ fn a_seed_makes_a_managed_run() {
         digest.finish()
     };
     let limit = DropTail::Packets(1000);
-    let (red, codel) = (QueueSpec::Red(RedSpec::default(), limit), QueueSpec::Codel(CodelSpec::default(), limit));
+    let (red, codel) =
+        (QueueSpec::Managed(RedSpec::default().into(), limit), QueueSpec::Managed(CodelSpec::default().into(), limit));
     assert_eq!(digest(red, 1, false), digest(red, 1, true));
     assert_ne!(digest(red, 1, false), digest(red, 2, false));
     assert_eq!(digest(codel, 1, false), digest(codel, 1, true));

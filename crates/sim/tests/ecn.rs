@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_network::{Bottleneck, BottleneckSpec, CodelSpec, DropTail, QueueSpec, RedSpec};
+use anabranch_network::{Bottleneck, BottleneckSpec, CodelSpec, Discipline, DropTail, QueueSpec, RedSpec, Threshold};
 use anabranch_trace::{CloseReason, Digest, DropCause, Event, LinkEvent, Origin, Recorder, SendKind, Tee};
 use anabranch_units::{Direction, Instant, PathId, Rng, Side};
 use anabranch_wire::{Ecn, Flags, Packet};
@@ -52,8 +52,8 @@ fn managed(mut transfer: Transfer, rng: &mut Rng) -> Transfer {
     let mut manage = |own: &mut BottleneckSpec| {
         let limit = own.queue.limit();
         own.queue = match rng.chance(0.5) {
-            true => QueueSpec::Codel(CodelSpec { ecn: true, ..CodelSpec::default() }, limit),
-            false => QueueSpec::Red(RedSpec { ecn: true, weight: 0.1, ..RedSpec::default() }, limit),
+            true => QueueSpec::Managed(CodelSpec { ecn: true, ..CodelSpec::default() }.into(), limit),
+            false => QueueSpec::Managed(RedSpec { ecn: true, weight: 0.1, ..RedSpec::default() }.into(), limit),
         };
     };
     for way in transfer.paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]) {
@@ -87,11 +87,14 @@ fn minute(transfer: &Transfer) -> (Marks, f64) {
 const LIMITED: DropTail = DropTail::Packets(1000);
 
 fn codel(ecn: bool) -> QueueSpec {
-    QueueSpec::Codel(CodelSpec { ecn, ..CodelSpec::default() }, LIMITED)
+    QueueSpec::Managed(CodelSpec { ecn, ..CodelSpec::default() }.into(), LIMITED)
 }
 
 fn red(ecn: bool) -> QueueSpec {
-    QueueSpec::Red(RedSpec { min: 10.0, max: 30.0, mean_packet: 1452, ecn, ..RedSpec::default() }, LIMITED)
+    QueueSpec::Managed(
+        RedSpec { min: Threshold::packets(10.0), mean_packet: 1452, ecn, ..RedSpec::default() }.into(),
+        LIMITED,
+    )
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn marks_slow_a_sender_down_without_a_loss() {
             let (marks, share) = minute(&lone(queue, true, congestion));
             assert!(marks.marked > 10 && marks.reduced > 10, "{congestion}: {marks:?}");
             // Slow start may overshoot RED's upper threshold, beyond which packets are dropped.
-            let steady = matches!(queue, QueueSpec::Codel(..));
+            let steady = matches!(queue.discipline(), Some(Discipline::Codel(_)));
             assert!(!steady || (marks.dropped, marks.retransmitted) == (0, 0), "{congestion}: {marks:?}");
             assert!(marks.reduced <= marks.marked && marks.reported >= marks.reduced - 1, "{congestion}: {marks:?}");
             assert_eq!(marks.wrong, 0);

@@ -30,6 +30,9 @@ struct Item {
     form: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     default: Option<&'static str>,
+    /// Kinds of traffic, cross traffic or queue that have a scenario key; none if it is there for all.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    kinds: &'static [&'static str],
     about: String,
     /// Tables and figures of a paper.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -64,9 +67,10 @@ impl Item {
         Self { name: name.into(), about: format!("{title}. {authors}, {venue}"), items, ..Self::default() }
     }
 
-    fn of_key(key: &Key) -> Self {
+    fn of_key(key: &'static Key) -> Self {
         let (form, default) = (Some(key.form.expected()), Some(key.default()));
-        Self { name: key.full_name().into(), form, default, about: key.about.into(), ..Self::default() }
+        let (name, about) = (key.full_name().into(), key.about.into());
+        Self { name, form, default, kinds: &key.kinds, about, ..Self::default() }
     }
 
     fn of_metric(metric: &MetricInfo) -> Self {
@@ -81,9 +85,10 @@ impl Item {
     }
 
     fn description(&self) -> String {
-        match self.aliases {
-            [] => self.about.clone(),
-            aliases => format!("{} (also: {})", self.about, aliases.join(", ")),
+        match (self.kinds, self.aliases) {
+            ([], []) => self.about.clone(),
+            ([], aliases) => format!("{} (also: {})", self.about, aliases.join(", ")),
+            (kinds, _) => format!("{}: {}", kinds.join(", "), self.about),
         }
     }
 }

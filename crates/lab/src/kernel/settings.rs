@@ -144,6 +144,16 @@ fn route(tcp: &TcpSettings) -> String {
     route
 }
 
+/// Every setting of TCP by name: a new one does not compile until [`sysctls`], [`route`] or the sockets apply it, or
+/// [`not_applied`] tells it.
+#[rustfmt::skip] // One row for what a kernel is given, the others for what is told.
+const _: fn(TcpSettings) = |TcpSettings {
+    initial_window: _, idle_restart: _, nagle: _, timestamps: _, sack: _, ecn: _, retries: _,
+    recovery: _, tail_loss_probe: _, rto_min: _, rto_max: _, rto_initial: _, rto_form: _, abc_limit: _, ack_counting: _,
+    initial_ssthresh: _, limited_decay: _, receive_window: _, buffer_accounting: _, autotune: _, delayed_ack: _,
+    quick_acks: _, pacing: _, syn_retries: _, keep_alive: _, time_wait: _,
+}| {};
+
 /// Settings that differ from every kernel's behaviour.
 fn not_applied(settings: &Settings) -> Vec<String> {
     let (tcp, usual) = (&settings.tcp, Settings::default());

@@ -1,7 +1,7 @@
 //! Estimates of a path's parameters from the arrivals of a train.
 
 use crate::probe::{Sample, Shot};
-use anabranch_network::{BottleneckSpec, CapacitySpec, DropTail, QueueSpec};
+use anabranch_network::{BottleneckSpec, CapacitySpec, DropTail};
 use anabranch_units::{Duration, Rate};
 
 /// The train that measures one direction of a path: single small packets first, then a burst that fills the queue, then
@@ -67,7 +67,7 @@ impl Sounding {
             DropTail::Bytes(bytes) => bytes / wire(size),
         };
         // A queue under active management is never full, or only briefly.
-        let managed = matches!(bottleneck.queue, QueueSpec::Red(..) | QueueSpec::Codel(..));
+        let managed = bottleneck.queue.discipline().is_some();
         let filled = !managed && holds < MOST && Duration::from_nanos(holds * takes) <= FILL;
         let burst = if filled { holds + holds / 8 + 8 } else { FEWEST };
         // A quarter faster than the path.
@@ -136,7 +136,7 @@ impl Sounding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_network::CodelSpec;
+    use anabranch_network::{CodelSpec, QueueSpec};
     use anabranch_units::Instant;
 
     fn bottleneck(mbit: f64, packets: u32) -> BottleneckSpec {
@@ -203,7 +203,7 @@ mod tests {
         near(sounding.found(&samples).rate_bps, 5e6, 5e3);
         assert_eq!(sounding.found(&samples).queue_packets, None);
         assert_eq!(sounding.found(&[]), Estimates::default());
-        let managed = QueueSpec::Codel(CodelSpec::default(), DropTail::Packets(40));
+        let managed = QueueSpec::Managed(CodelSpec::default().into(), DropTail::Packets(40));
         assert_eq!(Sounding::new(&BottleneckSpec { queue: managed, ..bottleneck(5.0, 40) }, 0).unwrap().queue, None);
         assert_eq!(sounding.found(&samples[..1]).rate_bps, None);
     }

@@ -99,7 +99,7 @@ fn figures(bottleneck: &BottleneckSpec, way: &WaySpec) -> WayFigures {
         queue_packets: match bottleneck.queue {
             QueueSpec::Packets(packets) => Some(packets.into()),
             // A queue that counts bytes, or is actively managed, has no configured limit in packets.
-            QueueSpec::Bytes(_) | QueueSpec::Red(..) | QueueSpec::Codel(..) => None,
+            QueueSpec::Bytes(_) | QueueSpec::Managed(..) => None,
         },
     }
 }

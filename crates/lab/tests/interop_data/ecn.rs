@@ -18,7 +18,7 @@ fn marking(mut plan: Plan) -> Plan {
     for way in plan.paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]) {
         if let Bottleneck::Own(own) = &mut way.bottleneck {
             let codel = CodelSpec { target: ms(2), interval: ms(20), ecn: true };
-            own.queue = QueueSpec::Codel(codel, DropTail::Packets(1000));
+            own.queue = QueueSpec::Managed(codel.into(), DropTail::Packets(1000));
         }
     }
     plan.settings.tcp.ecn = true;

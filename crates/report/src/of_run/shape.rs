@@ -1,7 +1,7 @@
 //! A scenario's network as its report shows it.
 
 use super::network::{Network, PathShape};
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LossSpec, PathSpec, QueueSpec, Topology};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LossSpec, PathSpec, Topology};
 use anabranch_scenario::Scenario;
 
 /// Bytes of a full packet, as queues that count packets are shown.
@@ -37,12 +37,7 @@ fn shape(topology: &Topology, path: &PathSpec) -> PathShape {
             CapacitySpec::Fixed(rate) => (rate.as_bps() as f64, false),
             CapacitySpec::Trace(trace) => (trace.mean_rate().as_bps() as f64, true),
         };
-        let room = match *queue {
-            QueueSpec::Packets(packets) => DropTail::Packets(packets),
-            QueueSpec::Bytes(bytes) => DropTail::Bytes(bytes),
-            QueueSpec::Red(_, room) | QueueSpec::Codel(_, room) => room,
-        };
-        (shape.queue_bytes, shape.queue_packets) = match room {
+        (shape.queue_bytes, shape.queue_packets) = match queue.limit() {
             DropTail::Packets(packets) => (PACKET * f64::from(packets), Some(packets)),
             DropTail::Bytes(bytes) => (bytes as f64, None),
         };

@@ -6,7 +6,7 @@ use anabranch_engine::{
     AckCounting, BufferAccounting, DssWidth, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings,
     TcpSettings,
 };
-use anabranch_network::{Change, LossSpec, PathSpec, ReorderSpec, WaySpec};
+use anabranch_network::{Bottleneck, Change, Discipline, LossSpec, PathSpec, QueueSpec, ReorderSpec, WaySpec};
 use anabranch_units::{Direction, Duration, Instant, Rate, Rng};
 
 /// Log-uniform between `low` and `high`.
@@ -124,7 +124,18 @@ pub fn random_transfer(seed: u64, scheduler: &str, congestion: &str) -> Transfer
     if rng.chance(0.3) {
         older_stack(&mut rng, &mut transfer.settings.tcp);
     }
+    manage_queues(&mut Rng::stream(seed, "liveness.queues"), &mut transfer.paths);
     transfer
+}
+
+/// Some queues are managed, by any discipline of the registry.
+fn manage_queues(rng: &mut Rng, paths: &mut [PathSpec]) {
+    let all: Vec<Discipline> = Discipline::all().collect();
+    for way in paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]) {
+        if let (Bottleneck::Own(own), true) = (&mut way.bottleneck, rng.chance(0.2)) {
+            own.queue = QueueSpec::Managed(all[rng.below(all.len() as u64) as usize], own.queue.limit());
+        }
+    }
 }
 
 /// Settings of older stacks. Windows per subflow are left out: when a path dies, they may close the others' (Raiciu et

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::Code;
 use crate::keys::{Directions, Fallback, Form, Key, Section};
+use crate::row::Row;
 use crate::suggest::nearest;
 use crate::tree::{Node, Report, Span, Table, Value, parse_value};
 use anabranch_units::Direction;
@@ -85,6 +86,11 @@ impl<'t> Fields<'t> {
         self.table.and_then(|table| table.get(name))
     }
 
+    /// Whether what is written for these keys, if anything, was read without a mistake: then they can be compared.
+    pub fn are_sound(&self, report: &Report, names: &[&str]) -> bool {
+        names.iter().filter_map(|name| self.written(name)).all(|node| report.is_clean_within(node.at))
+    }
+
     /// The value, or its default, parsed by `read`. `None` if absent without a default, or unreadable.
     pub fn get<T>(
         &self,
@@ -108,26 +114,82 @@ impl<'t> Fields<'t> {
         mut read: impl FnMut(&mut Report, &'static Key, &Node) -> Option<T>,
     ) -> Pair<Option<T>> {
         let key = self.key(name);
-        if let Some(node) = self.written(name) {
-            check_directions(report, key, node);
-        }
-        let written = self.places(name);
-        let fallback = match (written.down, written.up, self.written(name)) {
-            (Some(_), Some(_), _) => None,
-            (_, _, Some(node)) if key.fallback == Fallback::Required => {
-                missing_direction(
-                    report,
-                    key,
-                    node,
-                    if written.down.is_none() { Direction::Down } else { Direction::Up },
-                );
-                None
-            }
-            // A missing key is reported once, not per direction.
+        let written = self.check_pair(report, key);
+        let fallback = match (written.down, written.up) {
+            (Some(_), Some(_)) => None,
             _ => self.fallback(report, key),
         };
         let mut side = |written: Option<&Node>| written.or(fallback.as_ref()).and_then(|node| read(report, key, node));
         Pair { down: side(written.down), up: side(written.up) }
+    }
+
+    /// Reads the keys of `rows` that are written, or have a default that is not the place's, into their places. The section
+    /// reads keys without a place itself. False if one was missing or unreadable, which was reported.
+    pub fn fill(&self, report: &mut Report, kind: Option<&str>, rows: Vec<Row<'_>>) -> bool {
+        let before = report.calls();
+        if let Some(kind) = kind {
+            self.check_kind(report, kind);
+        }
+        for mut row in rows {
+            let Some(key) = self.section.key_of(row.name, kind) else { continue };
+            let other = || self.defaults.iter().find(|(name, _)| *name == row.name);
+            if let Some(node) = self.written(row.name) {
+                row.read(report, key, node);
+            } else if let Some(node) = other().and_then(|(_, text)| parse_value(report, self.at, text)) {
+                row.read(report, key, &node);
+            } else if row.is_required() && row.has_place() {
+                self.missing(report, key);
+            }
+        }
+        report.calls() == before
+    }
+
+    /// The same per direction: `down` and `up` are the same rows with other places.
+    pub fn fill_pair(&self, report: &mut Report, down: Vec<Row<'_>>, up: Vec<Row<'_>>) -> bool {
+        let before = report.calls();
+        for (mut down, mut up) in down.into_iter().zip(up) {
+            let key = self.key(down.name);
+            let written = self.check_pair(report, key);
+            if written.down.is_none() && written.up.is_none() && down.is_required() {
+                self.missing(report, key);
+            }
+            for (row, node) in [(&mut down, written.down), (&mut up, written.up)] {
+                node.map(|node| row.read(report, key, node));
+            }
+        }
+        report.calls() == before
+    }
+
+    /// The values per direction in the file. Reports directions that there are not, and a required one that is missing.
+    fn check_pair(&self, report: &mut Report, key: &'static Key) -> Pair<Option<&'t Node>> {
+        let written = self.places(key.name);
+        let Some(node) = self.written(key.name) else { return written };
+        check_directions(report, key, node);
+        let missing = match (written.down, written.up) {
+            (Some(_), Some(_)) => return written,
+            (None, _) => Direction::Down,
+            (_, None) => Direction::Up,
+        };
+        if key.fallback == Fallback::Required {
+            missing_direction(report, key, node, missing);
+        }
+        written
+    }
+
+    /// Reports keys without a meaning for `kind`.
+    fn check_kind(&self, report: &mut Report, kind: &str) {
+        for (written, node) in self.table.map_or(&[][..], |table| &table.0) {
+            let keys = || self.section.keys().filter(|key| key.name == written.name);
+            if keys().next().is_none() || keys().any(|key| key.counts_for(kind)) {
+                continue;
+            }
+            let (name, noun) = (&written.name, self.section.noun());
+            let kinds: Vec<&str> = keys().flat_map(|key| key.kinds.iter().copied()).collect();
+            report
+                .error(Code::Conflict, node.at, format!("`{name}` means nothing for {noun} of kind \"{kind}\""))
+                .label("does not apply")
+                .help(format!("it applies to {}", kinds.join(" and ")));
+        }
     }
 
     /// The values per direction in the file, unparsed.
@@ -168,7 +230,7 @@ impl<'t> Fields<'t> {
         if let Some((_, text)) = self.defaults.iter().find(|(name, _)| *name == key.name) {
             return parse_value(report, self.at, text);
         }
-        match key.fallback {
+        match &key.fallback {
             Fallback::Value(text) => parse_value(report, self.at, text),
             Fallback::Nothing(_) => None,
             Fallback::Required => {
@@ -231,32 +293,4 @@ pub(crate) fn check_directions(report: &mut Report, key: &Key, node: &Node) {
             unknown_key(report, name.at, &name.name, &key.full_name(), ["down", "up"].into_iter());
         }
     }
-}
-
-/// Keys that only some kinds have, with these kinds.
-pub(super) type Only = [(&'static str, &'static [&'static str])];
-
-/// Reports keys without a meaning for `kind`.
-pub(super) fn check_only(report: &mut Report, fields: &Fields<'_>, only: &Only, what: &str, kind: &str) {
-    for (name, kinds) in only {
-        if let (Some(node), false) = (fields.written(name), kinds.contains(&kind)) {
-            report
-                .error(Code::Conflict, node.at, format!("`{name}` means nothing for {what} of kind \"{kind}\""))
-                .label("does not apply")
-                .help(format!("it applies to {}", kinds.join(" and ")));
-        }
-    }
-}
-
-/// A key that is required for this kind alone.
-pub(super) fn required<T>(
-    report: &mut Report,
-    fields: &Fields<'_>,
-    name: &str,
-    read: impl FnOnce(&mut Report, &'static Key, &Node) -> Option<T>,
-) -> Option<T> {
-    if fields.written(name).is_none() {
-        fields.missing(report, fields.key(name));
-    }
-    fields.get(report, name, read)
 }

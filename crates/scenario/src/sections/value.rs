@@ -2,10 +2,11 @@
 
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key};
-use crate::quantity::{self, Fault, QueueLimit, Threshold, Units};
+use crate::quantity::{self, Fault, QueueLimit, Units};
 use crate::scenario::TraceStart;
 use crate::suggest::nearest;
 use crate::tree::{Node, Report, Value};
+use anabranch_network::Threshold;
 use anabranch_units::{Duration, Rate};
 
 /// Longer than any experiment, and far from overflow.

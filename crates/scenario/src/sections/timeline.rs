@@ -1,15 +1,30 @@
 //! `[[timeline]]`: changes during the experiment.
 
 use super::fields::{Fields, Pair, check_directions, split};
+use super::impairment::LOSS;
 use super::network::Names;
-use super::{impairment, plugin, value};
+use super::path::{self, Way};
+use super::{plugin, value};
 use crate::diagnostic::Code;
-use crate::keys::{Key, Section};
+use crate::keys::{Form, Key, Section, changeable};
+use crate::notation::{RATE, SCHEDULER, TIME};
+use crate::row::Row;
 use crate::scenario::{TimelineChange, TimelineEntry};
 use crate::suggest::nearest;
-use crate::tree::{Node, Report};
+use crate::tree::{Node, Report, quoted};
+use crate::vocabulary::Word;
+use crate::written;
 use anabranch_network::{Bottleneck, CapacitySpec, Change, Topology};
 use anabranch_units::{Direction, Instant};
+
+/// Keys of one change.
+pub(crate) fn rows() -> Vec<Row<'static>> {
+    vec![
+        Row::by_hand("at", TIME.form, "when, warm-up included").required(),
+        Row::by_hand("set", Form::Changeable, "the key that changes: \"path.wlan.rate\"").required(),
+        Row::by_hand("value", Form::Value, "its new value").required(),
+    ]
+}
 
 /// The targets of a timeline.
 #[derive(Clone, Copy)]
@@ -61,14 +76,44 @@ pub(crate) fn entry(
     Some(changes)
 }
 
+/// The change of one direction. Each key that is changeable has its line here.
 fn change(report: &mut Report, target: Target, key: &'static Key, direction: Direction, node: &Node) -> Option<Change> {
-    Some(match (target, key.name) {
-        (Target::Path(path), "rate") => Change::PathRate(path, direction, value::rate(report, key, node)?),
-        (Target::Path(path), "delay") => Change::Delay(path, direction, value::duration(report, key, node)?),
-        (Target::Path(path), _) => Change::Loss(path, direction, impairment::loss(report, key, node)?),
-        (Target::Link(link), _) => Change::LinkRate(link, direction, value::rate(report, key, node)?),
-        (Target::Scheduler, _) => return None,
-    })
+    let (path, link) = match target {
+        Target::Path(path) => (Some(path), None),
+        Target::Link(link) => (None, Some(link)),
+        Target::Scheduler => (None, None),
+    };
+    if key.name == "rate" {
+        let rate = (RATE.read)(report, key, node)?;
+        let of_path = path.map(|path| Change::PathRate(path, direction, rate));
+        return of_path.or(link.map(|link| Change::LinkRate(link, direction, rate)));
+    }
+    let mut way = Way::default().spec;
+    let mut rows = path::way(&mut way);
+    rows.iter_mut().find(|row| row.name == key.name)?.read(report, key, node).then_some(())?;
+    drop(rows);
+    match key.name {
+        "delay" => Some(Change::Delay(path?, direction, way.delay)),
+        "loss" => Some(Change::Loss(path?, direction, way.loss)),
+        other => unreachable!("{other} is changeable"),
+    }
+}
+
+/// The key that `change` sets, of which direction, and its value in a file's notation.
+pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, String) {
+    let path = |index: usize| topology.paths.get(index).map_or("", |path| path.name.as_str());
+    let link = |index: usize| topology.links.get(index).map_or("", |link| link.name.as_str());
+    let change = match change {
+        TimelineChange::Network(change) => change,
+        TimelineChange::Scheduler(plug_in) => return (quoted("connection.scheduler"), (SCHEDULER.write)(plug_in)),
+    };
+    let (set, direction, value) = match change {
+        Change::PathRate(index, way, rate) => (format!("path.{}.rate", path(*index)), way, (RATE.write)(rate)),
+        Change::LinkRate(index, way, rate) => (format!("link.{}.rate", link(*index)), way, (RATE.write)(rate)),
+        Change::Delay(index, way, delay) => (format!("path.{}.delay", path(*index)), way, written::duration(*delay)),
+        Change::Loss(index, way, loss) => (format!("path.{}.loss", path(*index)), way, (LOSS.write)(loss)),
+    };
+    (quoted(&set), format!("{{ {} = {value} }}", direction.name()))
 }
 
 type Changed = (Target, &'static Key, Option<Direction>);
@@ -104,18 +149,19 @@ fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) ->
         (Some("up"), None) => Some(Direction::Up),
         _ => return malformed(report, key, node),
     };
-    let (section, changeable, listed): (_, &[&str], _) = match section {
-        Some("path") => (Section::Path, &["rate", "delay", "loss"], &names.paths),
-        Some("link") => (Section::Link, &["rate"], &names.links),
+    let (section, listed) = match section {
+        Some("path") => (Section::Path, &names.paths),
+        Some("link") => (Section::Link, &names.links),
         _ => return malformed(report, key, node),
     };
     let (Some(name), Some(changed)) = (name, changed) else { return malformed(report, key, node) };
-    if !changeable.contains(&changed) {
+    let of_section: Vec<&str> = changeable().filter(|key| key.section == section).map(|key| key.name).collect();
+    if !of_section.contains(&changed) {
         let message = format!("`{}.{changed}` cannot change while the experiment runs", section.name());
         report
             .error(Code::UnknownKey, node.at, message)
             .label("not such a key")
-            .help(format!("keys that can change: {}", changeable.join(", ")));
+            .help(format!("keys that can change: {}", of_section.join(", ")));
         return None;
     }
     let Some(index) = listed.place(name) else {

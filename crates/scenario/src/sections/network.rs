@@ -1,8 +1,8 @@
 //! `[[path]]` and `[[link]]`: the topology.
 
 use super::fields::{Fields, Pair, missing_direction};
-use super::impairment;
-use super::queue::{Queue, queue};
+use super::path::{self, Way, Whole};
+use super::queue::{QUEUE, Queue};
 use super::traces::Traces;
 use super::value;
 use crate::diagnostic::Code;
@@ -11,20 +11,16 @@ use crate::quantity::QueueLimit;
 use crate::scenario::TraceStart;
 use crate::tree::{Node, Report};
 use anabranch_engine::FirstPath;
-use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, Topology,
-    WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, PathSpec, QueueSpec, Topology, WaySpec,
 };
-use anabranch_units::{Direction, Duration, Instant, PathId};
+use anabranch_units::{Direction, Duration, PathId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The paths' keys beyond the topology.
 pub(crate) struct Network {
     pub topology: Topology,
-    pub backup: Vec<bool>,
-    pub trace_start: Vec<TraceStart>,
-    pub policy: Vec<PathPolicy>,
+    pub whole: Vec<Whole>,
     pub limits: Limits,
 }
 
@@ -149,21 +145,6 @@ pub fn full_packet(mss: u32, ip: u8) -> u64 {
     u64::from(mss) + if ip == 6 { 100 } else { 80 }
 }
 
-/// One direction of a path, before queues are resolved to packets or bytes.
-struct Draft {
-    capacity: Option<CapacitySpec>,
-    link: Option<usize>,
-    queue: Queue,
-    delay: Duration,
-    overhead: i32,
-    loss: LossSpec,
-    reorder: ReorderSpec,
-    duplicate: f64,
-    corrupt: f64,
-    outages: Vec<(Instant, Instant)>,
-    device: bool,
-}
-
 /// The limit of shared links.
 const MOST_LINKS: usize = 1000;
 
@@ -189,12 +170,10 @@ pub(crate) fn read(
     let (paths, links) = (&paths[..paths.len().min(PathId::LIMIT)], &links[..links.len().min(MOST_LINKS)]);
     let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
-    let backup: Vec<_> = paths.iter().map(|f| f.get(report, "backup", value::flag)).collect();
-    let starts = paths.iter().zip(&drafts).map(|(fields, draft)| trace_start(report, fields, draft.as_ref()));
-    let trace_start: Vec<_> = starts.collect();
-    let policy: Vec<_> = paths.iter().map(|fields| policy(report, fields)).collect();
+    let whole: Vec<_> =
+        paths.iter().zip(&drafts).map(|(fields, draft)| whole(report, fields, draft.as_ref())).collect();
 
-    let drafts: Vec<Pair<Draft>> = drafts.into_iter().collect::<Option<_>>()?;
+    let drafts: Vec<Pair<Way>> = drafts.into_iter().collect::<Option<_>>()?;
     let limits = Limits {
         paths: drafts.iter().map(|draft| Pair { down: draft.down.queue, up: draft.up.queue }).collect(),
         links: bottlenecks
@@ -206,59 +185,41 @@ pub(crate) fn read(
     let paths = names.paths.names.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
     Some(Network {
         topology: Topology { paths: paths.collect::<Option<_>>()?, links },
-        backup: backup.into_iter().collect::<Option<_>>()?,
-        trace_start: trace_start.into_iter().collect::<Option<_>>()?,
-        policy: policy.into_iter().collect::<Option<_>>()?,
+        whole: whole.into_iter().collect::<Option<_>>()?,
         limits,
     })
 }
 
-fn policy(report: &mut Report, fields: &Fields<'_>) -> Option<PathPolicy> {
-    let price = fields.get(report, "price", value::price);
-    let cap = fields.get(report, "cap", value::size);
-    let weight = fields.get(report, "weight", value::real);
-    Some(PathPolicy { price: price?, cap, weight })
+fn whole(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) -> Option<Whole> {
+    let mut path = Whole::default();
+    let read = fields.fill(report, None, path::whole(&mut path));
+    let trace_start = trace_start(report, fields, draft)?;
+    read.then_some(Whole { trace_start, ..path })
 }
 
-fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fields<'_>) -> Option<Pair<Draft>> {
+fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fields<'_>) -> Option<Pair<Way>> {
+    let mut ways = Pair::<Way>::default();
     let mut link = fields.pair(report, "link", |report, key, node| names.link(report, key, node));
     let mut capacity = capacity(report, traces, fields);
-    let mut queue = fields.pair(report, "queue", queue);
-    let mut delay = fields.pair(report, "delay", value::duration);
-    let mut overhead = fields.pair(report, "overhead", value::integer);
-    let mut loss = fields.pair(report, "loss", impairment::loss);
-    let mut reorder = fields.pair(report, "reorder", impairment::reorder);
-    let mut duplicate = fields.pair(report, "duplicate", value::probability);
-    let mut corrupt = fields.pair(report, "corrupt", value::probability);
-    let mut outages = fields.pair(report, "outage", impairment::outages);
-    let mut device = fields.pair(report, "device", value::flag);
+    let mut queue = fields.pair(report, "queue", QUEUE.read);
+    let read = fields.fill_pair(report, path::way(&mut ways.down.spec), path::way(&mut ways.up.spec));
     let shared = exclude_own_bottleneck(report, fields);
     for direction in [Direction::Down, Direction::Up] {
         if !shared.get(direction) && capacity.get(direction).is_none() {
             missing_capacity(report, fields, direction);
         }
     }
-    let mut draft = |direction| {
-        Some(Draft {
-            capacity: capacity.take(direction),
-            link: link.take(direction),
-            queue: queue.take(direction)?,
-            delay: delay.take(direction)?,
-            overhead: i32::try_from(overhead.take(direction)?).ok()?,
-            loss: loss.take(direction)?,
-            reorder: reorder.take(direction)?,
-            duplicate: duplicate.take(direction)?,
-            corrupt: corrupt.take(direction)?,
-            outages: outages.take(direction)?,
-            device: device.take(direction)?,
-        })
+    let mut with = |direction, way: Way| {
+        let (capacity, link) = (capacity.take(direction), link.take(direction));
+        Some(Way { capacity, link, queue: queue.take(direction)?, ..way })
     };
-    Some(Pair { down: draft(Direction::Down)?, up: draft(Direction::Up)? })
+    let ways = Pair { down: with(Direction::Down, ways.down)?, up: with(Direction::Up, ways.up)? };
+    read.then_some(ways)
 }
 
 fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<(CapacitySpec, Queue)>> {
     let mut capacity = capacity(report, traces, fields);
-    let mut queue = fields.pair(report, "queue", queue);
+    let mut queue = fields.pair(report, "queue", QUEUE.read);
     for direction in [Direction::Down, Direction::Up] {
         if capacity.get(direction).is_none() {
             missing_capacity(report, fields, direction);
@@ -269,7 +230,7 @@ fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pa
 }
 
 /// Where the path's own traces begin: before the end of each.
-fn trace_start(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Draft>>) -> Option<TraceStart> {
+fn trace_start(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) -> Option<TraceStart> {
     let start = fields.get(report, "trace_start", value::trace_start)?;
     let trace = fields.places("trace");
     let Some(node) = fields.written("trace_start").filter(|_| start != TraceStart::Begin) else { return Some(start) };
@@ -279,7 +240,7 @@ fn trace_start(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Dra
             .label("this path has none of its own")
             .help("give the path a trace, or leave `trace_start` out");
     }
-    let period = |draft: &Draft| match &draft.capacity {
+    let period = |draft: &Way| match &draft.capacity {
         Some(CapacitySpec::Trace(trace)) => Some(Duration::from_millis(trace.period_millis())),
         _ => None,
     };
@@ -347,14 +308,14 @@ fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Directi
 fn links_of(
     names: &Names,
     bottlenecks: &[Pair<Option<(CapacitySpec, Queue)>>],
-    drafts: &[Pair<Draft>],
+    drafts: &[Pair<Way>],
     full_packet: u64,
 ) -> Option<Vec<LinkSpec>> {
     let spec = |index: usize, direction: Direction| {
         let (capacity, queue) = bottlenecks[index].get(direction).clone()?;
         let crossing = || drafts.iter().filter(|draft| draft.get(direction).link == Some(index));
-        let delay = crossing().map(|draft| draft.down.delay + draft.up.delay).max().unwrap_or_default();
-        let overhead = crossing().map(|draft| draft.get(direction).overhead).max().unwrap_or(0);
+        let delay = crossing().map(|draft| draft.down.spec.delay + draft.up.spec.delay).max().unwrap_or_default();
+        let overhead = crossing().map(|draft| draft.get(direction).spec.overhead).max().unwrap_or(0);
         let full_packet = full_packet.saturating_add_signed(overhead.into());
         let queue = resolve_queue(queue, &capacity, delay, full_packet);
         Some(BottleneckSpec { capacity, queue })
@@ -366,29 +327,19 @@ fn links_of(
     names.links.names.iter().take(bottlenecks.len()).enumerate().map(link).collect()
 }
 
-fn resolve(name: &str, draft: Pair<Draft>, full_packet: u64) -> Option<PathSpec> {
-    let round_trip = draft.down.delay + draft.up.delay;
-    let way = |draft: Draft| {
+fn resolve(name: &str, draft: Pair<Way>, full_packet: u64) -> Option<PathSpec> {
+    let round_trip = draft.down.spec.delay + draft.up.spec.delay;
+    let way = |draft: Way| {
         let bottleneck = match draft.link {
             Some(index) => Bottleneck::Shared(index),
             None => {
                 let capacity = draft.capacity?;
-                let full_packet = full_packet.saturating_add_signed(draft.overhead.into());
+                let full_packet = full_packet.saturating_add_signed(draft.spec.overhead.into());
                 let queue = resolve_queue(draft.queue, &capacity, round_trip, full_packet);
                 Bottleneck::Own(BottleneckSpec { capacity, queue })
             }
         };
-        Some(WaySpec {
-            bottleneck,
-            delay: draft.delay,
-            overhead: draft.overhead,
-            loss: draft.loss,
-            reorder: draft.reorder,
-            duplicate: draft.duplicate,
-            corrupt: draft.corrupt,
-            outages: draft.outages,
-            device: draft.device,
-        })
+        Some(WaySpec { bottleneck, ..draft.spec })
     };
     Some(PathSpec { name: name.into(), down: way(draft.down)?, up: way(draft.up)? })
 }

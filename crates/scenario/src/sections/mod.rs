@@ -1,34 +1,104 @@
-//! From the tree to a checked scenario.
+//! The sections of a scenario file. Each file has the keys of one section, the way from the tree to its values, and what else
+//! must hold among them.
 
-mod cross;
+pub(crate) mod connection;
+pub(crate) mod cross;
 mod fields;
+pub(crate) mod hosts;
 mod impairment;
 mod network;
+pub(crate) mod path;
 mod plugin;
-mod queue;
-mod settings;
-mod timeline;
+pub(crate) mod queue;
+pub(crate) mod tcp;
+pub(crate) mod timeline;
+pub(crate) mod top;
 mod traces;
-mod traffic;
-mod value;
+pub(crate) mod traffic;
+pub(crate) mod value;
 
 pub(crate) use fields::Pair;
 pub(crate) use fields::{is_directed, unknown_key};
 pub(crate) use network::Limits;
 pub use network::{LEAST_PACKETS, full_packet, least_queue};
 pub(crate) use plugin::{congestion, congestion_names, in_brackets, scheduler, scheduler_names};
-pub(crate) use queue::{Manager, Queue};
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
-use crate::era;
-use crate::keys::Section;
-use crate::scenario::{Host, Hosts, Scenario, TimelineEntry, Traffic, TrafficKind};
+use crate::keys::{Key, Section};
+use crate::row::Row;
+use crate::scenario::{Cross, CrossKind, Host, Scenario, TimeRange, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
-use anabranch_engine::{FirstPath, Settings};
+use anabranch_engine::FirstPath;
+use anabranch_network::Discipline;
 use anabranch_units::Duration;
 use fields::Fields;
 use network::Names;
+
+/// The keys of a section, from the rows with which it is read.
+pub(crate) fn keys(section: Section) -> Vec<Key> {
+    let mut table = Keys { section, keys: Vec::new() };
+    let mut blank = Scenario::blank();
+    match section {
+        Section::Top => table.add(None, top::rows(&mut blank)),
+        Section::Connection => table.add(None, connection::rows(&mut blank)),
+        Section::Tcp => table.add(None, tcp::rows(&mut blank)),
+        Section::Hosts => table.add(None, hosts::rows(&mut blank)),
+        Section::Path => {
+            table.add(None, path::bottleneck());
+            table.add(None, path::way(&mut path::Way::default().spec));
+            table.add(None, path::whole(&mut path::Whole::default()));
+        }
+        Section::Loss => table.add(None, impairment::loss_rows(&mut impairment::Bursts::default())),
+        Section::Reorder => table.add(None, impairment::reorder_rows(&mut impairment::NO_REORDERING.clone())),
+        Section::Queue => {
+            table.add(None, vec![queue::kind()]);
+            for discipline in Discipline::all() {
+                table.add(Some(discipline.name()), queue::rows(&mut queue::Queue::managed(discipline)));
+            }
+        }
+        Section::Link => table.add(None, path::link()),
+        Section::Cross => {
+            table.add(None, cross::over());
+            for kind in CrossKind::blank() {
+                let mut cross = Cross::blank(kind);
+                if table.keys.len() == cross::over().len() {
+                    table.add(None, cross::shared(&mut cross));
+                }
+                table.add(Some(cross.kind.name()), cross::rows(&mut cross.kind));
+            }
+        }
+        Section::Range => table.add(None, cross::range_rows(&mut TimeRange::default())),
+        Section::Timeline => table.add(None, timeline::rows()),
+        Section::Traffic => {
+            table.add(None, vec![traffic::kind()]);
+            for kind in TrafficKind::BLANK {
+                table.add(Some(kind.name()), traffic::rows(&mut Traffic::from(kind)));
+            }
+        }
+        Section::Arrivals => table.add(None, traffic::arrivals_rows(&mut 0.0)),
+    }
+    table.keys
+}
+
+/// The table of one section while it grows.
+struct Keys {
+    section: Section,
+    keys: Vec<Key>,
+}
+
+impl Keys {
+    /// Adds keys of one kind, or of all. A key that differs in its kind alone counts for both.
+    fn add(&mut self, kind: Option<&'static str>, rows: Vec<Row<'_>>) {
+        for row in rows {
+            let key = row.key(self.section, kind.into_iter().collect());
+            match self.keys.iter_mut().find(|known| known.is_alike(&key)) {
+                Some(known) => known.kinds.extend(kind),
+                None => self.keys.push(key),
+            }
+        }
+    }
+}
 
 /// A scenario, and its queues as written.
 pub(crate) struct Reading {
@@ -38,63 +108,43 @@ pub(crate) struct Reading {
 
 /// Reads one scenario; `file` is its name if it states none. `None` if there was a mistake, which was reported.
 pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Reading> {
+    let begin = report.calls();
     check_top(report, root);
     let root_node = Node { value: Value::Table(top_keys(root)), at: Span::default() };
     let top = Fields::open(report, Section::Top, Some(&root_node));
-    let connection = Fields::open(report, Section::Connection, root.get("connection"));
-    let tcp = Fields::open(report, Section::Tcp, root.get("tcp"));
-    let era = tcp.get(report, "era", value::word).and_then(era::find);
-    let tcp = tcp.with_defaults(era.map_or(&[], |era| era.keys));
-    let hosts = Fields::open(report, Section::Hosts, root.get("hosts"));
+    let [connection, tcp, hosts] = [Section::Connection, Section::Tcp, Section::Hosts]
+        .map(|section| Fields::open(report, section, root.get(section.name())));
     let [paths, links, crosses, changes, traffic] =
         [Section::Path, Section::Link, Section::Cross, Section::Timeline, Section::Traffic]
             .map(|section| tables(report, root, section));
-    let name = top.get(report, "name", value::title).or_else(|| Some(stem(file)));
-    let [duration, warmup, start, start_jitter] =
-        ["duration", "warmup", "start", "start_jitter"].map(|key| top.get(report, key, value::duration));
-    let [seed, repeat] = ["seed", "repeat"].map(|key| top.get(report, key, value::integer));
-    let scheduler = connection.get(report, "scheduler", plugin::scheduler);
-    let congestion = connection.get(report, "congestion", plugin::congestion);
-    let traffic = traffic::traffic(report, &traffic);
+    let mut scenario = Scenario { name: stem(file), ..Scenario::blank() };
+    top.fill(report, None, top::rows(&mut scenario));
+    let applications = traffic::traffic(report, &traffic);
     let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
-    let nagle = traffic.iter().flatten().all(bulk);
+    scenario.settings.tcp.nagle = applications.iter().flatten().all(bulk);
     let names = Names::read(report, &paths, &links);
-    let settings = settings::settings(report, &names, &connection, &tcp, nagle);
-    let (hosts, models) = settings::hosts(report, &hosts).unzip();
-    let (mss, ip) = (settings.as_ref().map_or(0, |s| s.mss), hosts.map_or(4, |h| h.ip));
-    let network = network::read(report, traces, &names, &paths, &links, full_packet(mss, ip));
+    connection::read(report, &connection, &names, &mut scenario);
+    tcp::read(report, &tcp, &mut scenario);
+    hosts.fill(report, None, hosts::rows(&mut scenario));
+    let packet = full_packet(scenario.settings.mss, scenario.hosts.ip);
+    let network = network::read(report, traces, &names, &paths, &links, packet);
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
     let timeline = timeline(report, &names, topology, &changes);
 
-    check_start(report, &top, [duration, warmup, start]);
-    check_end(report, &top, duration, warmup, traffic.as_deref());
-    check_paths(report, root, &paths, settings.as_ref().is_none_or(|s| s.mptcp));
-    check_race(report, &connection, settings.as_ref(), hosts);
+    check_start(report, &top, &scenario);
+    check_end(report, &top, &scenario, applications.as_deref());
+    check_paths(report, root, &paths, scenario.settings.mptcp);
+    check_race(report, &connection, &scenario);
 
-    let network = network?;
-    let [sender_model, receiver_model] = models?;
-    let scenario = Scenario {
-        name: name?,
-        duration,
-        warmup: warmup?,
-        seed: u64::try_from(seed?).ok()?,
-        repeat: u32::try_from(repeat?).ok()?,
-        start: start?,
-        start_jitter: start_jitter?,
-        scheduler: scheduler?,
-        congestion: congestion?,
-        era: era.map(|era| era.name),
-        settings: Settings { sender_model, receiver_model, ..settings? },
-        topology: network.topology,
-        backup: network.backup,
-        trace_start: network.trace_start,
-        policy: network.policy,
-        traffic: traffic?,
-        cross: flows.into_iter().collect::<Option<_>>()?,
-        timeline: timeline?,
-        hosts: hosts?,
-    };
+    let network = network.filter(|_| report.calls() == begin)?;
+    scenario.topology = network.topology;
+    scenario.backup = network.whole.iter().map(|path| path.backup).collect();
+    scenario.trace_start = network.whole.iter().map(|path| path.trace_start).collect();
+    scenario.policy = network.whole.iter().map(|path| path.policy).collect();
+    scenario.traffic = applications?;
+    scenario.cross = flows.into_iter().collect::<Option<_>>()?;
+    scenario.timeline = timeline?;
     Some(Reading { scenario, limits: network.limits })
 }
 
@@ -169,11 +219,9 @@ fn check_paths(report: &mut Report, root: &Table, paths: &[Fields<'_>], mptcp: b
 }
 
 /// A kernel opens its connections over one path.
-fn check_race(report: &mut Report, connection: &Fields<'_>, settings: Option<&Settings>, hosts: Option<Hosts>) {
-    let race = settings.is_some_and(|settings| settings.first_path == FirstPath::Race);
-    if let (true, Some(Host::Linux), Some(node)) =
-        (race, hosts.map(|hosts| hosts.receiver), connection.written("first_path"))
-    {
+fn check_race(report: &mut Report, connection: &Fields<'_>, scenario: &Scenario) {
+    let race = scenario.settings.first_path == FirstPath::Race;
+    if let (true, Host::Linux, Some(node)) = (race, scenario.hosts.receiver, connection.written("first_path")) {
         report
             .error(Code::Conflict, node.at, "a Linux client does not race its paths")
             .label("needs `receiver = \"engine\"`")
@@ -182,10 +230,10 @@ fn check_race(report: &mut Report, connection: &Fields<'_>, settings: Option<&Se
 }
 
 /// Traffic must start before the end of the run.
-fn check_start(report: &mut Report, top: &Fields<'_>, [duration, warmup, start]: [Option<Duration>; 3]) {
-    let end = duration.zip(warmup).map(|(duration, warmup)| warmup + duration);
-    if let (Some(end), Some(start), Some(node)) = (end, start, top.written("start"))
-        && end <= start
+fn check_start(report: &mut Report, top: &Fields<'_>, scenario: &Scenario) {
+    let end = scenario.duration.map(|duration| scenario.warmup + duration);
+    if let (Some(end), Some(node)) = (end, top.written("start"))
+        && end <= scenario.start
     {
         report
             .error(Code::ImpossibleValue, node.at, "the traffic starts after the end")
@@ -195,23 +243,15 @@ fn check_start(report: &mut Report, top: &Fields<'_>, [duration, warmup, start]:
 }
 
 /// A run must end, and one that ends at the last byte has no warm-up.
-fn check_end(
-    report: &mut Report,
-    top: &Fields<'_>,
-    duration: Option<Duration>,
-    warmup: Option<Duration>,
-    traffic: Option<&[Traffic]>,
-) {
-    let unlimited = traffic.is_some_and(|t| t.iter().any(|traffic| traffic.total().is_none()));
-    if duration.is_some() || top.written("duration").is_some() || traffic.is_none() {
-        return;
-    }
-    if unlimited {
+fn check_end(report: &mut Report, top: &Fields<'_>, scenario: &Scenario, traffic: Option<&[Traffic]>) {
+    let Some(traffic) = traffic.filter(|_| top.written("duration").is_none()) else { return };
+    let warmup: Duration = scenario.warmup;
+    if traffic.iter().any(|traffic| traffic.total().is_none()) {
         report
             .error(Code::MissingKey, top.at, "`duration` is missing: this traffic has no end of its own")
             .label("no `duration` in this scenario")
             .help("add `duration = \"90s\"`, or give the traffic a `size` (frames, request: a `count`)");
-    } else if let (Some(node), Some(true)) = (top.written("warmup"), warmup.map(|w| !w.is_zero())) {
+    } else if let Some(node) = top.written("warmup").filter(|_| !warmup.is_zero()) {
         report
             .error(Code::Conflict, node.at, "`warmup` needs a `duration`")
             .label("there is nothing to discard it from")

@@ -1,0 +1,189 @@
+//! The registry of managed queues. A discipline is one file: its parameters, and the [`Qdisc`] that they build.
+
+use crate::codel::CodelSpec;
+use crate::red::RedSpec;
+use crate::{DropTail, Qdisc};
+use anabranch_units::{Duration, Rate, Rng};
+
+/// The parameters of one kind of managed queue. [`Default`] has its defaults.
+pub trait ManagedQueue: Copy + Default + PartialEq {
+    /// Name as scenario files write it.
+    const NAME: &'static str;
+    /// One line with its source.
+    const ABOUT: &'static str;
+    /// Capacity in packets if a scenario states none; `None` = one bandwidth-delay product.
+    const PACKETS: Option<u32>;
+    /// It draws random numbers.
+    const RANDOM: bool = false;
+
+    /// Every parameter, in the order of a resolved scenario.
+    fn parameters(&mut self) -> Vec<Parameter<'_>>;
+
+    /// Whether it marks ECN-capable packets in place of dropping them.
+    fn marks(&self) -> bool;
+
+    /// Whether the parameters fit together.
+    ///
+    /// # Errors
+    /// The parameter that does not fit the others.
+    fn check(&self) -> Result<(), Misfit> {
+        Ok(())
+    }
+
+    /// An empty queue of capacity `limit` before a link of `rate`. Random draws come from `rng`.
+    fn build(self, limit: DropTail, rate: Rate, rng: Rng) -> Box<dyn Qdisc>;
+}
+
+/// One parameter of a managed queue, and its value.
+#[derive(Debug)]
+pub struct Parameter<'a> {
+    /// Name as scenario files write it.
+    pub name: &'static str,
+    /// Meaning in one line.
+    pub about: &'static str,
+    /// The value that it sets.
+    pub value: Value<'a>,
+}
+
+impl<'a> Parameter<'a> {
+    pub(crate) const fn new(name: &'static str, value: Value<'a>, about: &'static str) -> Self {
+        Self { name, about, value }
+    }
+}
+
+/// The place of a parameter's value, by the form that it has in scenario files.
+#[derive(Debug)]
+pub enum Value<'a> {
+    /// A duration above zero.
+    Time(&'a mut Duration),
+    /// A probability.
+    Probability(&'a mut f64),
+    /// `true` or `false`.
+    Flag(&'a mut bool),
+    /// The length of an average queue.
+    Threshold(&'a mut Threshold),
+    /// Bytes of an IP packet.
+    Packet(&'a mut u32),
+}
+
+/// The length of an average queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Threshold {
+    /// Packets or bytes.
+    pub amount: f64,
+    /// It counts bytes.
+    pub in_bytes: bool,
+}
+
+impl Threshold {
+    /// So many packets.
+    pub const fn packets(amount: f64) -> Self {
+        Self { amount, in_bytes: false }
+    }
+}
+
+/// A parameter that does not fit the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Misfit {
+    /// Its name.
+    pub parameter: &'static str,
+    /// The contradiction, as a sentence.
+    pub message: &'static str,
+    /// Text to write instead.
+    pub help: &'static str,
+}
+
+/// Declares [`Discipline`] with one variant per line.
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $variant:ident($spec:ty),)*) => {
+        /// A managed queue of any kind, with its parameters.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub enum Discipline {
+            $($(#[$doc])* $variant($spec),)*
+        }
+
+        $(impl From<$spec> for Discipline {
+            fn from(spec: $spec) -> Self {
+                Self::$variant(spec)
+            }
+        })*
+
+        impl Discipline {
+            /// Names of all kinds, in the order of lists.
+            pub const NAMES: &'static [&'static str] = &[$(<$spec>::NAME),*];
+
+            /// Every kind with its defaults, in the order of [`Self::NAMES`].
+            pub fn all() -> impl Iterator<Item = Self> {
+                [$(Self::$variant(<$spec>::default())),*].into_iter()
+            }
+
+            /// Name as scenario files write it.
+            pub const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => <$spec>::NAME,)* }
+            }
+
+            /// One line with its source.
+            pub const fn about(&self) -> &'static str {
+                match self { $(Self::$variant(_) => <$spec>::ABOUT,)* }
+            }
+
+            /// Capacity in packets if a scenario states none; `None` = one bandwidth-delay product.
+            pub const fn packets(&self) -> Option<u32> {
+                match self { $(Self::$variant(_) => <$spec>::PACKETS,)* }
+            }
+
+            /// Whether it draws random numbers.
+            pub const fn is_random(&self) -> bool {
+                match self { $(Self::$variant(_) => <$spec>::RANDOM,)* }
+            }
+
+            /// Every parameter, in the order of a resolved scenario.
+            pub fn parameters(&mut self) -> Vec<Parameter<'_>> {
+                match self { $(Self::$variant(spec) => spec.parameters(),)* }
+            }
+
+            /// Whether it marks ECN-capable packets in place of dropping them.
+            pub fn marks(&self) -> bool {
+                match self { $(Self::$variant(spec) => spec.marks(),)* }
+            }
+
+            /// Whether the parameters fit together.
+            ///
+            /// # Errors
+            /// The parameter that does not fit the others.
+            pub fn check(&self) -> Result<(), Misfit> {
+                match self { $(Self::$variant(spec) => spec.check(),)* }
+            }
+
+            /// An empty queue of capacity `limit` before a link of `rate`. Random draws come from `rng`.
+            pub(crate) fn build(self, limit: DropTail, rate: Rate, rng: Rng) -> Box<dyn Qdisc> {
+                match self { $(Self::$variant(spec) => spec.build(limit, rate, rng),)* }
+            }
+        }
+    };
+}
+
+disciplines! {
+    /// Random Early Detection.
+    Red(RedSpec),
+    /// Controlled Delay.
+    Codel(CodelSpec),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_parameters_are_unique_and_defaults_fit() {
+        for (place, mut discipline) in Discipline::all().enumerate() {
+            assert_eq!(discipline.name(), Discipline::NAMES[place]);
+            assert_eq!(discipline.check(), Ok(()));
+            assert!(!Discipline::NAMES[..place].contains(&discipline.name()));
+            let names: Vec<_> = discipline.parameters().iter().map(|parameter| parameter.name).collect();
+            for (n, name) in names.iter().enumerate() {
+                assert!(!names[..n].contains(name) && !["kind", "limit"].contains(name), "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! A document in full: every default and both directions of every path, as an equivalent scenario file.
+
+use crate::document::Document;
+use crate::quantity::QueueLimit;
+use crate::row::{lines, pairs};
+use crate::scenario::{Cross, Scenario, TimelineEntry, TraceStart, Traffic};
+use crate::sections::queue::{QUEUE, Queue};
+use crate::sections::{LEAST_PACKETS, Pair, full_packet, least_queue};
+use crate::sections::{connection, cross, hosts, path, tcp, timeline, top, traffic};
+use crate::tree::quoted;
+use crate::written;
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, PathSpec, WaySpec};
+use std::fmt::Display;
+use std::sync::Arc;
+
+impl Document {
+    /// The whole document as TOML, which reads back to the same document.
+    pub fn resolved(&self) -> String {
+        let mut out = Writer { text: String::new(), document: self };
+        let scenario = &self.scenario;
+        out.once(scenario);
+        for (index, path) in scenario.topology.paths.iter().enumerate() {
+            out.path(index, path);
+        }
+        for (index, link) in scenario.topology.links.iter().enumerate() {
+            out.header("[[link]]");
+            out.line("name", quoted(&link.name));
+            let crossing = |way: &WaySpec| way.bottleneck == Bottleneck::Shared(index);
+            let least = out.least_queues(crossing);
+            out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index), least);
+        }
+        scenario.cross.iter().for_each(|cross| out.cross(cross));
+        scenario.timeline.iter().for_each(|entry| out.timeline(entry));
+        scenario.traffic.iter().for_each(|traffic| out.traffic(traffic));
+        if !self.axes.is_empty() {
+            out.header("[sweep]");
+            for (key, values) in &self.axes {
+                out.line(&quoted(key), format!("[{}]", values.join(", ")));
+            }
+        }
+        out.text
+    }
+
+    fn trace_name(&self, trace: &Arc<anabranch_network::CapacityTrace>) -> &str {
+        let found = self.traces.iter().find(|(_, known)| Arc::ptr_eq(known, trace));
+        found.map_or("", |(file, _)| file)
+    }
+}
+
+/// Writes sections and keys.
+struct Writer<'d> {
+    text: String,
+    document: &'d Document,
+}
+
+impl Writer<'_> {
+    fn header(&mut self, header: &str) {
+        self.text.push_str(&format!("\n{header}\n"));
+    }
+
+    fn line(&mut self, key: &str, value: impl Display) {
+        self.text.push_str(&format!("{key} = {value}\n"));
+    }
+
+    /// A line if there is a value.
+    fn some(&mut self, key: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.line(key, value);
+        }
+    }
+
+    /// A line with a value per direction that has one.
+    fn pair(&mut self, key: &str, down: Option<String>, up: Option<String>) {
+        let parts = [("down", down), ("up", up)].map(|(name, value)| value.map(|value| format!("{name} = {value}")));
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        if !parts.is_empty() {
+            self.line(key, format!("{{ {} }}", parts.join(", ")));
+        }
+    }
+
+    /// The keys of sections that stand once, from the rows with which they are read.
+    fn once(&mut self, scenario: &Scenario) {
+        let s = &mut scenario.clone();
+        self.text.push_str(&lines(&top::rows(s)));
+        self.header("[connection]");
+        self.text.push_str(&lines(&connection::rows(s)));
+        self.some("first_path", connection::first_path(scenario).map(quoted));
+        self.header("[tcp]");
+        self.text.push_str(&lines(&tcp::rows(s)));
+        self.header("[hosts]");
+        self.text.push_str(&lines(&hosts::rows(s)));
+    }
+
+    fn path(&mut self, index: usize, path: &PathSpec) {
+        let scenario = &self.document.scenario;
+        let links = &scenario.topology.links;
+        let link = |way: &WaySpec| match way.bottleneck {
+            Bottleneck::Shared(link) => links.get(link).map(|link| quoted(&link.name)),
+            Bottleneck::Own(_) => None,
+        };
+        self.header("[[path]]");
+        self.line("name", quoted(&path.name));
+        self.pair("link", link(&path.down), link(&path.up));
+        let least = [&path.down, &path.up].map(|way| self.least_queue(way.overhead));
+        self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index), least);
+        let (mut down, mut up) = (path.down.clone(), path.up.clone());
+        self.text.push_str(&pairs(&path::way(&mut down), &path::way(&mut up)));
+        let trace_start = scenario.trace_start[index];
+        let start = match trace_start {
+            TraceStart::Begin => None,
+            TraceStart::Seed => Some(quoted("seed")),
+            TraceStart::At(from) => Some(written::duration(from)),
+        };
+        self.some("trace_start", start);
+        let (backup, policy) = (scenario.backup[index], scenario.policy[index]);
+        self.text.push_str(&lines(&path::whole(&mut path::Whole { trace_start, backup, policy })));
+    }
+
+    /// Bytes of the least queue given in bandwidth-delay products, on a path that adds `overhead` to each packet.
+    fn least_queue(&self, overhead: i32) -> u64 {
+        let Scenario { settings, hosts, .. } = &self.document.scenario;
+        least_queue(full_packet(settings.mss, hosts.ip).saturating_add_signed(overhead.into()))
+    }
+
+    /// The same of a link, down and up, that is `crossed` by some directions of paths.
+    fn least_queues(&self, crossed: impl Fn(&WaySpec) -> bool) -> [u64; 2] {
+        let paths = &self.document.scenario.topology.paths;
+        let greatest = |way: fn(&PathSpec) -> &WaySpec| {
+            let overheads = paths.iter().map(way).filter(|way| crossed(way)).map(|way| way.overhead);
+            self.least_queue(overheads.max().unwrap_or(0))
+        };
+        [greatest(|path| &path.down), greatest(|path| &path.up)]
+    }
+
+    /// Rate or trace, and queue. `least`: bytes of the least queue given in bandwidth-delay products, down and up.
+    fn bottleneck(
+        &mut self,
+        down: Option<&BottleneckSpec>,
+        up: Option<&BottleneckSpec>,
+        limits: Option<&Pair<Queue>>,
+        least: [u64; 2],
+    ) {
+        let document = self.document;
+        let rate = |spec: &BottleneckSpec| match &spec.capacity {
+            CapacitySpec::Fixed(rate) => Some(quoted(&rate.to_string())),
+            CapacitySpec::Trace(_) => None,
+        };
+        let trace = |spec: &BottleneckSpec| match &spec.capacity {
+            CapacitySpec::Fixed(_) => None,
+            CapacitySpec::Trace(trace) => Some(quoted(document.trace_name(trace))),
+        };
+        self.pair("rate", down.and_then(rate), up.and_then(rate));
+        self.pair("trace", down.and_then(trace), up.and_then(trace));
+        let Some(limits) = limits else { return };
+        // The value of a product is in a comment: written as bytes, it would no longer follow rate and delay.
+        let comment = |spec: Option<&BottleneckSpec>, limit, least| match (spec.map(|spec| spec.queue.limit()), limit) {
+            (Some(DropTail::Bytes(bytes)), QueueLimit::Bdp(_)) if bytes == least => {
+                Some(format!("{bytes} bytes ({LEAST_PACKETS} full packets, the least)"))
+            }
+            (Some(DropTail::Bytes(bytes)), QueueLimit::Bdp(_)) => Some(format!("{bytes} bytes")),
+            _ => None,
+        };
+        let comments = [comment(down, limits.down.limit, least[0]), comment(up, limits.up.limit, least[1])];
+        self.pair("queue", down.map(|_| (QUEUE.write)(&limits.down)), up.map(|_| (QUEUE.write)(&limits.up)));
+        let comments: Vec<String> = comments.into_iter().flatten().collect();
+        if !comments.is_empty() {
+            self.text.pop();
+            self.text.push_str(&format!("  # {}\n", comments.join(", ")));
+        }
+    }
+
+    fn cross(&mut self, cross: &Cross) {
+        let topology = &self.document.scenario.topology;
+        let (key, name) = match cross.shared {
+            true => ("link", topology.links.get(cross.over).map(|link| &link.name)),
+            false => ("path", topology.paths.get(cross.over).map(|path| &path.name)),
+        };
+        self.header("[[cross]]");
+        self.line("kind", quoted(cross.kind.name()));
+        self.some(key, name.map(|name| quoted(name)));
+        let mut cross = cross.clone();
+        self.text.push_str(&lines(&cross::shared(&mut cross)));
+        self.text.push_str(&lines(&cross::rows(&mut cross.kind)));
+    }
+
+    fn timeline(&mut self, entry: &TimelineEntry) {
+        let (set, value) = timeline::written(&self.document.scenario.topology, &entry.change);
+        self.header("[[timeline]]");
+        self.line("at", written::instant(entry.at));
+        self.line("set", set);
+        self.line("value", value);
+    }
+
+    fn traffic(&mut self, traffic: &Traffic) {
+        self.header("[[traffic]]");
+        self.line("kind", quoted(traffic.kind.name()));
+        self.text.push_str(&lines(&traffic::rows(&mut traffic.clone())));
+    }
+}
+
+fn own(way: &WaySpec) -> Option<&BottleneckSpec> {
+    match &way.bottleneck {
+        Bottleneck::Own(own) => Some(own),
+        Bottleneck::Shared(_) => None,
+    }
+}

@@ -1,0 +1,89 @@
+//! `[[path]]` and `[[link]]`: their keys. `network.rs` makes a topology of them.
+
+use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
+use super::queue::Queue;
+use crate::keys::{Form, MAX_BYTES};
+use crate::notation::{FLAG, PRICE, PROBABILITY, TIME, integer, real, size};
+use crate::row::Row;
+use crate::scenario::TraceStart;
+use anabranch_engine::schedule::PathPolicy;
+use anabranch_network::{Bottleneck, CapacitySpec, WaySpec};
+use anabranch_units::Duration;
+
+/// One direction of a path, before its queue has a number of packets or bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    /// Without its bottleneck.
+    pub spec: WaySpec,
+    /// The path's own bottleneck.
+    pub capacity: Option<CapacitySpec>,
+    pub queue: Queue,
+    /// The shared link in its place.
+    pub link: Option<usize>,
+}
+
+impl Default for Way {
+    fn default() -> Self {
+        let clean = WaySpec::clean(Bottleneck::Shared(0), Duration::ZERO);
+        let spec = WaySpec { reorder: NO_REORDERING, ..clean };
+        Self { spec, capacity: None, queue: Queue::default(), link: None }
+    }
+}
+
+/// Keys of a path that have no direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Whole {
+    pub trace_start: TraceStart,
+    pub backup: bool,
+    pub policy: PathPolicy,
+}
+
+/// Keys of one direction that [`super::network`] reads and writes.
+#[rustfmt::skip] // A table reads best with one key per row.
+pub(crate) fn bottleneck() -> Vec<Row<'static>> {
+    vec![
+        Row::by_hand("name", Form::Name, "unique among paths and links").required(),
+        Row::by_hand("rate", Form::Rate, "capacity of the path's own bottleneck; IP header and overhead count").silent("required, unless trace or link is given").both().changeable(),
+        Row::by_hand("trace", Form::Trace, "recorded capacity in mahimahi's format instead of a rate: one millisecond per line, at which 1500 bytes may leave").silent("a fixed rate").both(),
+        Row::by_hand("link", Form::LinkName, "the shared link that is the path's bottleneck, instead of rate, trace and queue").silent("a bottleneck of its own").both(),
+        Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both(),
+    ]
+}
+
+/// Keys of one direction.
+#[rustfmt::skip]
+pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
+    vec![
+        Row::new("delay", TIME, &mut way.delay, "one-way propagation delay").required().both().changeable(),
+        Row::new("overhead", integer(-39, 65_535), &mut way.overhead, "bytes added to each packet's size; may be negative, to match a stated packet size").both(),
+        Row::new("loss", LOSS, &mut way.loss, "random loss after the bottleneck, of every packet, SYNs and ACKs too").down().changeable(),
+        Row::new("reorder", REORDER, &mut way.reorder, "packets held back so that others overtake them").or("0%").down(),
+        Row::new("duplicate", PROBABILITY, &mut way.duplicate, "probability that a packet arrives twice").down(),
+        Row::new("corrupt", PROBABILITY, &mut way.corrupt, "probability that a packet arrives with a wrong checksum, and is dropped there").down(),
+        Row::new("outage", OUTAGES, &mut way.outages, "times in which no packet arrives, from the start of the run, warm-up included: [[\"20s\", \"30s\"]]").both(),
+        Row::new("device", FLAG, &mut way.device, "the bottleneck, own or shared, is the sending host's own device, whose queue its scheduler can read (qaware)").both(),
+    ]
+}
+
+/// Keys without a direction.
+#[rustfmt::skip]
+pub(crate) fn whole(path: &mut Whole) -> Vec<Row<'_>> {
+    vec![
+        Row::by_hand("trace_start", Form::TraceStart, "the part of the trace at time 0. begin: its beginning, so that every repetition is the same draw; seed: a place that each repetition draws from its seed, the same part of the way through the traces of all paths that say seed, so that traces of one length stay aligned; a time such as 20s: that place in every repetition").or("begin"),
+        Row::new("backup", FLAG, &mut path.backup, "used only if no other path works (RFC 8684 §3.3.8)"),
+        Row::new("price", PRICE, &mut path.policy.price, "price of data on this path; used by scheduler cost"),
+        Row::optional("cap", size(1, MAX_BYTES), &mut path.policy.cap, "payload that the path's tariff includes, counted at the sender, with retransmissions; used by scheduler cost").silent("no limit"),
+        Row::optional("weight", real(0.0), &mut path.policy.weight, "share of the traffic relative to the other paths' weights; used by scheduler weighted").silent("the path's rate (window over RTT), or 1 if another path has a weight"),
+    ]
+}
+
+/// Keys of a link.
+#[rustfmt::skip]
+pub(crate) fn link() -> Vec<Row<'static>> {
+    vec![
+        Row::by_hand("name", Form::Name, "unique among paths and links").required(),
+        Row::by_hand("rate", Form::Rate, "capacity").silent("required, unless trace is given").both().changeable(),
+        Row::by_hand("trace", Form::Trace, "recorded capacity in mahimahi's format, instead of a rate").silent("a fixed rate").both(),
+        Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both(),
+    ]
+}

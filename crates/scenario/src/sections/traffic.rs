@@ -1,0 +1,170 @@
+//! `[[traffic]]`: the applications.
+
+use super::fields::Fields;
+use super::value;
+use crate::diagnostic::Code;
+use crate::keys::{Form, Key, MAX_BYTES, MAX_FLOWS, Section};
+use crate::notation::{Notation, POSITIVE_TIME, TIME, integer, real, size, word};
+use crate::row::{Row, inline};
+use crate::scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
+use crate::suggest::nearest;
+use crate::tree::{Node, Report, quoted};
+use anabranch_units::Duration;
+use anabranch_workload::REQUEST_BYTES;
+
+const BYTES: Notation<u64> = size(1, MAX_BYTES);
+const REQUEST: Notation<u64> = size(*REQUEST_BYTES.start(), *REQUEST_BYTES.end());
+const COUNT: Notation<u64> = integer(1, 1_000_000_000);
+const FLOWS: Notation<u32> = integer(1, MAX_FLOWS);
+const ARRIVALS: Notation<Arrivals> = Notation { form: Form::Arrivals, read: arrivals, write: written_arrivals };
+
+impl TrafficKind {
+    /// Every kind as it is without its keys.
+    pub(crate) const BLANK: [TrafficKind; 4] = [
+        TrafficKind::Bulk { size: None },
+        TrafficKind::Frames { size: 0, interval: Duration::ZERO, count: None },
+        TrafficKind::Request { request: 100, size: 0, interval: Duration::ZERO, count: None },
+        TrafficKind::Web {
+            size: 0,
+            objects: 0,
+            connections: 6,
+            connections_per: ConnectionsPer::Page,
+            sizes: ObjectSizes::Equal,
+            request: 100,
+        },
+    ];
+
+    /// Names of all kinds, in the order of [`Self::BLANK`].
+    pub(crate) const NAMES: &'static [&'static str] = &["bulk", "frames", "request", "web"];
+
+    /// Name as scenario files write it.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Bulk { .. } => Self::NAMES[0],
+            Self::Frames { .. } => Self::NAMES[1],
+            Self::Request { .. } => Self::NAMES[2],
+            Self::Web { .. } => Self::NAMES[3],
+        }
+    }
+}
+
+/// The key that chooses the kind.
+pub(crate) fn kind() -> Row<'static> {
+    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: the server sends as much as it can; frames: it writes frames of one size at a steady pace; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
+}
+
+/// Keys of one kind.
+#[rustfmt::skip] // A table reads best with one key per row.
+pub(crate) fn rows(traffic: &mut Traffic) -> Vec<Row<'_>> {
+    let mut rows = match &mut traffic.kind {
+        TrafficKind::Bulk { size } => vec![
+            Row::optional("size", BYTES, size, "bytes to transfer").silent("until the end"),
+        ],
+        TrafficKind::Frames { size, interval, count } => vec![
+            Row::new("size", BYTES, size, "bytes of a frame").required(),
+            Row::new("interval", POSITIVE_TIME, interval, "time from one frame to the next").required(),
+            Row::optional("count", COUNT, count, "number of frames").silent("until the end"),
+        ],
+        TrafficKind::Request { request, size, interval, count } => vec![
+            Row::new("size", BYTES, size, "bytes of a response").required(),
+            Row::new("interval", TIME, interval, "time from a response to the next request"),
+            Row::optional("count", COUNT, count, "number of requests").silent("until the end"),
+            Row::new("request", REQUEST, request, "bytes of a request"),
+        ],
+        TrafficKind::Web { size, objects, connections, connections_per, sizes, request } => return vec![
+            Row::new("size", BYTES, size, "bytes of all objects together").required(),
+            Row::new("request", REQUEST, request, "bytes of a request"),
+            Row::new("objects", integer(1, 100_000), objects, "number of the page's objects").required(),
+            Row::new("connections", integer(1, MAX_FLOWS), connections, "connections, opened together at the start, each of which requests the next object when one is complete; at most as many as there are objects"),
+            Row::new("connections_per", word(), connections_per, "lifetime of a connection: page: the connections last as long as the page and share its objects (HTTP/1.1); object: one connection per object, `connections` of them at a time, the next as soon as an object is complete (HTTP/1.0, RFC 1945 §1.3)"),
+            Row::new("sizes", word(), sizes, "distribution of the page's bytes over its objects: equal, or lognormal (σ = 1.318 of the logarithm, Barford and Crovella 1998) and scaled to the page's size"),
+        ],
+    };
+    rows.extend([
+        Row::new("flows", FLOWS, &mut traffic.flows, "number of simultaneous instances, each on its own connection"),
+        Row::new("arrivals", ARRIVALS, &mut traffic.arrivals, "when the flows begin: all at the start, or at random times after it"),
+    ]);
+    rows
+}
+
+/// One unlimited bulk transfer unless the file has traffic.
+pub(super) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec<Traffic>> {
+    if let Some(second) = entries.get(1) {
+        report
+            .error(Code::NotAvailable, second.at, "several [[traffic]] tables are not available yet")
+            .label("the second one")
+            .help("this version runs one kind of application; `flows` sets their number");
+    }
+    if entries.is_empty() {
+        return Some(vec![TrafficKind::Bulk { size: None }.into()]);
+    }
+    entries.iter().map(|fields| application(report, fields)).collect()
+}
+
+fn application(report: &mut Report, fields: &Fields<'_>) -> Option<Traffic> {
+    let word = fields.get(report, "kind", value::word)?;
+    let kind = TrafficKind::BLANK.into_iter().find(|kind| kind.name() == word)?;
+    let mut traffic = Traffic::from(kind);
+    let read = fields.fill(report, Some(word), rows(&mut traffic));
+    check_page(report, fields, &traffic.kind);
+    read.then_some(traffic)
+}
+
+/// Each object has a byte, and each connection a port.
+fn check_page(report: &mut Report, fields: &Fields<'_>, kind: &TrafficKind) {
+    let TrafficKind::Web { size, objects, connections_per, .. } = *kind else { return };
+    if !fields.are_sound(report, &["size", "objects", "connections_per"]) {
+        return;
+    }
+    if let Some(node) = fields.written("size").filter(|_| size < objects.into()) {
+        value::impossible(report, fields.key("size"), node, "is less than a byte for each object");
+    }
+    let too_many = connections_per == ConnectionsPer::Object && i64::from(objects) > MAX_FLOWS;
+    if let Some(node) = fields.written("objects").filter(|_| too_many) {
+        value::impossible(report, fields.key("objects"), node, "needs more ports than there are: one per connection");
+    }
+}
+
+pub(crate) const TOGETHER: &str = "together";
+const POISSON: &str = "poisson";
+
+/// Keys of the table form of `arrivals`.
+#[rustfmt::skip]
+pub(crate) fn arrivals_rows(rate: &mut f64) -> Vec<Row<'_>> {
+    vec![
+        Row::by_hand("kind", Form::Words(&[POISSON]), "poisson: with exponential times between them").required(),
+        Row::new("rate", real(0.0), rate, "mean arrivals per second").required(),
+    ]
+}
+
+/// [`TOGETHER`], or a table.
+fn arrivals(report: &mut Report, key: &'static Key, node: &Node) -> Option<Arrivals> {
+    if node.as_table().is_some() {
+        let fields = Fields::open(report, Section::Arrivals, Some(node));
+        let kind = fields.get(report, "kind", value::word);
+        let mut rate = 0.0;
+        let read = fields.fill(report, None, arrivals_rows(&mut rate));
+        return kind.filter(|_| read).map(|_| Arrivals::Poisson { rate });
+    }
+    let Some(text) = node.as_text() else {
+        value::wrong_type(report, key, node);
+        return None;
+    };
+    if text == TOGETHER {
+        return Some(Arrivals::Together);
+    }
+    let help = match nearest(text, [TOGETHER]) {
+        Some(word) => format!("did you mean \"{word}\"?"),
+        None => format!("expected {}", key.form.expected()),
+    };
+    let message = format!("`{}` cannot be \"{text}\"", key.full_name());
+    report.error(Code::UnknownWord, node.at, message).label("unknown").help(help);
+    None
+}
+
+fn written_arrivals(arrivals: &Arrivals) -> String {
+    match *arrivals {
+        Arrivals::Together => quoted(TOGETHER),
+        Arrivals::Poisson { mut rate } => inline(&[("kind", quoted(POISSON))], &arrivals_rows(&mut rate)),
+    }
+}

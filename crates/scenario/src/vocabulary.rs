@@ -1,0 +1,54 @@
+//! The words of keys that choose among values of an enum.
+
+use crate::scenario::{ConnectionsPer, Distribution, Host, ObjectSizes};
+use anabranch_engine::{AckCounting, BufferAccounting, HostModel, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm};
+use anabranch_units::Direction;
+
+/// An enum whose values have a word each.
+pub(crate) trait Word: Copy + 'static {
+    /// The words in the order of lists.
+    const NAMES: &'static [&'static str];
+
+    /// The value of a word.
+    fn of(name: &'static str) -> Option<Self>;
+
+    /// The word.
+    fn name(&self) -> &'static str;
+}
+
+/// Gives each value of an enum its word. A value without one does not compile.
+macro_rules! words {
+    ($($of:ident { $($value:ident = $name:literal),* $(,)? })*) => {
+        $(impl Word for $of {
+            const NAMES: &'static [&'static str] = &[$($name),*];
+
+            fn of(name: &'static str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$value),)*
+                    _ => None,
+                }
+            }
+
+            fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$value => $name,)*
+                }
+            }
+        })*
+    };
+}
+
+words! {
+    RecoveryKind { Rack = "rack", Sack = "sack", Fack = "fack" }
+    RtoForm { Linux = "linux", Rfc6298 = "rfc6298" }
+    AckCounting { Packets = "packets", AcksInAvoidance = "acks-in-avoidance" }
+    LimitedDecay { None = "none", Rfc2861 = "rfc2861", Linux = "linux" }
+    ReceiveWindow { Connection = "connection", Subflow = "subflow" }
+    BufferAccounting { Payload = "payload", Truesize = "truesize" }
+    Host { Engine = "engine", Linux = "linux" }
+    HostModel { Rfc = "rfc", Linux = "linux" }
+    Direction { Down = "down", Up = "up" }
+    Distribution { Fixed = "fixed", Exponential = "exponential" }
+    ConnectionsPer { Page = "page", Object = "object" }
+    ObjectSizes { Equal = "equal", Lognormal = "lognormal" }
+}
