@@ -73,11 +73,11 @@ FIELDS = {
     "runs.csv": {"": RUN},
     "summary.csv": {"": SUMMARY},
     "comparisons.csv": {"": COMPARISON},
-    "timeline": {"": ("crates/trace/src/timeline.rs", "Timeline"), "packets[].": ("crates/trace/src/timeline.rs", "TimelinePacket"), "decisions.": ("crates/trace/src/decision.rs", "Decisions")},
+    "timeline": {"": ("crates/recorders/src/timeline.rs", "Timeline"), "packets[].": ("crates/recorders/src/timeline.rs", "TimelinePacket"), "decisions.": ("crates/trace/src/decision.rs", "Decisions")},
 }
 FIELD = re.compile(r"((?: +///.*\n)*)(?: +#\[.*\n)* +(?:pub )?(\w+): ([\w<>]+)")
 #: Types of a few words, and where they are.
-WORDS = {"SendKind": "crates/trace/src/event.rs", "Fate": "crates/trace/src/timeline.rs", "DiagnosisKind": "crates/run/src/diagnosis/mod.rs"}
+WORDS = {"SendKind": "crates/trace/src/event.rs", "Fate": "crates/recorders/src/timeline.rs", "DiagnosisKind": "crates/run/src/diagnosis/mod.rs"}
 WORD = re.compile(r"((?: +///.*\n)+) +(\w+),\n")
 #: Columns of `series/`; those of a path follow its name.
 SERIES = {

@@ -113,14 +113,17 @@ fn sections_and_keys_as_they_are_set_are_explained() {
     for (name, key) in [
         ("path.wifi.loss", "path.loss"),
         ("path.wifi.loss.down", "path.loss"),
-        ("path.3g.queue.min", "path.queue.min"),
-        ("cross.0.rate", "cross.rate"),
         ("link.core.rate.up", "link.rate"),
         ("path.loss.p", "path.loss.p"),
     ] {
         let page = output(&["explain", name]);
         assert!(page.starts_with(&format!("{key} (scenario key)")), "{name}: {page}");
     }
+    // Of some kinds alone.
+    let page = output(&["explain", "path.3g.queue.min"]);
+    assert!(page.starts_with("path.queue.min (scenario key of red)"), "{page}");
+    let page = output(&["explain", "cross.0.rate"]);
+    assert!(page.starts_with("cross.rate (scenario key of udp, udp-onoff)"), "{page}");
     assert!(errors(&["explain", "path.wifi.los"], 2).contains("there is no page `path.wifi.los`"));
     // A bare number with a point is a fraction, quoted or not.
     assert!(output(&["explain", "path.loss"]).contains("or a fraction with a point, such as 0.01 or \"0.01\""));
@@ -144,7 +147,7 @@ fn words_that_keys_take_are_explained() {
         assert!(page.contains(&format!("{word} (value of {key})\n\n")), "{page}");
     }
     // A name that is also a key has both pages.
-    assert!(output(&["explain", "request"]).contains("traffic.request (scenario key)"));
+    assert!(output(&["explain", "request"]).contains("traffic.request (scenario key of request, web)"));
     assert!(errors(&["explain", "framse"], 2).contains("did you mean `frames`?"));
     assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("`anabranch list keys`"));
 }

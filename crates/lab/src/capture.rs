@@ -1,7 +1,7 @@
 //! Captures of the packets that kernels send and receive: IP packets of any protocol.
 
 use crate::LabError;
-use anabranch_trace::PcapNg;
+use anabranch_recorders::PcapNg;
 use anabranch_units::{Instant, PathId, Side};
 use std::fs::File;
 use std::io::BufWriter;

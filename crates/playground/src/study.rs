@@ -2,6 +2,7 @@
 
 use crate::own::{Ask, OWN, equip, stand_in};
 use crate::request::{Mistake, Request};
+use anabranch_recorders::{SeriesRecorder, Timeline, TimelineRecorder};
 use anabranch_report::of_run::{self, OfRow, RunFolder, Series};
 use anabranch_report::{MadeBy, html};
 use anabranch_run::{
@@ -9,7 +10,7 @@ use anabranch_run::{
     VirtualTime,
 };
 use anabranch_scenario::PlugIn;
-use anabranch_trace::{DecisionLog, Event, Origin, Recorder, SeriesRecorder, Tee, Timeline, TimelineRecorder};
+use anabranch_trace::{DecisionLog, Event, Origin, Recorder, Tee};
 use anabranch_units::Instant;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,7 +1,7 @@
 //! Charts as values. Values are in the unit that the axis names; names that are schedulers get the scheduler's style.
 
+use anabranch_recorders::Timeline;
 use anabranch_run::Summary;
-use anabranch_trace::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// A chart.

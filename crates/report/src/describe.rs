@@ -2,7 +2,8 @@
 
 use crate::chart::{Bar, Bars, Chart, Curve, Distribution, Line, Lines, Mean, Scatter, TimeSeries};
 use crate::table::{Column, Table};
-use anabranch_trace::{Fate, SendKind, Timeline};
+use anabranch_recorders::{Fate, Timeline};
+use anabranch_trace::SendKind;
 
 /// Names that a description lists; it counts the others.
 const LISTED: usize = 12;
@@ -203,7 +204,7 @@ fn scatter_values(chart: &Scatter) -> Values {
 mod tests {
     use super::*;
     use crate::chart::Axis;
-    use anabranch_trace::TimelinePacket;
+    use anabranch_recorders::TimelinePacket;
 
     #[test]
     fn figures_have_four_digits_that_count() {

@@ -1,10 +1,9 @@
 //! The lives of packets in virtual time.
 
+use anabranch_recorders::{Fate, Timeline, TimelinePacket, TimelineRecorder};
 use anabranch_run::{CONNECTION, Choice, Driver, Job, RunOutcome, VirtualTime};
 use anabranch_scenario::{Cell, Document, PlugIn};
-use anabranch_trace::{
-    DecisionLog, Event, Fate, Origin, Outcome, Recorder, SendKind, Timeline, TimelinePacket, TimelineRecorder,
-};
+use anabranch_trace::{DecisionLog, Event, Origin, Outcome, Recorder, SendKind};
 use anabranch_units::{Instant, PathId, Range, RangeSet, Side};
 use anabranch_wire::Packet;
 use std::sync::Arc;

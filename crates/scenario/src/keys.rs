@@ -127,7 +127,7 @@ impl Section {
         self.keys().filter(counts).find(|key| key.name == name)
     }
 
-    /// What its kinds are kinds of.
+    /// The noun that a kind of it qualifies.
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Section::Queue => "a queue",

@@ -23,7 +23,7 @@ enum Silence {
     Default,
     /// This value, in the file's notation without quotes.
     Value(&'static str),
-    /// What these words describe.
+    /// The meaning that these words describe.
     Described(&'static str),
     /// A mistake.
     Mistake,
@@ -63,7 +63,7 @@ impl<T> Place for Perhaps<'_, T> {
     }
 }
 
-/// A value of which one stands for no value.
+/// A value of which one means that there is none.
 struct Unless<'a, T>(Notation<T>, &'a mut T, T);
 
 impl<T: PartialEq> Place for Unless<'_, T> {
@@ -119,7 +119,7 @@ impl<'a> Row<'a> {
         Self { silence: Silence::Mistake, ..self }
     }
 
-    /// Without the key, what `words` describe; a value that the place has stays.
+    /// Without the key, the meaning that `words` describe; a value that the place has stays.
     pub fn silent(self, words: &'static str) -> Self {
         Self { silence: Silence::Described(words), ..self }
     }

@@ -84,7 +84,7 @@ fn what_is_not_written_has_the_documented_default() {
     assert_eq!((s.backup, s.policy), (vec![false], vec![PathPolicy::default()]));
 }
 
-/// What the table calls the default of a key is the meaning of a file without it.
+/// The table's default of a key is the meaning of a file without it.
 #[test]
 fn a_default_that_is_written_changes_nothing() {
     let text = format!("duration = '10s'\n{PATH}");

@@ -1,6 +1,7 @@
-//! The events of a run: one enum, and the recorders that receive it.
+//! The events of a run: one enum, the trait of its recorders, the digest, JSON lines.
 //!
-//! Every metric, capture and chart is a fold over these events, in virtual and in real time alike.
+//! Every metric, capture and chart is a fold over these events, in virtual and in real time alike. Captures, series
+//! and timelines are in the crate `recorders`; a recorder that must name every event is here.
 
 mod decision;
 mod digest;
@@ -8,11 +9,7 @@ mod event;
 mod held;
 mod jsonl;
 mod name;
-mod pcapng;
 mod recorder;
-mod series;
-mod timeline;
-mod timeline_recorder;
 
 pub use decision::{Decision, DecisionLog, Decisions, Outcome, SeenPath};
 pub use digest::Digest;
@@ -23,8 +20,4 @@ pub use event::{
 pub use held::Held;
 pub use jsonl::JsonLines;
 pub use name::Name;
-pub use pcapng::PcapNg;
 pub use recorder::{Origin, Recorder, Tee};
-pub use series::{Column, Series, SeriesRecorder};
-pub use timeline::{Fate, Timeline, TimelinePacket};
-pub use timeline_recorder::TimelineRecorder;

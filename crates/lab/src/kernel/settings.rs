@@ -145,8 +145,8 @@ fn route(tcp: &TcpSettings) -> String {
 }
 
 /// Every setting of TCP by name: a new one does not compile until [`sysctls`], [`route`] or the sockets apply it, or
-/// [`not_applied`] tells it.
-#[rustfmt::skip] // One row for what a kernel is given, the others for what is told.
+/// [`not_applied`] reports it.
+#[rustfmt::skip] // The first row is applied, the others are reported.
 const _: fn(TcpSettings) = |TcpSettings {
     initial_window: _, idle_restart: _, nagle: _, timestamps: _, sack: _, ecn: _, retries: _,
     recovery: _, tail_loss_probe: _, rto_min: _, rto_max: _, rto_initial: _, rto_form: _, abc_limit: _, ack_counting: _,

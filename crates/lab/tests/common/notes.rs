@@ -1,6 +1,7 @@
 //! A test's record of a run: the engine's events and packets.
 
-use anabranch_trace::{CloseReason, Event, Origin, PcapNg, Recorder, Violation};
+use anabranch_recorders::PcapNg;
+use anabranch_trace::{CloseReason, Event, Origin, Recorder, Violation};
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::{MptcpOption, Packet};
 use bytes::Bytes;

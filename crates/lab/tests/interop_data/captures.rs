@@ -2,7 +2,7 @@
 
 use crate::common::{Notes, alone, ms};
 use crate::transfer::{plan, transfer_noting};
-use anabranch_trace::PcapNg;
+use anabranch_recorders::PcapNg;
 use anabranch_units::Side;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

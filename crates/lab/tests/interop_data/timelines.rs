@@ -2,9 +2,9 @@
 
 use crate::common::alone;
 use anabranch_lab::RealTime;
+use anabranch_recorders::TimelineRecorder;
 use anabranch_run::{CONNECTION, Driver, Options, Plan, Variant};
 use anabranch_scenario::{Host, NoFiles, Source, read, scheduler};
-use anabranch_trace::TimelineRecorder;
 use anabranch_units::{Duration, Instant, Range, RangeSet};
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Decisions of a scheduler as columns.
 
-use anabranch_trace::{Decision, SeenPath, Timeline, TimelinePacket};
+use anabranch_recorders::{Timeline, TimelinePacket};
+use anabranch_trace::{Decision, SeenPath};
 use serde::Serialize;
 
 /// Whole numbers count against those of the decision before, of the packet before. `units.js` and `decision.js` show them.
@@ -84,7 +85,8 @@ fn of_path(rows: &[Decision], path: usize, names: &[String]) -> PathColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_trace::{Decisions, Fate, Outcome, SendKind};
+    use anabranch_recorders::Fate;
+    use anabranch_trace::{Decisions, Outcome, SendKind};
     use serde_json::json;
 
     #[test]

@@ -3,7 +3,8 @@
 mod decisions;
 
 use crate::chart::Chart;
-use anabranch_trace::{Fate, SendKind, Timeline};
+use anabranch_recorders::{Fate, Timeline};
+use anabranch_trace::SendKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
@@ -129,7 +130,7 @@ impl<'a> Columns<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_trace::TimelinePacket;
+    use anabranch_recorders::TimelinePacket;
     use serde_json::json;
 
     #[test]

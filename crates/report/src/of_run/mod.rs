@@ -22,8 +22,8 @@ use crate::chart::Chart;
 use crate::picture::Picture;
 use crate::value::{Figure, MadeBy, Report, Section};
 use anabranch_metrics::LEAST_RUNS;
+use anabranch_recorders::Timeline;
 use anabranch_run::{CellValues, ResultRow, Results};
-use anabranch_trace::Timeline;
 use indexmap::{IndexMap, IndexSet};
 use std::collections::BTreeSet;
 

@@ -66,14 +66,14 @@ impl Series {
     }
 
     /// The samples of a recorder, as their file reads: `paths` are the names of all paths, and of `used` alone there are columns.
-    pub fn of(sampled: &anabranch_trace::Series, paths: &[String], used: impl Fn(usize) -> bool) -> Self {
-        let named = |column: &anabranch_trace::Column| match column.path {
+    pub fn of(sampled: &anabranch_recorders::Series, paths: &[String], used: impl Fn(usize) -> bool) -> Self {
+        let named = |column: &anabranch_recorders::Column| match column.path {
             None => Some(column.name.to_owned()),
             Some(path) if used(path.index()) => Some(MetricRef::of_path(&paths[path.index()], column.name).to_string()),
             Some(_) => None,
         };
         let known = |value: &f64| value.is_finite().then_some(*value);
-        let of = |column: &anabranch_trace::Column| {
+        let of = |column: &anabranch_recorders::Column| {
             Some(Column { name: named(column)?, values: column.values.iter().map(known).collect() })
         };
         let samples = sampled.columns.first().map_or(0, |column| column.values.len());

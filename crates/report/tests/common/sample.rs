@@ -1,9 +1,10 @@
 //! A report in which everything occurs, with names that try to break out of it.
 
+use anabranch_recorders::{Fate, Timeline, TimelinePacket};
 use anabranch_report::chart::*;
 use anabranch_report::{Column, Figure, MadeBy, Report, Section, Table, Verdict};
 use anabranch_reproduce::Class;
-use anabranch_trace::{Decision, Decisions, Fate, Outcome, SeenPath, SendKind, Timeline, TimelinePacket};
+use anabranch_trace::{Decision, Decisions, Outcome, SeenPath, SendKind};
 
 /// Would be a script, and an image that fetches, if anything let it.
 pub const HOSTILE: &str = "</script><script>document.title='broken'</script>\"'><img src=http://127.0.0.1:9/x onerror=document.title='broken'>{{ 7*7 }}";

@@ -2,9 +2,10 @@
 
 use super::browser::Browser;
 use super::{PAINTED, page_of};
+use anabranch_recorders::{Fate, Timeline, TimelinePacket};
 use anabranch_report::chart::*;
 use anabranch_report::{Figure, Report, Section};
-use anabranch_trace::{Fate, SendKind, Timeline, TimelinePacket};
+use anabranch_trace::SendKind;
 use tempfile::TempDir;
 
 /// A page with one figure.

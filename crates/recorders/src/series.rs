@@ -1,6 +1,6 @@
 //! Values over time, sampled at a fixed step.
 
-use crate::{Event, Held, LinkEvent, Origin, Recorder, WindowChange, value_name};
+use anabranch_trace::{Event, Held, LinkEvent, Origin, Recorder, WindowChange, value_name};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 
 /// Most samples kept: eleven hours at 10 ms. Later ones are dropped.
@@ -201,7 +201,7 @@ impl Recorder for SeriesRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SendKind;
+    use anabranch_trace::SendKind;
     use anabranch_units::Range;
 
     fn at(host: Option<Side>, path: u8) -> Origin {

@@ -1,6 +1,7 @@
 //! Follows the packets of a connection.
 
-use crate::{DecisionLog, Event, Fate, Origin, Recorder, SendKind, Timeline, TimelinePacket};
+use crate::{Fate, Timeline, TimelinePacket};
+use anabranch_trace::{DecisionLog, Event, Origin, Recorder, SendKind};
 use anabranch_units::{ConnId, Instant, PathId, Range, RangeSet, Side};
 use anabranch_wire::Packet;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,6 +1,6 @@
 //! The fates of a connection's packets, in the format of `timeline/*.json` in a results directory.
 
-use crate::{Decisions, SendKind};
+use anabranch_trace::{Decisions, SendKind};
 use serde::{Deserialize, Serialize};
 
 /// The packets of payload that a connection's server sent from a given time on. Times are seconds since the run began.

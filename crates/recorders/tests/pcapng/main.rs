@@ -4,7 +4,8 @@
 
 mod exchange;
 
-use anabranch_trace::{PcapNg, Recorder};
+use anabranch_recorders::PcapNg;
+use anabranch_trace::Recorder;
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use pcap_file::DataLink;

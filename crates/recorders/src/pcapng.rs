@@ -1,6 +1,6 @@
 //! Packets as a capture that Wireshark reads.
 
-use crate::{Event, Origin, Recorder};
+use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::Packet;
 use pcap_file::pcapng::PcapNgWriter;

@@ -1,0 +1,11 @@
+//! Recorders of runs: captures, series and timelines. Each is a fold over [`anabranch_trace::Event`].
+
+mod pcapng;
+mod series;
+mod timeline;
+mod timeline_recorder;
+
+pub use pcapng::PcapNg;
+pub use series::{Column, Series, SeriesRecorder};
+pub use timeline::{Fate, Timeline, TimelinePacket};
+pub use timeline_recorder::TimelineRecorder;
