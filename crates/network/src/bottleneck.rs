@@ -1,9 +1,10 @@
 //! A queue and its capacity, for one direction.
 
-use crate::{BottleneckSpec, Capacity, Markable, Qdisc, QueueState};
-use anabranch_trace::{DropCause, LinkEvent, Recorder};
+use crate::slots::Slots;
+use crate::{BottleneckSpec, Capacity, Discipline, Markable, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting};
+use anabranch_trace::{LinkEvent, Recorder};
 use anabranch_units::{Direction, Instant, PathId, Rate};
-use std::collections::VecDeque;
+use anabranch_wire::Ecn;
 
 /// One direction of one path, as an index into a table with each path's down, then up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,22 +60,8 @@ pub(crate) struct Packet<T> {
     pub(crate) size: u32,
     /// Its time of arrival.
     pub(crate) arrived: Instant,
-}
-
-impl<T: Markable> Packet<T> {
-    /// Marks it where `qdisc` would drop it for `cause`, if it is ECN-capable and `qdisc` marks such packets. False if not.
-    #[cold]
-    #[inline(never)]
-    fn is_marked(&mut self, qdisc: &mut dyn Qdisc, now: Instant, cause: DropCause) -> bool {
-        let Some(item) = self.item.as_mut().filter(|item| cause == DropCause::Aqm && item.is_capable()) else {
-            return false;
-        };
-        let marks = qdisc.marks(now);
-        if marks {
-            item.mark();
-        }
-        marks
-    }
+    /// A hash of its 5-tuple, if it has no item that knows it.
+    pub(crate) flow: u64,
 }
 
 impl<T> Packet<T> {
@@ -85,47 +72,50 @@ impl<T> Packet<T> {
     }
 }
 
-fn count(packets: usize) -> u32 {
-    u32::try_from(packets).unwrap_or(u32::MAX)
-}
-
 /// A queue and its capacity. It is evaluated lazily: [`Self::depart`] brings it up to date.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    /// In order; while `busy`, the first is in transmission.
-    packets: VecDeque<Packet<T>>,
-    /// Bytes of the waiting packets.
-    bytes: u64,
-    busy: bool,
+    packets: Slots<Packet<T>>,
+    /// The packets and bytes of it that wait.
+    state: QueueState,
+    /// The packet in transmission, while `state.busy`.
+    leaving: u32,
+    /// When that one leaves, or the discipline hands out the next one.
     departs: Instant,
     departed: u64,
     qdisc: Box<dyn Qdisc>,
+    /// It looks at packets' flows.
+    by_flow: bool,
     capacity: Box<dyn Capacity>,
+    /// Empty between calls.
+    verdicts: Verdicts,
 }
 
 impl<T: Markable> Queue<T> {
     /// An empty queue, named `name` (`path.wlan.down`, `link.bottleneck.up`).
     pub(crate) fn new(spec: &BottleneckSpec, seed: u64, name: &str) -> Self {
         Self {
-            packets: VecDeque::new(),
-            bytes: 0,
-            busy: false,
+            packets: Slots::default(),
+            state: QueueState::default(),
+            leaving: 0,
             departs: Instant::MAX,
             departed: 0,
             qdisc: spec.queue.build(spec.capacity.initial_rate(), seed, name),
+            by_flow: spec.queue.discipline().is_some_and(Discipline::is_by_flow),
             capacity: spec.capacity.build(),
+            verdicts: Verdicts::new(),
         }
     }
 
-    /// When the packet in transmission leaves; [`Instant::MAX`] if there is none or it never does.
+    /// When the packet in transmission leaves, or the discipline hands out the next one; [`Instant::MAX`] if there is none or
+    /// it never does.
     pub(crate) fn departs(&self) -> Instant {
         self.departs
     }
 
     /// The waiting packets.
     pub(crate) fn state(&self) -> QueueState {
-        let packets = count(self.packets.len() - usize::from(self.busy));
-        QueueState { packets, bytes: self.bytes, busy: self.busy }
+        self.state
     }
 
     /// Packets that have left.
@@ -134,21 +124,28 @@ impl<T: Markable> Queue<T> {
     }
 
     /// A packet arrives. Every packet that left before `now` has been fetched.
-    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, mut packet: Packet<T>) {
-        let queue = self.state();
-        let size = u64::from(packet.size);
-        if let Err(cause) = self.qdisc.admit(now, packet.size, queue) {
-            if !packet.is_marked(self.qdisc.as_mut(), now, cause) {
-                return packet.record(recorder, now, LinkEvent::Dropped(cause));
-            }
-            packet.record(recorder, now, LinkEvent::Marked);
+    pub(crate) fn arrive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: Packet<T>) {
+        let before = self.state;
+        let (size, arrived) = (packet.size, packet.arrived);
+        let flow = if self.by_flow { packet.item.as_ref().map_or(packet.flow, T::flow) } else { 0 };
+        let ecn = packet.item.as_ref().map_or(Ecn::NotEct, T::ecn);
+        let handle = self.packets.insert(packet);
+        self.state.packets = before.packets.saturating_add(1);
+        self.state.bytes += u64::from(size);
+        self.qdisc.enqueue(now, Waiting { handle, size, arrived, flow, ecn }, before.busy, &mut self.verdicts);
+        let own = self.verdicts.first().filter(|(of, _)| *of == handle).map(|(_, verdict)| *verdict);
+        if let Some(verdict) = own {
+            self.verdicts.remove(0);
+            self.carry_out(now, recorder, handle, verdict);
         }
-        let (queue_packets, queue_bytes) =
-            if queue.busy { (queue.packets.saturating_add(1), queue.bytes + size) } else { (0, 0) };
-        packet.record(recorder, now, LinkEvent::Enqueued { queue_packets, queue_bytes });
-        self.packets.push_back(packet);
-        self.bytes += size;
-        if !queue.busy {
+        if matches!(own, Some(Verdict::Dropped(_))) {
+            return self.carry_out_all(now, recorder);
+        }
+        let waits = if before.busy { self.state } else { QueueState::default() };
+        let joined = LinkEvent::Enqueued { queue_packets: waits.packets, queue_bytes: waits.bytes };
+        self.packets.get(handle).record(recorder, now, joined);
+        self.carry_out_all(now, recorder);
+        if !before.busy {
             self.start(now, recorder, true);
         }
     }
@@ -156,45 +153,74 @@ impl<T: Markable> Queue<T> {
     /// The next packet that leaves at or before `now`, and its time.
     #[inline(always)]
     pub(crate) fn depart(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<(Instant, Packet<T>)> {
-        if self.departs > now || self.departs == Instant::MAX {
-            return None;
+        loop {
+            if self.departs > now || self.departs == Instant::MAX {
+                return None;
+            }
+            let at = self.departs;
+            if !self.state.busy {
+                // The discipline kept its packets back until now.
+                self.start(at, recorder, true);
+                continue;
+            }
+            let packet = self.packets.take(self.leaving);
+            packet.record(recorder, at, LinkEvent::Departed);
+            self.departed += 1;
+            self.start(at, recorder, false);
+            return Some((at, packet));
         }
-        let at = self.departs;
-        let packet = self.packets.pop_front()?;
-        packet.record(recorder, at, LinkEvent::Departed);
-        self.departed += 1;
-        self.start(at, recorder, false);
-        Some((at, packet))
     }
 
-    /// The first packet that the discipline does not drop goes into transmission.
+    /// The next packet goes into transmission.
     #[inline(always)]
     fn start(&mut self, now: Instant, recorder: &mut dyn Recorder, idle: bool) {
-        loop {
-            let waiting = self.packets.len();
-            let Some(head) = self.packets.front_mut() else { break };
-            let (size, sojourn) = (head.size, now.since(head.arrived));
-            self.bytes -= u64::from(size);
-            let behind = QueueState { packets: count(waiting - 1), bytes: self.bytes, busy: false };
-            let released = self.qdisc.release(now, size, sojourn, behind);
-            match released {
-                Err(cause) if !head.is_marked(self.qdisc.as_mut(), now, cause) => {
-                    head.record(recorder, now, LinkEvent::Dropped(cause));
-                }
-                _ => {
-                    if released.is_err() {
-                        head.record(recorder, now, LinkEvent::Marked);
-                    }
-                    self.departs = self.capacity.transmit(now, size, idle);
-                    self.busy = true;
-                    return;
-                }
-            }
-            self.packets.pop_front();
-        }
-        self.busy = false;
+        let next = self.qdisc.dequeue(now, &mut self.verdicts);
+        self.carry_out_all(now, recorder);
+        self.state.busy = false;
         self.departs = Instant::MAX;
-        self.qdisc.idle(now);
+        match next {
+            Next::Packet(handle) => {
+                let size = self.packets.get(handle).size;
+                self.leave_queue(size);
+                (self.leaving, self.state.busy) = (handle, true);
+                self.departs = self.capacity.transmit(now, size, idle);
+            }
+            Next::Later(at) => self.departs = at,
+            Next::Nothing => {}
+        }
+    }
+
+    fn leave_queue(&mut self, size: u32) {
+        self.state.packets -= 1;
+        self.state.bytes -= u64::from(size);
+    }
+
+    #[inline(always)]
+    fn carry_out_all(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        if !self.verdicts.is_empty() {
+            let verdicts = core::mem::take(&mut self.verdicts);
+            verdicts.iter().for_each(|(handle, verdict)| self.carry_out(now, recorder, *handle, *verdict));
+            self.verdicts = verdicts;
+            self.verdicts.clear();
+        }
+    }
+
+    #[cold]
+    fn carry_out(&mut self, now: Instant, recorder: &mut dyn Recorder, handle: u32, verdict: Verdict) {
+        match verdict {
+            Verdict::Dropped(cause) => {
+                let packet = self.packets.take(handle);
+                self.leave_queue(packet.size);
+                packet.record(recorder, now, LinkEvent::Dropped(cause));
+            }
+            Verdict::Marked => {
+                let packet = self.packets.get_mut(handle);
+                if let Some(item) = &mut packet.item {
+                    item.mark();
+                }
+                packet.record(recorder, now, LinkEvent::Marked);
+            }
+        }
     }
 
     /// The items inside.
@@ -205,7 +231,7 @@ impl<T: Markable> Queue<T> {
     /// Sets the rate from `now` on.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) {
         let departs = self.capacity.set_rate(now, rate, self.departs);
-        if self.busy {
+        if self.state.busy {
             self.departs = departs;
         }
     }
@@ -214,8 +240,8 @@ impl<T: Markable> Queue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FixedRate, QueueState};
-    use anabranch_trace::{Event, Origin};
+    use crate::{Aqm, Fifo, FixedRate};
+    use anabranch_trace::{DropCause, Event, Origin};
     use anabranch_units::Duration;
 
     /// Drops every packet that waited longer than this, except the last one: CoDel's drops at the head without its
@@ -223,7 +249,7 @@ mod tests {
     #[derive(Debug)]
     struct Impatient(Duration);
 
-    impl Qdisc for Impatient {
+    impl Aqm for Impatient {
         fn admit(&mut self, _now: Instant, _size: u32, queue: QueueState) -> Result<(), DropCause> {
             if queue.packets < 5 { Ok(()) } else { Err(DropCause::Queue) }
         }
@@ -254,8 +280,8 @@ mod tests {
     struct Item(bool, bool);
 
     impl Markable for Item {
-        fn is_capable(&self) -> bool {
-            self.0
+        fn ecn(&self) -> Ecn {
+            if self.0 { Ecn::Ect0 } else { Ecn::NotEct }
         }
         fn mark(&mut self) {
             self.1 = true;
@@ -281,7 +307,8 @@ mod tests {
         let mut events = Events(Vec::new());
         for seq in 0..400 {
             let (item, way) = (Some(Item(capable, false)), Some(WayId::new(0, Direction::Up)));
-            queue.arrive(Instant::ZERO, &mut events, Packet { item, seq, way, size: 1500, arrived: Instant::ZERO });
+            let packet = Packet { item, seq, way, size: 1500, arrived: Instant::ZERO, flow: 0 };
+            queue.arrive(Instant::ZERO, &mut events, packet);
         }
         let left: Vec<_> = core::iter::from_fn(|| queue.depart(Instant::from_millis(400), &mut events)).collect();
         (events.0, left.iter().filter(|(_, p)| p.item.is_some_and(|item| item.1)).map(|(_, p)| (p.seq, true)).collect())
@@ -303,18 +330,21 @@ mod tests {
     #[test]
     fn a_discipline_may_drop_at_the_head() {
         let mut queue = Queue {
-            packets: VecDeque::new(),
-            bytes: 0,
-            busy: false,
+            packets: Slots::default(),
+            state: QueueState::default(),
+            leaving: 0,
             departs: Instant::MAX,
             departed: 0,
-            qdisc: Box::new(Impatient(Duration::from_millis(1))),
+            qdisc: Box::new(Fifo::new(Impatient(Duration::from_millis(1)))),
+            by_flow: false,
             capacity: Box::new(FixedRate::new(Rate::from_bps(12_000_000))),
+            verdicts: Verdicts::new(),
         };
         let mut drops = Drops::default();
         for item in 0..7u32 {
             let way = Some(WayId::new(0, Direction::Up));
-            let packet = Packet { item: Some(item), seq: item.into(), way, size: 1500, arrived: Instant::ZERO };
+            let packet =
+                Packet { item: Some(item), seq: item.into(), way, size: 1500, arrived: Instant::ZERO, flow: 0 };
             queue.arrive(Instant::ZERO, &mut drops, packet);
         }
         assert_eq!(queue.state(), QueueState { packets: 5, bytes: 7500, busy: true });

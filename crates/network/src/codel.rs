@@ -1,6 +1,6 @@
 //! Controlled Delay: RFC 8289.
 
-use crate::{DropTail, ManagedQueue, Parameter, Qdisc, QueueState, Value};
+use crate::{Aqm, DropTail, Fifo, Limit, ManagedQueue, Parameter, Qdisc, QueueState, Value};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant, Rate, Rng};
 
@@ -26,7 +26,7 @@ impl ManagedQueue for CodelSpec {
     const NAME: &'static str = "codel";
     const ABOUT: &'static str = "Controlled Delay (RFC 8289)";
     /// RFC 8289 leaves it open; this is Linux's default.
-    const PACKETS: Option<u32> = Some(1000);
+    const LIMIT: Limit = Limit::Packets(1000);
 
     #[rustfmt::skip] // A table reads best with one parameter per row.
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
@@ -42,11 +42,11 @@ impl ManagedQueue for CodelSpec {
     }
 
     fn build(self, limit: DropTail, _rate: Rate, _rng: Rng) -> Box<dyn Qdisc> {
-        Box::new(Codel::new(self, limit))
+        Box::new(Fifo::new(Codel::new(self, limit)))
     }
 }
 
-/// The position in RFC 8289's `deque`, which may take several packets from the queue; [`Qdisc::release`] sees one at a
+/// The position in RFC 8289's `deque`, which may take several packets from the queue; [`Aqm::release`] sees one at a
 /// time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -117,7 +117,7 @@ impl Codel {
     }
 }
 
-impl Qdisc for Codel {
+impl Aqm for Codel {
     fn admit(&mut self, now: Instant, size: u32, queue: QueueState) -> Result<(), DropCause> {
         self.largest = self.largest.max(size);
         self.limit.admit(now, size, queue)

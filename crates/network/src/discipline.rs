@@ -1,6 +1,11 @@
 //! The registry of managed queues. A discipline is one file: its parameters, and the [`Qdisc`] that they build.
 
+use crate::cake::CakeSpec;
 use crate::codel::CodelSpec;
+use crate::dualpi2::DualPi2Spec;
+use crate::fifo::FifoSpec;
+use crate::fq_codel::FqCodelSpec;
+use crate::pie::PieSpec;
 use crate::red::RedSpec;
 use crate::{DropTail, Qdisc};
 use anabranch_units::{Duration, Rate, Rng};
@@ -11,10 +16,12 @@ pub trait ManagedQueue: Copy + Default + PartialEq {
     const NAME: &'static str;
     /// One line with its source.
     const ABOUT: &'static str;
-    /// Capacity in packets if a scenario states none; `None` = one bandwidth-delay product.
-    const PACKETS: Option<u32>;
+    /// Capacity if a scenario states none.
+    const LIMIT: Limit;
     /// It draws random numbers.
     const RANDOM: bool = false;
+    /// It looks at packets' flows.
+    const BY_FLOW: bool = false;
 
     /// Every parameter, in the order of a resolved scenario.
     fn parameters(&mut self) -> Vec<Parameter<'_>>;
@@ -64,6 +71,25 @@ pub enum Value<'a> {
     Threshold(&'a mut Threshold),
     /// Bytes of an IP packet.
     Packet(&'a mut u32),
+    /// A number of things, at least one.
+    Count(&'a mut u32),
+    /// A real number above zero.
+    Real(&'a mut f64),
+    /// A rate, or none.
+    Rate(&'a mut Option<Rate>),
+}
+
+/// The capacity of a queue for which a scenario states none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// One bandwidth-delay product.
+    Bdp,
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes.
+    Bytes(u64),
+    /// Every packet.
+    Unlimited,
 }
 
 /// The length of an average queue.
@@ -127,14 +153,19 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(_) => <$spec>::ABOUT,)* }
             }
 
-            /// Capacity in packets if a scenario states none; `None` = one bandwidth-delay product.
-            pub const fn packets(&self) -> Option<u32> {
-                match self { $(Self::$variant(_) => <$spec>::PACKETS,)* }
+            /// Capacity if a scenario states none.
+            pub const fn limit(&self) -> Limit {
+                match self { $(Self::$variant(_) => <$spec>::LIMIT,)* }
             }
 
             /// Whether it draws random numbers.
             pub const fn is_random(&self) -> bool {
                 match self { $(Self::$variant(_) => <$spec>::RANDOM,)* }
+            }
+
+            /// Whether it looks at packets' flows.
+            pub const fn is_by_flow(&self) -> bool {
+                match self { $(Self::$variant(_) => <$spec>::BY_FLOW,)* }
             }
 
             /// Every parameter, in the order of a resolved scenario.
@@ -168,6 +199,16 @@ disciplines! {
     Red(RedSpec),
     /// Controlled Delay.
     Codel(CodelSpec),
+    /// Proportional Integral controller Enhanced.
+    Pie(PieSpec),
+    /// Controlled Delay for each flow.
+    FqCodel(FqCodelSpec),
+    /// COBALT for each flow, and a shaper.
+    Cake(CakeSpec),
+    /// A queue for L4S beside a classic one.
+    DualPi2(DualPi2Spec),
+    /// Without a limit.
+    Fifo(FifoSpec),
 }
 
 #[cfg(test)]

@@ -8,26 +8,40 @@
 
 mod agenda;
 mod bottleneck;
+mod cake;
 mod capacity;
+mod cobalt;
 mod codel;
 mod discipline;
+mod dualpi2;
+mod fifo;
+mod flow_queues;
+mod fq_codel;
 mod impairment;
 mod mark;
 mod network;
+mod pie;
 mod qdisc;
 mod red;
+mod slots;
 mod spec;
 mod tail;
 mod trace;
 mod way;
 
+pub use cake::{Cake, CakeSpec};
 pub use capacity::{Capacity, FixedRate, TraceDriven};
+pub use cobalt::{Cobalt, CobaltSpec};
 pub use codel::{Codel, CodelSpec};
-pub use discipline::{Discipline, ManagedQueue, Misfit, Parameter, Threshold, Value};
+pub use discipline::{Discipline, Limit, ManagedQueue, Misfit, Parameter, Threshold, Value};
+pub use dualpi2::{DualPi2, DualPi2Spec};
+pub use fifo::FifoSpec;
+pub use fq_codel::{FqCodel, FqCodelSpec};
 pub use impairment::{Corruption, Duplication, Fate, GilbertElliott, Impairment, Loss, Reordering};
 pub use mark::Markable;
 pub use network::{Delivery, Network};
-pub use qdisc::{DropTail, Qdisc, QueueState};
+pub use pie::{Pie, PieSpec};
+pub use qdisc::{Aqm, DropTail, Fifo, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting};
 pub use red::{Red, RedSpec};
 pub use spec::{
     Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, QueueSpec,

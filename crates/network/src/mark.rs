@@ -1,14 +1,21 @@
-//! The one part of a packet that a queue changes.
+//! The parts of a packet that a queue looks at, and the one that it changes.
 
-/// An item, as far as queues look at it and change it: its ECN field (RFC 3168 §5). By default it is not ECN-capable.
+use anabranch_wire::Ecn;
+
+/// An item, as far as queues look at it and change it. By default it is not ECN-capable, and of one flow with all others.
 pub trait Markable {
-    /// A queue may mark it instead of dropping it.
-    fn is_capable(&self) -> bool {
-        false
+    /// Its ECN field (RFC 3168 §5).
+    fn ecn(&self) -> Ecn {
+        Ecn::NotEct
     }
 
     /// Sets that it has experienced congestion; called only if it is capable.
     fn mark(&mut self) {}
+
+    /// A hash of its 5-tuple.
+    fn flow(&self) -> u64 {
+        0
+    }
 }
 
 /// Packets without content, of models.
@@ -18,11 +25,15 @@ impl Markable for () {}
 impl Markable for u32 {}
 
 impl<T: Markable> Markable for Box<T> {
-    fn is_capable(&self) -> bool {
-        (**self).is_capable()
+    fn ecn(&self) -> Ecn {
+        (**self).ecn()
     }
 
     fn mark(&mut self) {
         (**self).mark();
+    }
+
+    fn flow(&self) -> u64 {
+        (**self).flow()
     }
 }

@@ -142,7 +142,7 @@ impl<T: Clone + Markable> Network<T> {
         size: u32,
         item: T,
     ) {
-        self.join_path(now, recorder, path, direction, size, Some(item));
+        self.join_path(now, recorder, path, direction, size, Some(item), 0);
     }
 
     /// Whether the packetisation of bytes matters on a path: a part counts packets or impairs single ones, or the
@@ -156,7 +156,7 @@ impl<T: Clone + Markable> Network<T> {
         entrance || self.ways[way].impairs()
     }
 
-    /// Cross traffic over a path's bottleneck: a packet that ends behind it.
+    /// Cross traffic over a path's bottleneck: a packet that ends behind it. `flow`: a hash of its 5-tuple.
     pub fn send_over_path(
         &mut self,
         now: Instant,
@@ -164,11 +164,12 @@ impl<T: Clone + Markable> Network<T> {
         path: usize,
         direction: Direction,
         size: u32,
+        flow: u64,
     ) {
-        self.join_path(now, recorder, path, direction, size, None);
+        self.join_path(now, recorder, path, direction, size, None, flow);
     }
 
-    /// Cross traffic over a shared link: a packet that ends behind it, without events.
+    /// Cross traffic over a shared link: a packet that ends behind it, without events. `flow`: a hash of its 5-tuple.
     pub fn send_over_link(
         &mut self,
         now: Instant,
@@ -176,8 +177,9 @@ impl<T: Clone + Markable> Network<T> {
         link: usize,
         direction: Direction,
         size: u32,
+        flow: u64,
     ) {
-        self.join(now, recorder, self.link_drain(link, direction), None, size, None);
+        self.join(now, recorder, self.link_drain(link, direction), None, size, None, flow);
     }
 
     fn join_path(
@@ -188,6 +190,7 @@ impl<T: Clone + Markable> Network<T> {
         direction: Direction,
         size: u32,
         item: Option<T>,
+        flow: u64,
     ) {
         let way = WayId::new(path, direction);
         let Entry { overhead, entrance } = &mut self.entries[way.index()];
@@ -195,7 +198,7 @@ impl<T: Clone + Markable> Network<T> {
         match entrance {
             Entrance::Drain(drain) => {
                 let drain = *drain;
-                self.join(now, recorder, drain, Some(way), size, item);
+                self.join(now, recorder, drain, Some(way), size, item, flow);
             }
             Entrance::Own(tail) => {
                 self.sent += 1;
@@ -217,12 +220,13 @@ impl<T: Clone + Markable> Network<T> {
         way: Option<WayId>,
         size: u32,
         item: Option<T>,
+        flow: u64,
     ) {
         self.drain(drain, now, recorder);
         self.sent += 1;
         let queue = &mut self.drains[drain].queue;
         let before = queue.departs();
-        queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now });
+        queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now, flow });
         if queue.departs() != before {
             self.note(drain);
         }

@@ -1,9 +1,58 @@
-//! Queueing disciplines: the packets that wait at a bottleneck, and those that are dropped.
+//! Queueing disciplines: the packets that wait at a bottleneck, their order, and those that are dropped.
 
 use crate::{Discipline, QueueSpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant, Rate, Rng};
+use anabranch_wire::Ecn;
 use core::fmt::Debug;
+use std::collections::VecDeque;
+
+/// A waiting packet, as far as a discipline looks at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Its name in the bottleneck, unique among the packets that wait.
+    pub handle: u32,
+    /// Bytes with the path's overhead.
+    pub size: u32,
+    /// When it arrived.
+    pub arrived: Instant,
+    /// A hash of its 5-tuple.
+    pub flow: u64,
+    /// Its ECN field.
+    pub ecn: Ecn,
+}
+
+/// The fate of a packet other than to wait and to leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is gone.
+    Dropped(DropCause),
+    /// It has experienced congestion (RFC 3168 §5), and stays.
+    Marked,
+}
+
+/// Verdicts on packets by their handle, in the order in which they were reached.
+pub type Verdicts = Vec<(u32, Verdict)>;
+
+/// The packet that a discipline hands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This one goes into transmission.
+    Packet(u32),
+    /// None waits.
+    Nothing,
+    /// None may leave before this time.
+    Later(Instant),
+}
+
+/// The packets that wait at a bottleneck, in one or several queues.
+pub trait Qdisc: Debug + Send {
+    /// A packet arrives. `busy`: another one is in transmission; otherwise it is handed out at once.
+    fn enqueue(&mut self, now: Instant, packet: Waiting, busy: bool, verdicts: &mut Verdicts);
+
+    /// The link is free.
+    fn dequeue(&mut self, now: Instant, verdicts: &mut Verdicts) -> Next;
+}
 
 /// A bottleneck's queue at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,7 +66,7 @@ pub struct QueueState {
 }
 
 /// Decides which packets of a first-in-first-out queue are dropped. It holds no packets, only its own state.
-pub trait Qdisc: Debug + Send {
+pub trait Aqm: Debug + Send {
     /// A packet of `size` bytes arrives at `queue`. An error drops it.
     fn admit(&mut self, now: Instant, size: u32, queue: QueueState) -> Result<(), DropCause>;
 
@@ -37,6 +86,56 @@ pub trait Qdisc: Debug + Send {
     fn idle(&mut self, _now: Instant) {}
 }
 
+/// One queue, from which `aqm` drops.
+#[derive(Clone, Debug)]
+pub struct Fifo<A> {
+    packets: VecDeque<Waiting>,
+    bytes: u64,
+    aqm: A,
+}
+
+impl<A: Aqm> Fifo<A> {
+    /// An empty queue.
+    pub fn new(aqm: A) -> Self {
+        Self { packets: VecDeque::new(), bytes: 0, aqm }
+    }
+
+    fn state(&self, busy: bool) -> QueueState {
+        QueueState { packets: u32::try_from(self.packets.len()).unwrap_or(u32::MAX), bytes: self.bytes, busy }
+    }
+
+    /// The verdict where `aqm` has refused `packet` for `cause`; true if the packet is gone.
+    fn refused(&mut self, now: Instant, packet: Waiting, cause: DropCause, verdicts: &mut Verdicts) -> bool {
+        let marked = cause == DropCause::Aqm && packet.ecn.is_capable() && self.aqm.marks(now);
+        verdicts.push((packet.handle, if marked { Verdict::Marked } else { Verdict::Dropped(cause) }));
+        !marked
+    }
+}
+
+impl<A: Aqm> Qdisc for Fifo<A> {
+    fn enqueue(&mut self, now: Instant, packet: Waiting, busy: bool, verdicts: &mut Verdicts) {
+        let admitted = self.aqm.admit(now, packet.size, self.state(busy));
+        if admitted.is_err_and(|cause| self.refused(now, packet, cause, verdicts)) {
+            return;
+        }
+        self.bytes += u64::from(packet.size);
+        self.packets.push_back(packet);
+    }
+
+    fn dequeue(&mut self, now: Instant, verdicts: &mut Verdicts) -> Next {
+        while let Some(packet) = self.packets.pop_front() {
+            self.bytes -= u64::from(packet.size);
+            let behind = self.state(false);
+            let released = self.aqm.release(now, packet.size, now.since(packet.arrived), behind);
+            if !released.is_err_and(|cause| self.refused(now, packet, cause, verdicts)) {
+                return Next::Packet(packet.handle);
+            }
+        }
+        self.aqm.idle(now);
+        Next::Nothing
+    }
+}
+
 /// Takes packets while there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DropTail {
@@ -46,7 +145,12 @@ pub enum DropTail {
     Bytes(u64),
 }
 
-impl Qdisc for DropTail {
+impl DropTail {
+    /// Room for every packet.
+    pub const UNLIMITED: Self = Self::Bytes(u64::MAX);
+}
+
+impl Aqm for DropTail {
     fn admit(&mut self, _now: Instant, size: u32, queue: QueueState) -> Result<(), DropCause> {
         let room = match *self {
             DropTail::Packets(limit) => queue.packets < limit,
@@ -61,7 +165,7 @@ impl QueueSpec {
     /// (`path.wlan.down`), and itself.
     pub(crate) fn build(&self, rate: Rate, seed: u64, name: &str) -> Box<dyn Qdisc> {
         match *self {
-            QueueSpec::Packets(_) | QueueSpec::Bytes(_) => Box::new(self.limit()),
+            QueueSpec::Packets(_) | QueueSpec::Bytes(_) => Box::new(Fifo::new(self.limit())),
             QueueSpec::Managed(discipline, limit) => {
                 discipline.build(limit, rate, Rng::stream(seed, &[name, discipline.name()].join(".")))
             }

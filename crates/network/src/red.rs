@@ -1,7 +1,7 @@
 //! Random Early Detection: Floyd & Jacobson, "Random Early Detection Gateways for Congestion Avoidance", IEEE/ACM ToN
 //! 1993, as implemented in ns-2 (`queue/red.cc` of 2.35), without adaptive `max_p`.
 
-use crate::{DropTail, ManagedQueue, Misfit, Parameter, Qdisc, QueueState, Threshold, Value};
+use crate::{Aqm, DropTail, Fifo, Limit, ManagedQueue, Misfit, Parameter, Qdisc, QueueState, Threshold, Value};
 use anabranch_trace::DropCause;
 use anabranch_units::{Instant, Rate, Rng};
 
@@ -48,7 +48,7 @@ impl Default for RedSpec {
 impl ManagedQueue for RedSpec {
     const NAME: &'static str = "red";
     const ABOUT: &'static str = "Random Early Detection (Floyd & Jacobson 1993, as in ns-2)";
-    const PACKETS: Option<u32> = None;
+    const LIMIT: Limit = Limit::Bdp;
     const RANDOM: bool = true;
 
     #[rustfmt::skip] // A table reads best with one parameter per row.
@@ -83,7 +83,7 @@ impl ManagedQueue for RedSpec {
     }
 
     fn build(self, limit: DropTail, rate: Rate, rng: Rng) -> Box<dyn Qdisc> {
-        Box::new(Red::new(self, limit, rate, rng))
+        Box::new(Fifo::new(Red::new(self, limit, rate, rng)))
     }
 }
 
@@ -221,7 +221,7 @@ impl Red {
     }
 }
 
-impl Qdisc for Red {
+impl Aqm for Red {
     fn admit(&mut self, now: Instant, size: u32, queue: QueueState) -> Result<(), DropCause> {
         let waiting = if self.law.in_bytes { queue.bytes as f64 } else { queue.packets.into() };
         self.update_average(now, waiting);

@@ -2,7 +2,7 @@
 
 use crate::bottleneck::WayId;
 use crate::way::FEW;
-use crate::{BottleneckSpec, Capacity, CapacitySpec, DropTail, FixedRate, Qdisc, QueueState, TraceDriven};
+use crate::{Aqm, BottleneckSpec, Capacity, CapacitySpec, DropTail, FixedRate, QueueState, TraceDriven};
 use anabranch_trace::{LinkEvent, Recorder};
 use anabranch_units::{Duration, Instant, Rate};
 use std::collections::VecDeque;

@@ -164,8 +164,8 @@ fn paths_of_a_shared_link_overtake_each_other() {
     let mut log = Log::default();
     network.send(us(0), &mut log, 0, Direction::Down, 1500, 0);
     network.send(us(0), &mut log, 1, Direction::Down, 1500, 1);
-    network.send_over_link(us(0), &mut log, 0, Direction::Down, 3000);
-    network.send_over_path(us(0), &mut log, 0, Direction::Down, 1500);
+    network.send_over_link(us(0), &mut log, 0, Direction::Down, 3000, 1);
+    network.send_over_path(us(0), &mut log, 0, Direction::Down, 1500, 1);
     network.send(us(0), &mut log, 1, Direction::Down, 1500, 2);
     network.send(us(0), &mut log, 0, Direction::Down, 1500, 3);
     network.send(us(0), &mut log, 1, Direction::Down, 1500, 4);

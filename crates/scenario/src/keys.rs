@@ -321,7 +321,9 @@ impl Form {
             Form::Flag => "true or false".into(),
             Form::Words(words) => words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
             Form::Price => "a price per size, such as \"5/GB\", or per byte, such as 5e-9".into(),
-            Form::Limit => "packets (\"100p\"), bytes (\"150KB\") or bandwidth-delay products (\"1bdp\")".into(),
+            Form::Limit => {
+                "packets (\"100p\"), bytes (\"150KB\"), bandwidth-delay products (\"1bdp\") or \"unlimited\"".into()
+            }
             Form::Queue => {
                 let kinds = Form::Words(anabranch_network::Discipline::NAMES).expected();
                 format!("{}, or {{ kind = {kinds}, … }}", Form::Limit.expected())

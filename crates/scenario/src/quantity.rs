@@ -260,10 +260,18 @@ pub(crate) enum QueueLimit {
     Bytes(u64),
     /// Bandwidth-delay products, in millionths.
     Bdp(u64),
+    /// Room for every packet.
+    Unlimited,
 }
 
-/// A queue: `100p`, `150KB`, `1bdp`.
+/// The word for a queue that never drops.
+pub(crate) const UNLIMITED: &str = "unlimited";
+
+/// A queue: `100p`, `150KB`, `1bdp`, `unlimited`.
 pub(crate) fn queue(text: &str) -> Result<QueueLimit, Fault> {
+    if text.trim() == UNLIMITED {
+        return Ok(QueueLimit::Unlimited);
+    }
     let (number, unit) = split(text)?;
     match unit.to_ascii_lowercase().as_str() {
         "p" => u32::try_from(number.times(1)?).map(QueueLimit::Packets).map_err(|_| Fault::TooLarge),

@@ -1,7 +1,7 @@
 //! The JSON schema of scenario files, made from the table of keys, for editors that complete and check TOML.
 
 use crate::keys::{Directions, Fallback, Form, Key, Section, changeable};
-use crate::quantity::{RATE, SIZE, TIME, Units};
+use crate::quantity::{RATE, SIZE, TIME, UNLIMITED, Units};
 use serde_json::{Map, Value, json};
 
 /// The schema (draft 2020-12), as JSON text that ends with a newline.
@@ -110,8 +110,8 @@ fn form(form: Form) -> Value {
         }
         Form::Limit => json!({ "anyOf": limit() }),
         Form::Queue => {
-            let [other, bytes] = limit();
-            json!({ "anyOf": [other, bytes, table(Section::Queue)] })
+            let [other, bytes, unlimited] = limit();
+            json!({ "anyOf": [other, bytes, unlimited, table(Section::Queue)] })
         }
         Form::Threshold => {
             json!({ "anyOf": [{ "type": "number", "minimum": 0 }, pattern("[pP]"), text_with(&SIZE)] })
@@ -139,8 +139,8 @@ fn form(form: Form) -> Value {
 }
 
 /// The limit of a queue.
-fn limit() -> [Value; 2] {
-    [pattern("([pP]|[bB][dD][pP])"), text_with(&SIZE)]
+fn limit() -> [Value; 3] {
+    [pattern("([pP]|[bB][dD][pP])"), text_with(&SIZE), json!({ "const": UNLIMITED })]
 }
 
 fn probability() -> Value {

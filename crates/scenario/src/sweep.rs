@@ -214,7 +214,7 @@ fn number(form: &Form, text: &str) -> Option<Swept> {
         Form::Rate => (Form::Rate, "bit/s"),
         Form::Size { .. } => (*form, "B"),
         Form::Probability | Form::Loss | Form::Reorder => (Form::Probability, ""),
-        Form::Limit | Form::Queue => return queue(text).ok().map(QueueLimit::number),
+        Form::Limit | Form::Queue => return queue(text).ok().and_then(QueueLimit::number),
         Form::Price => return price(text).ok().map(|number| Swept { number, unit: "1/B" }),
         Form::Integer { .. } | Form::Integers(_) | Form::Real { .. } => (Form::Real { above: 0.0 }, ""),
         _ => return None,
@@ -226,12 +226,14 @@ fn number(form: &Form, text: &str) -> Option<Swept> {
 }
 
 impl QueueLimit {
-    fn number(self) -> Swept {
-        match self {
-            Self::Packets(packets) => Swept { number: packets.into(), unit: "packets" },
-            Self::Bytes(bytes) => Swept { number: bytes as f64, unit: "B" },
-            Self::Bdp(millionths) => Swept { number: millionths as f64 / 1e6, unit: "BDP" },
-        }
+    fn number(self) -> Option<Swept> {
+        let (number, unit) = match self {
+            Self::Packets(packets) => (packets.into(), "packets"),
+            Self::Bytes(bytes) => (bytes as f64, "B"),
+            Self::Bdp(millionths) => (millionths as f64 / 1e6, "BDP"),
+            Self::Unlimited => return None,
+        };
+        Some(Swept { number, unit })
     }
 }
 

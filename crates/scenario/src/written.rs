@@ -1,6 +1,6 @@
 //! Values in a scenario file's notation.
 
-use crate::quantity::{self, QueueLimit};
+use crate::quantity::{self, QueueLimit, UNLIMITED};
 use crate::scenario::PlugIn;
 use crate::tree::quoted;
 use anabranch_engine::plugin::{Kind, Parameter};
@@ -39,6 +39,7 @@ pub(crate) fn limit(limit: QueueLimit) -> String {
     match limit {
         QueueLimit::Packets(packets) => quoted(&format!("{packets}p")),
         QueueLimit::Bytes(size) => bytes(size),
+        QueueLimit::Unlimited => quoted(UNLIMITED),
         QueueLimit::Bdp(millionths) => quoted(&format!("{}bdp", millionths as f64 / 1e6)),
     }
 }

@@ -4,7 +4,7 @@ use crate::flow::HostId;
 use crate::outside::Raw;
 use anabranch_network::Markable;
 use anabranch_units::Instant;
-use anabranch_wire::{Ecn, Packet};
+use anabranch_wire::{Ecn, FiveTuple, Packet};
 use core::slice::from_ref;
 use prefetch_index::prefetch_index;
 
@@ -24,10 +24,10 @@ pub(crate) struct Parcel {
 }
 
 impl Markable for Parcel {
-    fn is_capable(&self) -> bool {
+    fn ecn(&self) -> Ecn {
         match &self.raw {
-            Some(raw) => Ecn::of(&raw.bytes).is_some_and(Ecn::is_capable),
-            None => self.packet.segment.ecn.is_capable(),
+            Some(raw) => Ecn::of(&raw.bytes).unwrap_or_default(),
+            None => self.packet.segment.ecn,
         }
     }
 
@@ -36,6 +36,14 @@ impl Markable for Parcel {
             Some(raw) => raw.mark(),
             None => self.packet.segment.ecn = Ecn::Ce,
         }
+    }
+
+    fn flow(&self) -> u64 {
+        let tuple = match &self.raw {
+            Some(raw) => FiveTuple::of(&raw.bytes),
+            None => Some((&self.packet).into()),
+        };
+        tuple.map_or(0, |tuple| tuple.hash())
     }
 }
 

@@ -483,9 +483,9 @@ impl World {
                 let Source { setup, size } = &self.sources[n as usize];
                 let (over, direction, size) = (setup.over, setup.direction, *size);
                 if setup.shared {
-                    self.network.send_over_link(self.now, recorder, over, direction, size);
+                    self.network.send_over_link(self.now, recorder, over, direction, size, n.into());
                 } else {
-                    self.network.send_over_path(self.now, recorder, over, direction, size);
+                    self.network.send_over_path(self.now, recorder, over, direction, size, n.into());
                 }
                 self.draw_datagram(n as usize);
             }

@@ -7,6 +7,7 @@ pub mod crypto;
 mod display;
 mod ecn;
 mod emit;
+mod five_tuple;
 mod mptcp;
 mod mptcp_codec;
 mod options;
@@ -18,6 +19,7 @@ mod vnet;
 
 pub use checksum::{ChecksumAccumulator, dss_checksum};
 pub use ecn::Ecn;
+pub use five_tuple::FiveTuple;
 pub use mptcp::{AddAddr, DataAck, Dss, Mapping, MpCapable, MpJoin, MptcpOption, Reason};
 pub use options::{MAX_OPTIONS, Options, SackBlock, Timestamps};
 pub use packet::Packet;

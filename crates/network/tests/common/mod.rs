@@ -1,5 +1,7 @@
 //! Topologies and a recorder for the tests.
 
+#![allow(dead_code, reason = "not every test file asks everything")]
+
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, Delivery, Markable, Network, PathSpec, QueueSpec, WaySpec,
 };
@@ -43,7 +45,6 @@ impl Recorder for Log {
     }
 }
 
-#[allow(dead_code, reason = "not every test file asks everything")]
 impl Log {
     /// Times at which last bits left, in microseconds.
     pub fn departures(&self) -> Vec<u64> {

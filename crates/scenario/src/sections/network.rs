@@ -356,6 +356,7 @@ fn resolve_queue(queue: Queue, capacity: &CapacitySpec, round_trip: Duration, fu
     queue.resolve(match queue.limit {
         QueueLimit::Packets(packets) => DropTail::Packets(packets),
         QueueLimit::Bytes(bytes) => DropTail::Bytes(bytes),
+        QueueLimit::Unlimited => DropTail::UNLIMITED,
         QueueLimit::Bdp(millionths) => {
             let product = capacity.initial_rate().bytes_in(round_trip) as u128 * millionths as u128 / 1_000_000;
             let bytes = u64::try_from(product).unwrap_or(u64::MAX);

@@ -4,11 +4,11 @@ use super::fields::Fields;
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, Section};
-use crate::notation::{FLAG, LIMIT, Notation, PACKET, POSITIVE_TIME, PROBABILITY, THRESHOLD};
+use crate::notation::{FLAG, LIMIT, Notation, PACKET, POSITIVE_TIME, PROBABILITY, RATE, THRESHOLD, integer, real};
 use crate::quantity::QueueLimit;
 use crate::row::{Row, inline};
 use crate::tree::{Node, Report, quoted};
-use anabranch_network::{Discipline, DropTail, Misfit, Parameter, QueueSpec, Value};
+use anabranch_network::{Discipline, DropTail, Limit, Misfit, Parameter, QueueSpec, Value};
 use std::sync::LazyLock;
 
 /// A queue as written: a limit in bandwidth-delay products depends on rates and delays.
@@ -25,6 +25,7 @@ impl Default for Queue {
     }
 }
 
+const COUNT: Notation<u32> = integer(1, 65_536);
 const ONE_BDP: QueueLimit = QueueLimit::Bdp(1_000_000);
 
 pub(crate) const QUEUE: Notation<Queue> = Notation { form: Form::Queue, read: queue, write: written };
@@ -32,7 +33,12 @@ pub(crate) const QUEUE: Notation<Queue> = Notation { form: Form::Queue, read: qu
 impl Queue {
     /// A managed queue whose limit is the discipline's own.
     pub fn managed(discipline: Discipline) -> Self {
-        let limit = discipline.packets().map_or(ONE_BDP, QueueLimit::Packets);
+        let limit = match discipline.limit() {
+            Limit::Bdp => ONE_BDP,
+            Limit::Packets(packets) => QueueLimit::Packets(packets),
+            Limit::Bytes(bytes) => QueueLimit::Bytes(bytes),
+            Limit::Unlimited => QueueLimit::Unlimited,
+        };
         Self { limit, discipline: Some(discipline) }
     }
 
@@ -72,6 +78,9 @@ fn row(parameter: Parameter<'_>) -> Row<'_> {
         Value::Flag(place) => Row::new(name, FLAG, place, about),
         Value::Threshold(place) => Row::new(name, THRESHOLD, place, about),
         Value::Packet(place) => Row::new(name, PACKET, place, about),
+        Value::Count(place) => Row::new(name, COUNT, place, about),
+        Value::Real(place) => Row::new(name, real(0.0), place, about),
+        Value::Rate(place) => Row::optional(name, RATE, place, about).silent("none"),
     }
 }
 
