@@ -89,11 +89,11 @@ pub(crate) fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError
     let sides = [Side::Client, Side::Server].into_iter().filter(|side| host(job, *side) == Host::Linux);
     sides
         .map(|side| {
-            let backup = &job.scenario.backup;
+            let backup: Vec<bool> = job.scenario.paths.iter().map(|path| path.backup).collect();
             let first = plan.opens_over(job);
             let mut over = plan.over.clone();
             over.sort_by_key(|path| *path != first);
-            let host = KernelHost::new(side, addresses(job), &over, backup, &settings(job, plan, side))?;
+            let host = KernelHost::new(side, addresses(job), &over, &backup, &settings(job, plan, side))?;
             Ok(Outside::new(side, host))
         })
         .collect()

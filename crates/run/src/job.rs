@@ -88,9 +88,7 @@ impl Job {
                 let [down, up] =
                     [&scenario.topology.paths[own].down, &scenario.topology.paths[own].up].map(Clone::clone);
                 (scenario.topology.paths[other].down, scenario.topology.paths[other].up) = (down, up);
-                scenario.backup[other] = scenario.backup[own];
-                scenario.trace_start[other] = scenario.trace_start[own];
-                scenario.policy[other] = scenario.policy[own];
+                scenario.paths[other] = scenario.paths[own];
             }
         }
         let mut name = Name(Xxh3::new());

@@ -16,8 +16,10 @@ use anabranch_metrics::{
     Timed, header_len, names, oracle_ratio,
 };
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, Topology};
-use anabranch_scenario::{Host, PlugIn, Scenario, TimelineChange, TimelineEntry, TraceStart};
-use anabranch_sim::{Checks, End, FlowSetup, Opening, Party, Switch, WorldSetup, address, client_port, paths_between};
+use anabranch_scenario::{Host, PlugIn, Presence, Scenario, TimelineChange, TimelineEntry, TraceStart};
+use anabranch_sim::{
+    Checks, End, FlowSetup, Opening, Party, Switch, WorldChange, WorldSetup, address, client_port, paths_between,
+};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_workload::Workload;
 use std::iter;
@@ -42,8 +44,8 @@ pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome 
 fn topology(scenario: &Scenario, seed: u64) -> Topology {
     let mut topology = scenario.topology.clone();
     let part = Rng::stream(seed, "trace").unit();
-    for (path, start) in topology.paths.iter_mut().zip(&scenario.trace_start) {
-        let from = |period: u64| match start {
+    for (path, options) in topology.paths.iter_mut().zip(&scenario.paths) {
+        let from = |period: u64| match options.trace_start {
             TraceStart::Begin => 0,
             TraceStart::Seed => (part * period as f64) as u64,
             TraceStart::At(from) => from.as_nanos() / 1_000_000,
@@ -52,6 +54,15 @@ fn topology(scenario: &Scenario, seed: u64) -> Topology {
             if let Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Trace(trace), .. }) = &mut way.bottleneck {
                 *trace = Arc::new(trace.begun_at(from(trace.period_millis())));
             }
+        }
+    }
+    // Nothing passes a path that is not there.
+    for (path, options) in topology.paths.iter_mut().zip(&scenario.paths) {
+        let Presence { start, stop } = options.presence;
+        let before = start.map(|start| (Instant::ZERO, start));
+        let after = stop.map(|stop| (stop, Instant::MAX));
+        for way in [&mut path.down, &mut path.up] {
+            way.outages.extend(before.into_iter().chain(after));
         }
     }
     topology
@@ -106,14 +117,33 @@ impl Layout {
     /// A plug-in cannot be built.
     pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
         let changes = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
-        let mut timeline: Vec<(Instant, anabranch_sim::WorldChange)> = changes.collect();
+        let mut timeline: Vec<(Instant, WorldChange)> = changes.collect();
         timeline.extend(self.switches(job)?);
+        timeline.extend(self.comings(job));
         let (topology, seed) = (self.topology.clone(), job.seed);
         Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, job.seed), checks })
     }
 
+    /// The paths that appear before the client of the connections under test, or go. Plain TCP has no address to withdraw.
+    fn comings(&self, job: &Job) -> Vec<(Instant, WorldChange)> {
+        let v6 = job.scenario.hosts.ip == 6;
+        let mut comings = Vec::new();
+        for (path, backup) in self.used(job) {
+            let Presence { start, stop } = job.scenario.paths[path.index()].presence;
+            if let Some(at) = start.filter(|start| *start > self.crowd.start()) {
+                for mut setup in paths_between(v6, CONNECTION.0, Side::Client, &[(path, backup)]) {
+                    setup.policy = job.scenario.paths[path.index()].policy;
+                    setup.tuple.local.set_port(0);
+                    comings.push((at, WorldChange::PathUp(0, setup)));
+                }
+            }
+            comings.extend(stop.filter(|_| self.multipath).map(|at| (at, WorldChange::PathDown(0, path))));
+        }
+        comings
+    }
+
     /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
-    fn switches(&self, job: &Job) -> Result<Vec<(Instant, anabranch_sim::WorldChange)>, RunError> {
+    fn switches(&self, job: &Job) -> Result<Vec<(Instant, WorldChange)>, RunError> {
         let entries = job.scenario.timeline.iter().filter(|_| self.multipath);
         let of = |entry: &TimelineEntry| match &entry.change {
             TimelineChange::Network(_) => None,
@@ -140,7 +170,7 @@ impl Layout {
 
     /// Paths of the connections under test, and which of them are backups.
     fn used(&self, job: &Job) -> Vec<(PathId, bool)> {
-        let backup = |path: usize| self.multipath && job.scenario.backup[path];
+        let backup = |path: usize| self.multipath && job.scenario.paths[path].backup;
         self.over.iter().map(|path| (PathId(*path as u8), backup(*path))).collect()
     }
 
@@ -150,7 +180,10 @@ impl Layout {
     /// A plug-in cannot be built.
     pub fn parties(&self, job: &Job, side: Side) -> Result<Vec<Party>, RunError> {
         let scenario = &*job.scenario;
-        let over = self.used(job);
+        let mut over = self.used(job);
+        if side == Side::Client {
+            over.retain(|(path, _)| scenario.paths[path.index()].presence.at(self.crowd.start()));
+        }
         let scheduler = match &job.choice {
             Choice::Multipath(plug_in) => plug_in.clone(),
             Choice::Single(_) => fifo(),
@@ -169,7 +202,7 @@ impl Layout {
                 setup.scheduler = self.with_known_rates(setup.scheduler, job);
             }
             setup.paths = paths_between(v6, CONNECTION.0, side, &over);
-            setup.paths.iter_mut().for_each(|path| path.policy = scenario.policy[path.id.index()]);
+            setup.paths.iter_mut().for_each(|path| path.policy = scenario.paths[path.id.index()].policy);
             for (n, path) in setup.paths.iter_mut().enumerate() {
                 let client = if side == Side::Client { &mut path.tuple.local } else { &mut path.tuple.remote };
                 let opens = match settings.first_path {
@@ -291,7 +324,7 @@ impl Layout {
             paths: used
                 .map(|(n, path)| PathConfig {
                     name: path.name.clone(),
-                    price: scenario.policy[n].price,
+                    price: scenario.paths[n].policy.price,
                     capacity: self.capacity(n),
                     marks: self.marks(&path.down.bottleneck),
                     outages: [&path.down, &path.up].iter().flat_map(|way| &way.outages).copied().collect(),
@@ -399,13 +432,13 @@ fn full_packet(settings: &Settings) -> u64 {
 }
 
 /// A scheduler that takes over on the first flow.
-fn switch(plug_in: &PlugIn) -> Result<anabranch_sim::WorldChange, RunError> {
+fn switch(plug_in: &PlugIn) -> Result<WorldChange, RunError> {
     let refused = |e: anabranch_schedulers::BuildError| unsupported(&e.to_string());
     let resolved = anabranch_schedulers::resolve(&plug_in.name).map_err(refused)?;
     resolved.build(&plug_in.parameters).map_err(refused)?;
     let parameters = plug_in.parameters.clone();
     let make = Arc::new(move || resolved.build(&parameters).expect("these were just found to be fine"));
-    Ok(anabranch_sim::WorldChange::Scheduler(0, Switch { name: resolved.label(), make }))
+    Ok(WorldChange::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
 /// One end of the connections under test: the client receives, the server sends.

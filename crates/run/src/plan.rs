@@ -246,7 +246,9 @@ impl CellPlan {
         if options.baselines {
             let forms = distinct(congestions.iter().map(single_path_form).collect());
             for congestion in &forms {
-                for (index, path) in scenario.topology.paths.iter().enumerate() {
+                // A transfer over a path that goes may never end.
+                let lasts = |index: usize| scenario.duration.is_some() || scenario.paths[index].presence.stop.is_none();
+                for (index, path) in scenario.topology.paths.iter().enumerate().filter(|(index, _)| lasts(*index)) {
                     rows.push(PlanRow::new(Choice::Single(index), single(&path.name), congestion));
                 }
             }
@@ -292,8 +294,8 @@ pub(crate) fn is_random(scenario: &Scenario) -> bool {
         || topology
             .paths
             .iter()
-            .zip(&scenario.trace_start)
-            .any(|(path, start)| *start == TraceStart::Seed && has_trace(path))
+            .zip(&scenario.paths)
+            .any(|(path, options)| options.trace_start == TraceStart::Seed && has_trace(path))
         || scenario.traffic.iter().any(traffic_is_random)
         || topology.paths.iter().flat_map(|path| [&path.down, &path.up]).any(way_is_random)
         || topology.links.iter().flat_map(|link| [&link.down, &link.up]).any(bottleneck_is_random)

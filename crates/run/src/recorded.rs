@@ -28,7 +28,7 @@ fn recorded<'a>(scenario: &'a Scenario, choice: &Choice) -> Vec<Recorded<'a>> {
     let of_paths = (0..paths.len()).filter(|path| choice.uses(*path)).filter_map(|index| {
         let path = &paths[index];
         let period = shortest([own(&path.down), own(&path.up)].into_iter().flatten())?;
-        Some(Recorded { name: &path.name, period, drawn: scenario.trace_start[index] == TraceStart::Seed })
+        Some(Recorded { name: &path.name, period, drawn: scenario.paths[index].trace_start == TraceStart::Seed })
     });
     let of_links = links.iter().filter_map(|link| {
         Some(Recorded { name: &link.name, period: shortest([&link.down, &link.up].into_iter())?, drawn: false })

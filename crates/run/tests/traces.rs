@@ -79,7 +79,7 @@ fn the_key_reads_back() {
     let document = document(&["path.a.trace_start=seed"]);
     assert!(document.resolved().contains("trace_start = \"seed\""), "{}", document.resolved());
     let again = read(&Source { name: "r".into(), text: document.resolved() }, &[], &Steps).unwrap();
-    assert_eq!(again.scenario.trace_start, [TraceStart::Seed]);
+    assert_eq!(again.scenario.paths[0].trace_start, TraceStart::Seed);
     let text = TEXT.replace("trace = 'steps.trace'", "rate = '8mbit'\ntrace_start = 'seed'");
     let wrong = read(&Source { name: "s".into(), text }, &[], &Steps).unwrap_err();
     assert_eq!(wrong[0].message, "`trace_start` is of a path that has a `trace`");

@@ -31,7 +31,8 @@ pub use quantity::si_number;
 pub use quantity::{parse_duration, parse_size};
 pub use scenario::{
     Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, PACKET_SIZES,
-    PlugIn, Scenario, TimeRange, TimelineChange, TimelineEntry, TraceStart, Traffic, TrafficKind,
+    PathOptions, PlugIn, Presence, Scenario, TimeRange, TimelineChange, TimelineEntry, TraceStart, Traffic,
+    TrafficKind,
 };
 pub use schema::schema;
 pub use sections::full_packet;

@@ -8,7 +8,7 @@ use crate::tree::{Node, Report, quoted};
 use crate::vocabulary::Word;
 use crate::written;
 use anabranch_network::Threshold;
-use anabranch_units::{Duration, Rate};
+use anabranch_units::{Duration, Instant, Rate};
 use std::fmt::Display;
 
 /// Reads a value, or reports why it cannot be read.
@@ -36,6 +36,12 @@ pub(crate) const TITLE: Notation<String> =
     Notation { form: Form::Text, read: value::title, write: |title| quoted(title) };
 pub(crate) const TIME: Notation<Duration> = time(false);
 pub(crate) const POSITIVE_TIME: Notation<Duration> = time(true);
+/// A time from the beginning of the run.
+pub(crate) const INSTANT: Notation<Instant> = Notation {
+    form: TIME.form,
+    read: |report, key, node| value::duration(report, key, node).map(|time| Instant::ZERO + time),
+    write: |at| written::instant(*at),
+};
 pub(crate) const RATE: Notation<Rate> =
     Notation { form: Form::Rate, read: value::rate, write: |rate| quoted(&rate.to_string()) };
 pub(crate) const PROBABILITY: Notation<f64> =

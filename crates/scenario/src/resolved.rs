@@ -105,15 +105,14 @@ impl Writer<'_> {
         self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index), least);
         let (mut down, mut up) = (path.down.clone(), path.up.clone());
         self.text.push_str(&pairs(&path::way(&mut down), &path::way(&mut up)));
-        let trace_start = scenario.trace_start[index];
-        let start = match trace_start {
+        let mut options = scenario.paths[index];
+        let start = match options.trace_start {
             TraceStart::Begin => None,
             TraceStart::Seed => Some(quoted("seed")),
             TraceStart::At(from) => Some(written::duration(from)),
         };
         self.some("trace_start", start);
-        let (backup, policy) = (scenario.backup[index], scenario.policy[index]);
-        self.text.push_str(&lines(&path::whole(&mut path::Whole { trace_start, backup, policy })));
+        self.text.push_str(&lines(&path::options(&mut options)));
     }
 
     /// Bytes of the least queue given in bandwidth-delay products, on a path that adds `overhead` to each packet.

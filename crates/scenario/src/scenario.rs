@@ -32,12 +32,8 @@ pub struct Scenario {
     pub settings: Settings,
     /// Paths and shared links; queues given in BDP are resolved to bytes.
     pub topology: Topology,
-    /// Paths that are backups, by index.
-    pub backup: Vec<bool>,
-    /// Where the paths' own traces begin, by index.
-    pub trace_start: Vec<TraceStart>,
-    /// Price, cap and weight, by path index.
-    pub policy: Vec<PathPolicy>,
+    /// What the paths have beside the topology, by index.
+    pub paths: Vec<PathOptions>,
     /// The applications.
     pub traffic: Vec<Traffic>,
     /// Other flows.
@@ -46,6 +42,40 @@ pub struct Scenario {
     pub timeline: Vec<TimelineEntry>,
     /// Engine or Linux kernel, per host.
     pub hosts: Hosts,
+}
+
+/// What a path has beside its place in the topology, for both directions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PathOptions {
+    /// The part of its own trace at time 0.
+    pub trace_start: TraceStart,
+    /// It is used only if no other path works.
+    pub backup: bool,
+    /// Price, cap and weight.
+    pub policy: PathPolicy,
+    /// When it is there.
+    pub presence: Presence,
+}
+
+/// The time in which a path is there. The client knows: it joins when the path appears, and withdraws its address when it goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Presence {
+    /// When it appears; `None` = it is there from the beginning.
+    pub start: Option<Instant>,
+    /// When it goes; `None` = never.
+    pub stop: Option<Instant>,
+}
+
+impl Presence {
+    /// Whether the path is there.
+    pub fn at(&self, now: Instant) -> bool {
+        self.start.is_none_or(|start| start <= now) && self.stop.is_none_or(|stop| now < stop)
+    }
+
+    /// Whether the path is there all the time.
+    pub fn is_constant(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// The part of a path's own trace at time 0.
@@ -92,9 +122,7 @@ impl Scenario {
             era: None,
             settings: Settings::default(),
             topology: Topology::default(),
-            backup: Vec::new(),
-            trace_start: Vec::new(),
-            policy: Vec::new(),
+            paths: Vec::new(),
             traffic: Vec::new(),
             cross: Vec::new(),
             timeline: Vec::new(),

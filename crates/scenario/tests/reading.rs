@@ -18,8 +18,8 @@ use anabranch_network::{
 };
 use anabranch_scenario::{
     Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, ERAS, Fallback, Host, NoFiles, ObjectSizes,
-    Override, PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind, full_packet,
-    read,
+    Override, PathOptions, PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
+    full_packet, read,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
@@ -81,7 +81,7 @@ fn what_is_not_written_has_the_documented_default() {
     assert_eq!(s.settings, Settings::default());
     assert_eq!((s.hosts.sender, s.hosts.receiver, s.hosts.ip), (Host::Engine, Host::Engine, 4));
     assert_eq!(s.traffic, [TrafficKind::Bulk { size: None }.into()]);
-    assert_eq!((s.backup, s.policy), (vec![false], vec![PathPolicy::default()]));
+    assert_eq!(s.paths, [PathOptions::default()]);
 }
 
 /// The table's default of a key is the meaning of a file without it.
@@ -456,7 +456,7 @@ fn a_timeline_may_change_the_scheduler() {
 fn prices_are_per_byte_and_caps_in_bytes() {
     let s = one_path("price = '4/GB'\ncap = '5GB'\nweight = 3\nbackup = true\n");
     let policy = PathPolicy { price: 4e-9, cap: Some(5_000_000_000), weight: Some(3.0) };
-    assert_eq!((s.policy, s.backup), (vec![policy], vec![true]));
+    assert_eq!((s.paths[0].policy, s.paths[0].backup), (policy, true));
 }
 
 #[test]

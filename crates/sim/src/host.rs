@@ -1,15 +1,16 @@
 //! A host that is an engine: one endpoint, and an application on each of its connections.
 
 use crate::applications::{Application, Applications};
+use crate::flow::client_port;
 use crate::stillness::Stillness;
 use crate::stuck::Stuck;
 use anabranch_engine::Cx;
-use anabranch_engine::connection::{Connection, ConnectionEvent, Setup};
+use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup};
 use anabranch_engine::endpoint::{Accept, Endpoint, Handle};
 use anabranch_engine::schedule::Scheduler;
 use anabranch_engine::{FirstPath, FourTuple};
 use anabranch_trace::{Recorder, SchedulerName};
-use anabranch_units::{ConnId, Instant, Rng, Side};
+use anabranch_units::{ConnId, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, Stream, Workload};
 use bytes::Bytes;
@@ -58,6 +59,13 @@ struct Waiting {
     id: ConnId,
     setup: Option<Box<Setup>>,
     workload: Box<dyn Workload>,
+}
+
+impl Waiting {
+    /// It is a client's, and there is a path.
+    fn may_connect(&mut self) -> bool {
+        self.setup.as_ref().is_some_and(|setup| !setup.paths.is_empty())
+    }
 }
 
 /// One endpoint with its applications. Its driver calls [`Self::connect`] when a client begins, [`Self::on_timer`] at
@@ -145,7 +153,7 @@ impl Host {
     pub fn connect(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         self.started = true;
         while self.may_open(now)
-            && let Some(Waiting { setup: Some(setup), workload, .. }) = self.waiting.pop_front_if(|w| w.setup.is_some())
+            && let Some(Waiting { setup: Some(setup), workload, .. }) = self.waiting.pop_front_if(Waiting::may_connect)
         {
             self.opened += 1;
             let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
@@ -187,6 +195,40 @@ impl Host {
             }
         }
         self.switch = Some(switch.clone());
+    }
+
+    /// A path appears: connections join over it, and those to come know it.
+    pub fn path_up(&mut self, now: Instant, recorder: &mut dyn Recorder, setup: &PathSetup) {
+        for waiting in self.waiting.iter_mut().filter_map(|waiting| waiting.setup.as_mut()) {
+            let opens = waiting.paths.is_empty();
+            let port = if opens { client_port(waiting.id) } else { 0 };
+            let mut setup = setup.clone();
+            setup.tuple.local.set_port(port);
+            waiting.paths.push(setup);
+        }
+        for application in self.applications.iter() {
+            if let Some(connection) = self.endpoint.connection_mut(application.handle) {
+                connection.set_path(setup.clone());
+            }
+        }
+        let mut cx = Cx { now, recorder: &mut *recorder, rng: &mut self.rng };
+        self.endpoint.handle_timeout(&mut cx);
+        self.go_on(now, recorder);
+    }
+
+    /// A path goes: connections withdraw its address, and those to come do not know it.
+    pub fn path_down(&mut self, now: Instant, recorder: &mut dyn Recorder, id: PathId) {
+        for waiting in self.waiting.iter_mut().filter_map(|waiting| waiting.setup.as_mut()) {
+            waiting.paths.retain(|path| path.id != id);
+        }
+        let mut cx = Cx { now, recorder, rng: &mut self.rng };
+        for application in self.applications.iter() {
+            let Some(connection) = self.endpoint.connection_mut(application.handle) else { continue };
+            let local = connection.subflows().find(|(path, ..)| *path == id).map(|(_, tuple, _)| tuple.local);
+            if let Some(address) = local.and_then(|local| connection.address_id(local)) {
+                connection.withdraw(&mut cx, address);
+            }
+        }
     }
 
     /// Aborts every connection.

@@ -7,7 +7,7 @@ use crate::parcel::Parcel;
 use crate::stillness::MOST_PACKETS;
 use crate::stuck::{Halt, Stuck};
 use anabranch_engine::Cx;
-use anabranch_engine::connection::Connection;
+use anabranch_engine::connection::{Connection, PathSetup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::schedule::Device;
 use anabranch_network::{Delivery, Network, Topology};
@@ -42,6 +42,10 @@ pub enum WorldChange {
     Network(anabranch_network::Change),
     /// The scheduler at both ends of the flow with this index.
     Scheduler(usize, Switch),
+    /// A path appears before the client of the flow with this index, which joins over it or connects.
+    PathUp(usize, PathSetup),
+    /// A path goes: the client of the flow with this index withdraws its address.
+    PathDown(usize, PathId),
 }
 
 impl From<anabranch_network::Change> for WorldChange {
@@ -499,6 +503,12 @@ impl World {
     fn apply(&mut self, change: &WorldChange, recorder: &mut dyn Recorder) {
         match change {
             WorldChange::Network(change) => self.network.apply(self.now, recorder, change),
+            WorldChange::PathUp(flow, setup) => self.change_client(*flow, recorder, |host, now, recorder| {
+                host.path_up(now, recorder, setup);
+            }),
+            WorldChange::PathDown(flow, path) => self.change_client(*flow, recorder, |host, now, recorder| {
+                host.path_down(now, recorder, *path);
+            }),
             WorldChange::Scheduler(flow, switch) => {
                 for host in HostId::both(*flow) {
                     if let Some(engine) = self.hosts.get_mut(host.index()).and_then(Place::engine_mut) {
@@ -507,6 +517,21 @@ impl World {
                     }
                 }
             }
+        }
+    }
+
+    /// Changes the client of a flow, if it is an engine.
+    fn change_client(
+        &mut self,
+        flow: usize,
+        recorder: &mut dyn Recorder,
+        change: impl FnOnce(&mut Host, Instant, &mut dyn Recorder),
+    ) {
+        let host = HostId::new(flow, Side::Client);
+        if let Some(engine) = self.hosts.get_mut(host.index()).and_then(Place::engine_mut) {
+            change(engine, self.now, recorder);
+            self.flush(host, recorder);
+            self.check(host);
         }
     }
 

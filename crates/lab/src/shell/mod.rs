@@ -98,6 +98,12 @@ impl Shell {
         privilege::acquire()?;
         let signals = Signals::hold().map_err(LabError::system("holding signals back"))?;
         let refused = |error: RunError| LabError::World { what: error.to_string() };
+        if scenario.paths.iter().any(|path| !path.presence.is_constant()) {
+            let what =
+                "`start` and `stop` of a path: here paths are there from the beginning; `outage` lets nothing pass"
+                    .into();
+            return Err(LabError::World { what });
+        }
         let job = job(scenario);
         let plan = Layout::of(&job).map_err(refused)?;
         let mut flows = plan.flows(&job).map_err(refused)?;

@@ -4,7 +4,7 @@ use super::{Diagnosis, DiagnosisKind, finding, listed};
 use crate::runs::RunRow;
 use anabranch_engine::FirstPath;
 use anabranch_metrics::MetricRef;
-use anabranch_scenario::Scenario;
+use anabranch_scenario::{PathOptions, Scenario};
 
 /// The findings about the rows of one congestion control.
 pub(super) fn events(scenario: &Scenario, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
@@ -17,7 +17,10 @@ pub(super) fn events(scenario: &Scenario, rows: &[RunRow<'_>]) -> Vec<Diagnosis>
         let texts = no_connection(scenario, &silent);
         found.push(finding(DiagnosisKind::Connection, &only_rows(&silent), texts));
     }
-    for path in scenario.topology.paths.iter().map(|path| path.name.as_str()) {
+    // The subflow of a path that goes is closed by its own host.
+    let stays = |(path, options): (_, &PathOptions)| options.presence.stop.is_none().then_some(path);
+    let paths = scenario.topology.paths.iter().zip(&scenario.paths).filter_map(stays);
+    for path in paths.map(|path| path.name.as_str()) {
         let lost = counts(&|row| row.values(MetricRef::of_path(path, "lost_subflows")).into_iter().flatten().count());
         if !lost.is_empty() {
             let text = format!("Subflows over {path} were reset, refused or not answered in {}.", shares(&lost));

@@ -98,9 +98,7 @@ pub fn with_first(scenario: &Scenario, first: usize) -> Scenario {
     let now = |old: usize| order.iter().position(|place| *place == old).unwrap_or(old);
     let mut moved = scenario.clone();
     moved.topology.paths = order.iter().map(|i| scenario.topology.paths[*i].clone()).collect();
-    moved.trace_start = order.iter().map(|i| scenario.trace_start[*i]).collect();
-    moved.backup = order.iter().filter_map(|i| scenario.backup.get(*i).copied()).collect();
-    moved.policy = order.iter().filter_map(|i| scenario.policy.get(*i).copied()).collect();
+    moved.paths = order.iter().map(|i| scenario.paths[*i]).collect();
     moved.cross.iter_mut().filter(|cross| !cross.shared).for_each(|cross| cross.over = now(cross.over));
     for entry in &mut moved.timeline {
         if let TimelineChange::Network(change) = &mut entry.change {

@@ -230,8 +230,11 @@ fn another_path_comes_first_with_all_that_is_its_own() {
     assert_eq!(with_first(&scenario, 0), scenario);
     let moved = with_first(&scenario, 2);
     let names: Vec<&str> = moved.topology.paths.iter().map(|path| path.name.as_str()).collect();
-    assert_eq!((names, &moved.backup[..], moved.cross[0].over), (vec!["c", "a", "b"], &[true, false, false][..], 2));
-    assert!(moved.policy[2].price > 0.0 && moved.policy[1].price == 0.0);
+    assert_eq!(
+        (names, moved.paths.iter().map(|path| path.backup).collect::<Vec<_>>(), moved.cross[0].over),
+        (vec!["c", "a", "b"], vec![true, false, false], 2)
+    );
+    assert!(moved.paths[2].policy.price > 0.0 && moved.paths[1].policy.price == 0.0);
     let changed = moved.network_changes().map(|(_, change)| change).next().unwrap();
     assert!(matches!(changed, anabranch_network::Change::PathRate(0, ..)), "{changed:?}");
     // Back again.

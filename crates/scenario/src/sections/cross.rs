@@ -5,7 +5,7 @@ use super::network::Names;
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, MAX_BYTES, Section};
-use crate::notation::{CONGESTION, Notation, PACKET, POSITIVE_TIME, RATE, TIME, integer, real, size, word};
+use crate::notation::{CONGESTION, INSTANT, Notation, PACKET, POSITIVE_TIME, RATE, TIME, integer, real, size, word};
 use crate::row::{Row, inline};
 use crate::scenario::{Cross, CrossData, CrossKind, Distribution, PACKET_SIZES, PlugIn, TimeRange};
 use crate::tree::{Node, Report};
@@ -13,11 +13,6 @@ use crate::written;
 use anabranch_units::{Duration, Instant, Rate};
 
 const RANGE: Notation<TimeRange> = Notation { form: Form::Range, read: range, write: written_range };
-const STOP: Notation<Instant> = Notation {
-    form: TIME.form,
-    read: |report, key, node| value::duration(report, key, node).map(|stop| Instant::ZERO + stop),
-    write: |stop| written::instant(*stop),
-};
 const PACKETS_PER_SECOND: Notation<f64> = Notation { read: packets_per_second, ..real(0.0) };
 /// The most packets that a flow writes per second.
 const MOST_PACKETS: f64 = 1e6;
@@ -69,7 +64,7 @@ pub(crate) fn shared(cross: &mut Cross) -> Vec<Row<'_>> {
         Row::new("direction", word(), &mut cross.direction, "direction of the data: down = server to client, as the connection's, up = client to server"),
         Row::new("count", integer(0, 1000), &mut cross.count, "number of such flows; each draws its own times, rates and packets"),
         Row::new("start", RANGE, &mut cross.start, "when it starts, warm-up included"),
-        Row::optional("stop", STOP, &mut cross.stop, "when it stops").silent("never"),
+        Row::optional("stop", INSTANT, &mut cross.stop, "when it stops").silent("never"),
     ]
 }
 

@@ -27,7 +27,7 @@ pub(crate) use traces::Traces;
 use crate::diagnostic::Code;
 use crate::keys::{Key, Section};
 use crate::row::Row;
-use crate::scenario::{Cross, CrossKind, Host, Scenario, TimeRange, TimelineEntry, Traffic, TrafficKind};
+use crate::scenario::{Cross, CrossKind, Host, PathOptions, Scenario, TimeRange, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
 use anabranch_engine::FirstPath;
 use anabranch_network::Discipline;
@@ -47,7 +47,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Path => {
             table.add(None, path::bottleneck());
             table.add(None, path::way(&mut path::Way::default().spec));
-            table.add(None, path::whole(&mut path::Whole::default()));
+            table.add(None, path::options(&mut PathOptions::default()));
         }
         Section::Loss => table.add(None, impairment::loss_rows(&mut impairment::Bursts::default())),
         Section::Reorder => table.add(None, impairment::reorder_rows(&mut impairment::NO_REORDERING.clone())),
@@ -136,12 +136,11 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_end(report, &top, &scenario, applications.as_deref());
     check_paths(report, root, &paths, scenario.settings.mptcp);
     check_race(report, &connection, &scenario);
+    check_presence(report, &paths, &scenario);
 
     let network = network.filter(|_| report.calls() == begin)?;
     scenario.topology = network.topology;
-    scenario.backup = network.whole.iter().map(|path| path.backup).collect();
-    scenario.trace_start = network.whole.iter().map(|path| path.trace_start).collect();
-    scenario.policy = network.whole.iter().map(|path| path.policy).collect();
+    scenario.paths = network.options;
     scenario.traffic = applications?;
     scenario.cross = flows.into_iter().collect::<Option<_>>()?;
     scenario.timeline = timeline?;
@@ -226,6 +225,41 @@ fn check_race(report: &mut Report, connection: &Fields<'_>, scenario: &Scenario)
             .error(Code::Conflict, node.at, "a Linux client does not race its paths")
             .label("needs `receiver = \"engine\"`")
             .help("name the path over which it opens the connection, or let this engine be the client");
+    }
+}
+
+/// A path is there for some time before the end of the run, and a kernel's paths from the beginning.
+fn check_presence(report: &mut Report, paths: &[Fields<'_>], scenario: &Scenario) {
+    let end = scenario.duration.map(|duration| scenario.warmup + duration);
+    let linux = [scenario.hosts.sender, scenario.hosts.receiver].contains(&Host::Linux);
+    for fields in paths {
+        let [start, stop] = ["start", "stop"].map(|name| fields.written(name));
+        if let Some(node) = start.or(stop).filter(|_| linux) {
+            report
+                .error(Code::Conflict, node.at, "a Linux host's paths are there from the beginning")
+                .label("needs engines as hosts")
+                .help("use `outage`, which no host sees, or let this engine be both hosts");
+        }
+        if !fields.are_sound(report, &["start", "stop"]) {
+            continue;
+        }
+        let [begins, ends] = ["start", "stop"].map(|name| fields.get(report, name, value::duration));
+        if let (Some(begins), Some(ends), Some(node)) = (begins, ends, stop)
+            && ends <= begins
+        {
+            report
+                .error(Code::ImpossibleValue, node.at, "this path goes before it appears")
+                .label(format!("it appears at {begins}"))
+                .help("leave `stop` out for a path that stays");
+        }
+        if let (Some(begins), Some(end), Some(node)) = (begins, end, start)
+            && end <= begins
+        {
+            report
+                .error(Code::ImpossibleValue, node.at, "this path appears after the end")
+                .label(format!("warm-up and measured time end at {end}"))
+                .help("times count from the beginning of the run, warm-up included");
+        }
     }
 }
 

@@ -1,14 +1,14 @@
 //! `[[path]]` and `[[link]]`: the topology.
 
 use super::fields::{Fields, Pair, missing_direction};
-use super::path::{self, Way, Whole};
+use super::path::{self, Way};
 use super::queue::{QUEUE, Queue};
 use super::traces::Traces;
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
-use crate::scenario::TraceStart;
+use crate::scenario::{PathOptions, TraceStart};
 use crate::tree::{Node, Report};
 use anabranch_engine::FirstPath;
 use anabranch_network::{
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The paths' keys beyond the topology.
 pub(crate) struct Network {
     pub topology: Topology,
-    pub whole: Vec<Whole>,
+    pub options: Vec<PathOptions>,
     pub limits: Limits,
 }
 
@@ -170,8 +170,8 @@ pub(crate) fn read(
     let (paths, links) = (&paths[..paths.len().min(PathId::LIMIT)], &links[..links.len().min(MOST_LINKS)]);
     let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
-    let whole: Vec<_> =
-        paths.iter().zip(&drafts).map(|(fields, draft)| whole(report, fields, draft.as_ref())).collect();
+    let options: Vec<_> =
+        paths.iter().zip(&drafts).map(|(fields, draft)| options(report, fields, draft.as_ref())).collect();
 
     let drafts: Vec<Pair<Way>> = drafts.into_iter().collect::<Option<_>>()?;
     let limits = Limits {
@@ -185,16 +185,16 @@ pub(crate) fn read(
     let paths = names.paths.names.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
     Some(Network {
         topology: Topology { paths: paths.collect::<Option<_>>()?, links },
-        whole: whole.into_iter().collect::<Option<_>>()?,
+        options: options.into_iter().collect::<Option<_>>()?,
         limits,
     })
 }
 
-fn whole(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) -> Option<Whole> {
-    let mut path = Whole::default();
-    let read = fields.fill(report, None, path::whole(&mut path));
+fn options(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) -> Option<PathOptions> {
+    let mut path = PathOptions::default();
+    let read = fields.fill(report, None, path::options(&mut path));
     let trace_start = trace_start(report, fields, draft)?;
-    read.then_some(Whole { trace_start, ..path })
+    read.then_some(PathOptions { trace_start, ..path })
 }
 
 fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fields<'_>) -> Option<Pair<Way>> {

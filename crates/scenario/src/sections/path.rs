@@ -3,10 +3,9 @@
 use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
 use super::queue::Queue;
 use crate::keys::{Form, MAX_BYTES};
-use crate::notation::{FLAG, PRICE, PROBABILITY, TIME, integer, real, size};
+use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, real, size};
 use crate::row::Row;
-use crate::scenario::TraceStart;
-use anabranch_engine::schedule::PathPolicy;
+use crate::scenario::PathOptions;
 use anabranch_network::{Bottleneck, CapacitySpec, WaySpec};
 use anabranch_units::Duration;
 
@@ -28,14 +27,6 @@ impl Default for Way {
         let spec = WaySpec { reorder: NO_REORDERING, ..clean };
         Self { spec, capacity: None, queue: Queue::default(), link: None }
     }
-}
-
-/// Keys of a path that have no direction.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Whole {
-    pub trace_start: TraceStart,
-    pub backup: bool,
-    pub policy: PathPolicy,
 }
 
 /// Keys of one direction that [`super::network`] reads and writes.
@@ -67,9 +58,11 @@ pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
 
 /// Keys without a direction.
 #[rustfmt::skip]
-pub(crate) fn whole(path: &mut Whole) -> Vec<Row<'_>> {
+pub(crate) fn options(path: &mut PathOptions) -> Vec<Row<'_>> {
     vec![
         Row::by_hand("trace_start", Form::TraceStart, "the part of the trace at time 0. begin: its beginning, so that every repetition is the same draw; seed: a place that each repetition draws from its seed, the same part of the way through the traces of all paths that say seed, so that traces of one length stay aligned; a time such as 20s: that place in every repetition").or("begin"),
+        Row::optional("start", INSTANT, &mut path.presence.start, "when the path appears, warm-up included: the client then joins over it, or opens the connection if there was none; until then nothing passes. An outage differs: the host does not see it").silent("it is there from the beginning"),
+        Row::optional("stop", INSTANT, &mut path.presence.stop, "when the path goes, warm-up included: the client withdraws its address (REMOVE_ADDR, RFC 8684 §3.4.2) and closes the subflow; plain TCP waits in vain").silent("it stays"),
         Row::new("backup", FLAG, &mut path.backup, "used only if no other path works (RFC 8684 §3.3.8)"),
         Row::new("price", PRICE, &mut path.policy.price, "price of data on this path; used by scheduler cost"),
         Row::optional("cap", size(1, MAX_BYTES), &mut path.policy.cap, "payload that the path's tariff includes, counted at the sender, with retransmissions; used by scheduler cost").silent("no limit"),
