@@ -140,7 +140,7 @@ fn form(form: Form) -> Value {
 
 /// The limit of a queue.
 fn limit() -> [Value; 3] {
-    [pattern("([pP]|[bB][dD][pP])"), text_with(&SIZE), json!({ "const": UNLIMITED })]
+    [pattern("([pP]|[bB][dD][pP])"), text_with(&SIZE), json!({ "enum": [UNLIMITED] })]
 }
 
 fn probability() -> Value {
