@@ -1,5 +1,6 @@
 //! Numbers about repeated runs. All values are taken to be finite.
 
+use crate::inference::SIGNIFICANT;
 use crate::{mean_interval, t_probability};
 
 /// Statistics of a metric over repeated runs.
@@ -58,6 +59,11 @@ impl Paired {
         let sd = deviation(&differences, mean_diff).filter(|sd| *sd > 0.0);
         let p = |sd: f64| t_probability(mean_diff.abs() / (sd / (n as f64).sqrt()), (n - 1) as f64);
         Some(Self { n, mean_diff, ci95: mean_interval(&differences), p: sd.map(p) })
+    }
+
+    /// Whether the difference has no spread, or a p below [`SIGNIFICANT`].
+    pub fn is_significant(&self) -> bool {
+        self.p.is_none_or(|p| p < SIGNIFICANT)
     }
 }
 

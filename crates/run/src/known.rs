@@ -15,7 +15,7 @@ const SPARE: u64 = 3;
 const LEAST: u64 = 10;
 
 /// `congestion`, each of whose subflows begins at its path's capacity.
-pub(crate) fn with_known_capacity(congestion: &PlugIn) -> PlugIn {
+pub fn with_known_capacity(congestion: &PlugIn) -> PlugIn {
     PlugIn { name: format!("{PREFIX}{}", congestion.name), ..congestion.clone() }
 }
 

@@ -134,6 +134,11 @@ impl Plan {
         self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| self.job(cell, row, 0)))
     }
 
+    /// Whether the seed matters, cell by cell.
+    pub fn randomness(&self) -> impl Iterator<Item = bool> + '_ {
+        self.cells.iter().map(|cell| cell.random)
+    }
+
     /// It has several cells.
     pub fn is_sweep(&self) -> bool {
         self.cells.len() > 1
@@ -288,7 +293,7 @@ fn distinct(plug_ins: Vec<PlugIn>) -> Vec<PlugIn> {
 }
 
 /// False if the seed cannot matter, so that one run suffices.
-pub(crate) fn is_random(scenario: &Scenario) -> bool {
+pub fn is_random(scenario: &Scenario) -> bool {
     let topology = &scenario.topology;
     !scenario.start_jitter.is_zero()
         || topology

@@ -41,11 +41,11 @@ pub struct RunRecord {
 }
 
 /// A cell's runs: those of each row, by repetition.
-pub(crate) type CellRecords = Vec<Vec<RunRecord>>;
+pub type CellRecords = Vec<Vec<RunRecord>>;
 
 impl RunRecord {
     /// Names an outcome. Values that JSON cannot write (not finite) are left out.
-    pub(crate) fn new(scheduler: &str, congestion: &str, seed: u64, cell: CellValues, outcome: RunOutcome) -> Self {
+    pub fn new(scheduler: &str, congestion: &str, seed: u64, cell: CellValues, outcome: RunOutcome) -> Self {
         let RunOutcome { mut metrics, mut paths, digest, events, finished, curves, live } = outcome;
         metrics.retain(f64::is_finite);
         paths.values_mut().for_each(|values| values.retain(f64::is_finite));

@@ -137,7 +137,7 @@ impl Runner<'_> {
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub(crate) fn records(&self, plan: &Plan) -> Result<Vec<CellRecords>, Failure> {
+    pub fn records(&self, plan: &Plan) -> Result<Vec<CellRecords>, Failure> {
         let mut records = Vec::new();
         let failure = self.cells(plan, &mut Runs::default(), &mut |_, rows| {
             records.push(rows.iter().map(|row| row.records().collect()).collect());

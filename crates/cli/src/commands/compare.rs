@@ -12,9 +12,11 @@ use crate::output::Output;
 use crate::pool::Threads;
 use crate::watch::{Wanted, Watch};
 use anabranch_report::of_frontier::{cells, csv, first_path, picture, room, room_csv, standings, text};
-use anabranch_run::frontier::{APPLICATIONS, Comparison, FirstPath, Grid, Opened, PathSet, Room, usual_applications};
 use anabranch_run::{Driver, Pool, RunError, with_known_rates};
 use anabranch_scenario::{Override, PlugIn};
+use anabranch_studies::frontier::{
+    APPLICATIONS, Comparison, FirstPath, Grid, Opened, PathSet, Room, usual_applications,
+};
 use std::num::NonZeroU32;
 use std::path::Path;
 

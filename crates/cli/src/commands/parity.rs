@@ -11,8 +11,8 @@ use crate::outcome::Outcome;
 use crate::stage::{Carried, Stage, carry_out};
 use crate::watch::Wanted;
 use anabranch_report::text::{parity_markdown, parity_text};
-use anabranch_run::parity::{BRIEF, Later, MODES, Mode, Parity};
 use anabranch_scenario::{Override, PlugIn};
+use anabranch_studies::parity::{BRIEF, Later, MODES, Mode, Parity};
 use std::path::Path;
 
 /// Runs one scenario or a grid of them in all modes.

@@ -3,7 +3,7 @@
 use super::{percent, some};
 use crate::table::csv_lines;
 use crate::table::markdown_table;
-use anabranch_run::frontier::{CellScore, Comparison, Entry};
+use anabranch_studies::frontier::{CellScore, Comparison, Entry};
 
 /// How many names a tier has room for.
 const NAMES: usize = 3;

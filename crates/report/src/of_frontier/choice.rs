@@ -2,7 +2,7 @@
 
 use super::{percent, some};
 use crate::table::markdown_table;
-use anabranch_run::frontier::{Advice, BEST_SINGLE, Frontier};
+use anabranch_studies::frontier::{Advice, BEST_SINGLE, Frontier};
 use indexmap::IndexSet;
 
 /// How many names a field of the table has room for.

@@ -2,7 +2,7 @@
 
 use super::percent;
 use crate::table::markdown_table;
-use anabranch_run::frontier::Opened;
+use anabranch_studies::frontier::Opened;
 use indexmap::IndexMap;
 
 /// A cell in which the worst first path costs more than this part of what the best one gives.

@@ -4,7 +4,7 @@ use super::choice::choices;
 use super::table::{notes, ratio};
 use super::{by_loss, extent, interval, members, percent, placed};
 use crate::table::markdown_table;
-use anabranch_run::frontier::{CellScore, Comparison, Frontier, Standing, portfolio};
+use anabranch_studies::frontier::{CellScore, Comparison, Frontier, Standing, portfolio};
 use std::fmt::Write as _;
 
 /// The schedulers whose ties the page counts.

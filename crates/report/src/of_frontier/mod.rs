@@ -15,7 +15,7 @@ pub use picture::picture;
 pub use room::{room, room_csv};
 pub use table::text;
 
-use anabranch_run::frontier::{Comparison, Frontier, Standing};
+use anabranch_studies::frontier::{Comparison, Frontier, Standing};
 use indexmap::IndexSet;
 
 /// A value as per cent with one digit.

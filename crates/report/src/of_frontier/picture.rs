@@ -2,7 +2,7 @@
 
 use super::by_loss;
 use crate::heat::{ColourScale, Heat, HeatRow, svg};
-use anabranch_run::frontier::{Advice, Comparison, Frontier};
+use anabranch_studies::frontier::{Advice, Comparison, Frontier};
 
 /// A loss of half the best is as deep as colours go.
 const DEEPEST: f64 = 50.0;

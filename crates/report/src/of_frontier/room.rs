@@ -3,7 +3,7 @@
 use super::{members, percent};
 use crate::table::csv_lines;
 use crate::table::markdown_table;
-use anabranch_run::frontier::{Room, RoomRow, TAKEN_AWAY};
+use anabranch_studies::frontier::{Room, RoomRow, TAKEN_AWAY};
 use indexmap::IndexSet;
 use std::fmt::Write as _;
 

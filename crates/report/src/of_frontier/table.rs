@@ -2,8 +2,8 @@
 
 use super::{extent, interval, percent, placed};
 use crate::text::{plain_table, print_table};
-use anabranch_run::frontier::{Comparison, Frontier, Standing};
 use anabranch_run::knows_rates;
+use anabranch_studies::frontier::{Comparison, Frontier, Standing};
 
 /// The meaning of the columns.
 const NOTES: &str = "\

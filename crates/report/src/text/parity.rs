@@ -4,7 +4,7 @@ use super::plain::{plain_table, print_table};
 use crate::table::markdown_table;
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, names};
 use anabranch_run::RowKind;
-use anabranch_run::parity::{COMPARED, Estimate, MODES, Mode, Parity, ParityRow, REFERENCE};
+use anabranch_studies::parity::{COMPARED, Estimate, MODES, Mode, Parity, ParityRow, REFERENCE};
 use std::fmt::Write as _;
 
 /// Shown beside the main metrics.

@@ -2,7 +2,8 @@
 
 use super::plain::{plain_table, print_table};
 use anabranch_metrics::MetricInfo;
-use anabranch_run::{Estimate, Prediction};
+use anabranch_run::Estimate;
+use anabranch_studies::Prediction;
 
 /// A row per scheduler, congestion control and main metric.
 pub fn prediction_table(predictions: &[Prediction]) -> String {

@@ -2,7 +2,6 @@
 
 use super::hindrance::Hindrance;
 use super::{Diagnosis, DiagnosisKind, WINDOW, finding, listed, part_blocked};
-use crate::frontier::is_significant;
 use crate::job::{Choice, Job, RunOutcome};
 use crate::plan::{CellPlan, Plan};
 use crate::runs::RunRow;
@@ -157,7 +156,7 @@ fn other_paths(cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], metric: &'sta
             let pairs: Vec<(f64, f64)> = both.filter_map(|(single, own)| single.zip(*own)).collect();
             let paired = Paired::of(&pairs)?;
             // Few seeds have no interval: the test alone decides then.
-            let certain = is_significant(&paired) && paired.ci95.is_none_or(|(low, high)| low > 0.0 || high < 0.0);
+            let certain = paired.is_significant() && paired.ci95.is_none_or(|(low, high)| low > 0.0 || high < 0.0);
             let (would, was): (Vec<f64>, Vec<f64>) = pairs.into_iter().unzip();
             let (would, was) = (mean(&would)?, mean(&was)?);
             (certain && gain(metric, was, would) >= LITTLE).then_some((*single, Effect { row, was, would }))

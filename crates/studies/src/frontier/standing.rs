@@ -1,8 +1,8 @@
 //! From cells to the results of each scheduler over all of them.
 
 use super::score::{CellScore, Entry};
-use crate::estimate::Estimate;
 use anabranch_metrics::{Bootstrap, mean, quantile};
+use anabranch_run::Estimate;
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 

@@ -11,14 +11,13 @@ pub use advice::{AS_GOOD, Advice, advice, portfolio};
 pub use applications::{APPLICATIONS, Application, applications, usual_applications};
 pub use first_path::{FirstPath, Opened, with_first};
 pub use room::{Room, RoomRow, TAKEN_AWAY};
-pub(crate) use score::is_significant;
 pub use score::{BEST_SINGLE, CellScore, Entry, MARGIN, TIE};
 pub use standing::{Loss, NEAR, Standing};
 
-use crate::driver::{Driver, Labelled, Observer, Pool, Refusal};
-use crate::plan::{Options, Plan, Variant};
-use crate::record::CellRecords;
-use crate::runner::{Failure, Runner};
+use anabranch_run::CellRecords;
+use anabranch_run::{Driver, Labelled, Observer, Pool, Refusal};
+use anabranch_run::{Failure, Runner};
+use anabranch_run::{Options, Plan, Variant};
 use anabranch_scenario::{PlugIn, Scenario};
 use anabranch_trace::Recorder;
 use serde::{Deserialize, Serialize};
@@ -119,8 +118,8 @@ impl Grid {
         let tasks = self.tasks();
         let mut cells: Vec<Vec<CellScore>> = vec![Vec::new(); self.congestions.len()];
         let (finished, ended) = run_all(&tasks, (driver, pool, observer), |task, records| {
-            let own = records.iter().zip(&task.plan.cells);
-            cells[task.key].extend(own.filter_map(|(rows, cell)| score::cell(rows, cell.random)));
+            let own = records.iter().zip(task.plan.randomness());
+            cells[task.key].extend(own.filter_map(|(rows, random)| score::cell(rows, random)));
         });
         let named =
             self.congestions.iter().zip(cells).filter(|(_, cells)| finished == tasks.len() || !cells.is_empty());

@@ -1,12 +1,12 @@
 //! The same scenario in virtual time, with a kernel at either end, and between two kernels: how far the answers lie apart.
 
-use crate::driver::{Driver, Refusal};
-pub use crate::estimate::Estimate;
-use crate::job::{Job, RunError, RunOutcome};
-use crate::plan::{Options, Plan, Variant, is_random};
-use crate::record::CellValues;
-use crate::results::Results;
 use anabranch_network::Change;
+use anabranch_run::CellValues;
+pub use anabranch_run::Estimate;
+use anabranch_run::Results;
+use anabranch_run::{Driver, Refusal};
+use anabranch_run::{Job, RunError, RunOutcome};
+use anabranch_run::{Options, Plan, Variant, is_random};
 use anabranch_scenario::{Host, PlugIn, Scenario, TimelineChange};
 use anabranch_trace::Recorder;
 use anabranch_units::Duration;

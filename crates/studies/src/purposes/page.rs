@@ -16,7 +16,7 @@ The networks were looked for, with other seeds than these: *shown* says that the
 is shown with ten seeds. How the schedulers do over many networks is in [frontier.md](frontier.md). No scheduler was changed for a
 verdict. At p < 0.05 chance alone may give one or two of these rows.
 
-`cargo run -p anabranch-run --bin purposes > docs/purposes.md` makes this page; a test holds every figure.
+`cargo run -p anabranch-studies --bin purposes > docs/purposes.md` makes this page; a test holds every figure.
 `anabranch run scenarios/purposes/tight.toml --scheduler minrtt,blest` runs one row again, with all other metrics.
 
 ";

@@ -7,12 +7,11 @@ mod table;
 pub use page::page;
 pub use table::{NETWORKS, PURPOSES};
 
-use crate::driver::{Driver, Pool};
-use crate::frontier::is_significant;
-use crate::plan::{Options, Plan, Repeat, Variant};
-use crate::record::RunRecord;
-use crate::runner::Runner;
 use anabranch_metrics::{Paired, mean, names};
+use anabranch_run::RunRecord;
+use anabranch_run::Runner;
+use anabranch_run::{Driver, Pool};
+use anabranch_run::{Options, Plan, Repeat, Variant};
 use anabranch_scenario::{NoFiles, Override, PlugIn, Scenario, Source};
 use std::sync::Arc;
 
@@ -143,7 +142,7 @@ impl Runs {
         let options =
             Options { schedulers, baselines: false, causes: false, repeat: Repeat::AsWritten, ..Options::default() };
         let plan = Plan::new(&[variant], &options);
-        let random = plan.cells.iter().any(|cell| cell.random);
+        let random = plan.randomness().any(|random| random);
         let results = Runner { driver, pool, observer: &() }.run(&plan);
         let runs = results.map_err(|failure| format!("{}: {failure}", network.name))?.runs.to_vec();
         Ok(Self { runs, labels, random })
@@ -180,7 +179,7 @@ fn judge(purpose: &Purpose, difference: &Paired, goodput_ratio: f64, random: boo
     };
     let enough = !random || difference.n >= PAIRS;
     let kept = !purpose.metric.starts_with("rbd_") || goodput_ratio >= GOODPUT_KEPT;
-    if right && enough && is_significant(difference) && kept { Verdict::Shown } else { Verdict::NotShown }
+    if right && enough && difference.is_significant() && kept { Verdict::Shown } else { Verdict::NotShown }
 }
 
 fn scheduler(name: &str) -> Result<PlugIn, String> {

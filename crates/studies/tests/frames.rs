@@ -1,9 +1,9 @@
 //! Frames and the grid in virtual time.
 
 use anabranch_network::{Bottleneck, CapacitySpec};
-use anabranch_run::frontier::{APPLICATIONS, Grid, PathSet};
 use anabranch_run::{Choice, Driver, Job, RunOutcome, Serial, VirtualTime, with_known_rates};
 use anabranch_scenario::{Cell, Document, Scenario};
+use anabranch_studies::frontier::{APPLICATIONS, Grid, PathSet};
 use anabranch_units::Rate;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! How well the simulator predicts what was measured: the same rows of two results, as ratios.
 
-use crate::estimate::Estimate;
-use crate::results::{Results, Summary};
 use anabranch_metrics::{MetricRef, Prominence, t_quantile};
+use anabranch_run::Estimate;
+use anabranch_run::{Results, Summary};
 use serde::{Deserialize, Serialize};
 
 /// One main metric of one row.

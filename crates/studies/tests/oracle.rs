@@ -5,9 +5,9 @@
 //! chance; three standard deviations are allowed for.
 
 use anabranch_network::LossSpec;
-use anabranch_run::frontier::{APPLICATIONS, applications, with_first};
 use anabranch_run::{Choice, Driver, Job, Options, Plan, Variant, VirtualTime, bounds};
 use anabranch_scenario::{Cell, Document, PlugIn, Scenario};
+use anabranch_studies::frontier::{APPLICATIONS, applications, with_first};
 use proptest::prelude::*;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Which scheduler for which kind of paths and which application.
 
 use super::score::CellScore;
-use crate::known_rates::knows_rates;
 use anabranch_metrics::mean;
+use anabranch_run::knows_rates;
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
 

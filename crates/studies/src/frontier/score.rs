@@ -1,10 +1,10 @@
 //! From the runs of one cell to what each scheduler is worth there.
 
 use super::{KIND, PART, PATHS, TRAFFIC};
-use crate::known_rates::knows_rates;
-use crate::record::{CellValues, RunRecord};
-use crate::row_kind::RowKind;
-use anabranch_metrics::{Difference, Paired, SIGNIFICANT, Verdict, mean, names, verdicts};
+use anabranch_metrics::{Difference, Paired, Verdict, mean, names, verdicts};
+use anabranch_run::RowKind;
+use anabranch_run::knows_rates;
+use anabranch_run::{CellValues, RunRecord};
 use serde::{Deserialize, Serialize};
 
 /// The best path alone.
@@ -68,13 +68,8 @@ impl Entry {
     fn beats(&self, other: &Self) -> bool {
         let (own, its) = (self.ratio(), other.ratio());
         let pairs: Vec<(f64, f64)> = self.ratios.iter().copied().zip(other.ratios.iter().copied()).collect();
-        own > its * (1.0 + TIE) && Paired::of(&pairs).is_some_and(|paired| is_significant(&paired))
+        own > its * (1.0 + TIE) && Paired::of(&pairs).is_some_and(|paired| paired.is_significant())
     }
-}
-
-/// No spread, or p < [`SIGNIFICANT`].
-pub(crate) fn is_significant(paired: &Paired) -> bool {
-    paired.p.is_none_or(|p| p < SIGNIFICANT)
 }
 
 impl CellScore {

@@ -1,10 +1,10 @@
 //! The cost of the choice of the first path: the same cells with each path in turn carrying the first subflow.
 
 use super::{PathSet, Task, applications, plan, run_all, score};
-use crate::driver::{Driver, Observer, Pool};
-use crate::plan::Options;
-use crate::runner::Failure;
 use anabranch_network::Change;
+use anabranch_run::Failure;
+use anabranch_run::Options;
+use anabranch_run::{Driver, Observer, Pool};
 use anabranch_scenario::{PlugIn, Scenario, TimelineChange};
 use serde::{Deserialize, Serialize};
 

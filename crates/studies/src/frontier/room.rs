@@ -3,13 +3,13 @@
 
 use super::first_path::with_first;
 use super::{CellScore, Frontier, PathSet, Task, applications, plan, portfolio, run_all, score};
-use crate::driver::{Driver, Observer, Pool};
-use crate::known::with_known_capacity;
-use crate::plan::Options;
-use crate::record::RunRecord;
-use crate::runner::Failure;
 use anabranch_metrics::mean;
 use anabranch_network::{Change, LossSpec};
+use anabranch_run::Failure;
+use anabranch_run::Options;
+use anabranch_run::RunRecord;
+use anabranch_run::with_known_capacity;
+use anabranch_run::{Driver, Observer, Pool};
 use anabranch_scenario::{CrossKind, PlugIn, Scenario, TimelineChange};
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};

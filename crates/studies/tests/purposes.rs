@@ -2,8 +2,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "the test spreads its runs over threads, and reads the page")]
 
-use anabranch_run::purposes::{self, Measured, NETWORKS, PURPOSES, Purpose, Verdict};
 use anabranch_run::{Pool, VirtualTime};
+use anabranch_studies::purposes::{self, Measured, NETWORKS, PURPOSES, Purpose, Verdict};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,7 +40,7 @@ fn the_page_is_as_generated() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/purposes.md");
     let kept = std::fs::read_to_string(file).unwrap_or_default();
     let made = purposes::page(measured()).unwrap();
-    let renew = "cargo run -p anabranch-run --bin purposes > docs/purposes.md";
+    let renew = "cargo run -p anabranch-studies --bin purposes > docs/purposes.md";
     assert!(made == kept, "docs/purposes.md is out of date; renew it with `{renew}`");
 }
 
