@@ -133,7 +133,7 @@ impl Connection {
         let place = self.on_options(cx, i, segment, seq);
         let s = &mut self.subflows[i];
         if self.lifetime.closed || s.reset.is_some() {
-            return;
+            return self.sending.on_no_news(s);
         }
         self.sending.on_window(self.session.mode(), s, segment, seq, ack);
         let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;

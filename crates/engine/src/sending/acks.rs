@@ -307,7 +307,6 @@ impl Sending {
     /// A retransmission left on `s`.
     pub(super) fn on_retransmitted(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: &Sent) {
         s.sender.on_retransmitted(cx.now, sent.seq().start);
-        self.follow_window(s);
         s.last_sent = Some(cx.now);
         self.after_sending(cx.now, s, sent.seq().len());
         if sent.seq().start == s.sender.una() {
@@ -346,6 +345,10 @@ impl Sending {
     /// A segment with so many bytes of payload left on `s`.
     #[inline(always)]
     fn after_sending(&mut self, now: Instant, s: &mut Subflow, bytes: u64) {
+        if s.sender.phase() == RecoveryPhase::Loss {
+            // What a timeout lets leave beyond the window has left.
+            self.follow_window(s);
+        }
         let Some(p) = self.assignment.path_mut(s.id) else { return };
         p.in_flight = s.sender.in_flight();
         p.in_flight_bytes = s.sender.in_flight_bytes();

@@ -137,10 +137,13 @@ impl Sending {
         }
     }
 
-    /// Others carry on for a failing path; it is tried again often enough to notice its return.
+    /// Others carry on for a failing path; it is tried again often enough to notice its return. Where the round trip is not known,
+    /// the timeout backs off until it is longer (RFC 6298 §5.5): else the path would be given up within a long round trip.
     fn relieve(&mut self, now: Instant, s: &mut Subflow) {
         s.probe_soon(now);
-        s.sender.limit_rto(FAILING_RTO_MAX);
+        if s.sender.rtt().srtt().is_some() {
+            s.sender.limit_rto(FAILING_RTO_MAX);
+        }
         self.assignment.unbind(s.id);
         self.assignment.strand(s.id);
     }

@@ -283,11 +283,12 @@ impl Sending {
         self.assignment.waiting() & id.bit() != 0
     }
 
-    /// The congestion window of `s` has room, and its pacer lets a segment leave at `now`.
+    /// The congestion window of `s` has room, and its pacer lets a segment leave at `now`. What a timeout retransmits is not paced
+    /// (Linux `tcp_retransmit_timer`): the next timeout may come before its turn.
     #[inline(always)]
     fn has_room(&self, s: &Subflow, now: Instant) -> bool {
         let window = self.assignment.path(s.id).map_or(0, |p| p.cwnd);
-        s.sender.in_flight() < window && s.pacer.next() <= now
+        s.sender.in_flight() < window && (s.pacer.next() <= now || s.sender.is_head_due())
     }
 
     /// Data of `s` waits only for its pacer.

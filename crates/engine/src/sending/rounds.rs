@@ -210,7 +210,7 @@ impl Sending {
     /// No acknowledgment is awaited; or only on failing paths, while others are there and closed windows hold their data back.
     fn awaits_no_news(&self, subflows: &[Subflow]) -> bool {
         let live = |s: &Subflow| s.may_carry() && !s.failing;
-        let held_back = || subflows.iter().any(live) && self.is_shut();
+        let held_back = || subflows.iter().any(live) && (self.is_shut() || self.assignment.anything_queued());
         subflows.iter().all(|s| s.sender.is_empty() || s.failing && held_back())
     }
 

@@ -284,7 +284,7 @@ impl Subflow {
             self.close_silent(now, since);
             return true;
         }
-        self.doubted = self.doubted.filter(|since| self.last_heard <= *since);
+        self.doubted = self.doubted.filter(|since| self.last_heard < *since);
         // RFC 9293 §3.8.4: keep-alive. A peer whose reset is in doubt is asked at once.
         let (after, gap) = match (self.doubted, keep_alive) {
             (Some(_), _) => (Duration::ZERO, (CHALLENGE_WAIT * (2 << self.probes.min(9))).min(KEEP_ALIVE_GAP)),
@@ -314,8 +314,9 @@ impl Subflow {
     pub fn doubt_reset(&mut self, now: Instant) {
         // Otherwise the end of waiting is near.
         if self.linger > now + KEEP_ALIVE_GAP {
-            self.doubted = Some(now);
             self.linger = now + CHALLENGE_WAIT;
+            // Until the first probe leaves, what comes may have left before the reset.
+            self.doubted = Some(self.linger);
         }
     }
 

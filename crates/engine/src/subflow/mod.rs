@@ -186,7 +186,7 @@ pub(crate) struct Subflow {
     pub linger: Instant,
     /// Keep-alive probes without an answer.
     pub probes: u32,
-    /// When a reset came that may be an attacker's, if nothing came since.
+    /// A reset came that may be an attacker's, and nothing has come since this time, the first probe's.
     pub doubted: Option<Instant>,
     /// Earliest time of the next answer to a segment that an off-path attacker may have sent (RFC 5961 §7).
     pub answer_after: Instant,

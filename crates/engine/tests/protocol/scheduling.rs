@@ -317,6 +317,45 @@ fn what_waits_in_a_queue_for_the_peers_window_stays_there() {
     assert_eq!((view.backlog().bytes(), view.queue(PathId(0)).map(|q| q.range.len()).sum()), (0, 240_000));
 }
 
+/// The first 1000 bytes go to path 0, the last 5000 to path 2, all others to path 1 while its window is open, else to path 0.
+#[derive(Debug)]
+struct Ahead;
+
+impl Scheduler for Ahead {
+    fn schedule(&mut self, round: &mut Round<'_>) {
+        while let Some(next) = round.backlog().first() {
+            let open = round.path(PathId(1)).is_some_and(|p| !p.is_shut());
+            let bound = match next.start {
+                46_000.. => round.send_next(PathId(2)),
+                1000.. if open => round.enqueue_next(PathId(1)),
+                _ => round.send_next(PathId(0)),
+            };
+            if !bound {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn what_waits_for_a_closed_window_goes_elsewhere_although_a_lost_path_is_tried_again() {
+    let mut client = setup(plain_stamps(), client_paths(3));
+    client.scheduler = Box::new(Ahead);
+    let mut pair = Pair::with(1, client, || setup(plain_stamps(), Vec::new()));
+    pair.write(Side::Client, pattern(0, 1000), false).run(at(900));
+    pair.hook = Box::new(|_, side, path, p| match (side, path) {
+        (_, 2) => Fate::Drop,
+        (Side::Server, 1) => {
+            let mut p = p.clone();
+            p.segment.window = 0;
+            Fate::Become(vec![p])
+        }
+        _ => Fate::Pass,
+    });
+    pair.write(Side::Client, pattern(1000, 50_000), false).run(at(20_000));
+    assert_eq!(pair.server.got.len(), 51_000);
+}
+
 #[test]
 fn the_policy_and_the_bytes_used_outlive_a_subflow() {
     let mut paths = client_paths(2);

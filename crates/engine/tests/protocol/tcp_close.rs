@@ -214,6 +214,19 @@ fn a_peer_that_answers_the_challenge_is_left_alone() {
     assert!(!h.is_gone());
 }
 
+/// Data that left before the reset, and comes late, is no answer to the challenge.
+#[test]
+fn what_left_before_a_reset_does_not_vouch_for_the_peer() {
+    let mut h = Solo::tcp_server(tcp());
+    h.send(h.seg(1, 1).data(b"first")).at(1000);
+    h.read();
+    h.send(h.seg(17, 0).flags(RST)).at(1100);
+    h.send(h.seg(11, 1).data(b"third")).clear();
+    h.at(400_000);
+    assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
+    assert!(h.is_gone());
+}
+
 #[test]
 fn a_syn_is_challenged_in_every_state() {
     // RFC 5961 §4.2

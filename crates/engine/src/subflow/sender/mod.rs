@@ -321,6 +321,11 @@ impl Sender {
         self.board.misses_any() || self.phase == RecoveryPhase::Recovery
     }
 
+    /// The first packet must be retransmitted, whatever window and pacer say: a timeout.
+    pub fn is_head_due(&self) -> bool {
+        self.head_due
+    }
+
     /// The lowest packet that is lost and was not retransmitted since.
     pub fn next_lost(&self) -> Option<&Sent> {
         self.board.next_lost().filter(|_| self.new_first == 0)
