@@ -24,7 +24,7 @@ pub struct FqCodelSpec {
 }
 
 impl Default for FqCodelSpec {
-    /// RFC 8290 §5.2; Linux marks unless it is told not to.
+    /// RFC 8290 §5.2; Linux marks by default.
     fn default() -> Self {
         let CodelSpec { target, interval, .. } = CodelSpec::default();
         Self { target, interval, flows: 1024, quantum: 1514, ecn: true }

@@ -32,7 +32,7 @@ pub struct Scenario {
     pub settings: Settings,
     /// Paths and shared links; queues given in BDP are resolved to bytes.
     pub topology: Topology,
-    /// What the paths have beside the topology, by index.
+    /// Options of the paths beside the topology, by index.
     pub paths: Vec<PathOptions>,
     /// The applications.
     pub traffic: Vec<Traffic>,
@@ -44,7 +44,7 @@ pub struct Scenario {
     pub hosts: Hosts,
 }
 
-/// What a path has beside its place in the topology, for both directions.
+/// Options of a path beside its place in the topology, for both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathOptions {
     /// The part of its own trace at time 0.

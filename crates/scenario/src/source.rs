@@ -42,7 +42,7 @@ pub struct Override {
 impl Override {
     /// `value` for `key`; messages name `origin` as its source.
     pub fn new(origin: impl Into<String>, key: impl Into<String>, value: impl Into<String>) -> Self {
-        let (key, value) = (key.into(), value.into());
+        let [key, value] = [key.into(), value.into()].map(|text: String| text.trim().to_owned());
         let typed = format!("{key}={value}");
         Self { origin: origin.into(), key, value, role: Role::Set, typed }
     }

@@ -78,6 +78,15 @@ fn shipped() -> Vec<String> {
     files(&root().join("scenarios")).iter().map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
+/// Blanks around a value are no part of it, and of a value of blanks alone nothing is left.
+#[test]
+fn blanks_around_an_override_are_nothing() {
+    let text = fs::read_to_string(root().join("scenarios/handover.toml")).unwrap();
+    for (key, value) in [("seed", "   "), (" seed ", "\u{a0}\u{2003}\n"), ("seed", " 7\t"), ("", "  "), (" ", "")] {
+        exercise(&text, &[Override::new("--set", key, value)]);
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 

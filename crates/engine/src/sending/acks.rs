@@ -346,7 +346,7 @@ impl Sending {
     #[inline(always)]
     fn after_sending(&mut self, now: Instant, s: &mut Subflow, bytes: u64) {
         if s.sender.phase() == RecoveryPhase::Loss {
-            // What a timeout lets leave beyond the window has left.
+            // The segment that a timeout lets leave beyond the window has left.
             self.follow_window(s);
         }
         let Some(p) = self.assignment.path_mut(s.id) else { return };

@@ -74,7 +74,7 @@ impl Pacer {
     pub fn on_sent(&mut self, now: Instant, rate: Rate, bytes: u64) {
         let gap = rate.time_for(bytes);
         let earliest = now - gap * BURST;
-        // What a timeout retransmits leaves before its turn, and makes the turn of the next no later than a gap from now.
+        // A timeout's segment leaves before its turn, and the turn of the next is no later than a gap from now.
         self.next = self.next.clamp(earliest, now) + gap;
     }
 }
