@@ -142,7 +142,7 @@ impl DualPi2 {
             if empty && self.base == 0.0 && self.old_delay == 0.0 {
                 // Further updates change nothing.
                 let missed = now.since(self.next_update).as_nanos() / self.spec.update.as_nanos().max(1);
-                self.next_update = self.next_update + self.spec.update * (missed + 1);
+                self.next_update += self.spec.update * (missed + 1);
                 return;
             }
             // RFC 9332 §A.2: an L4S queue that grows alone raises the probability, too.
@@ -151,7 +151,7 @@ impl DualPi2 {
                 self.spec.alpha * (delay - self.spec.target.as_secs_f64()) + self.spec.beta * (delay - self.old_delay);
             self.base = (self.base + step).clamp(0.0, 1.0);
             self.old_delay = delay;
-            self.next_update = self.next_update + self.spec.update;
+            self.next_update += self.spec.update;
         }
     }
 

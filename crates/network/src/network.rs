@@ -46,6 +46,16 @@ pub struct Network<T> {
     sent: u64,
 }
 
+/// A packet that comes to a bottleneck.
+struct Entering<T> {
+    /// Bytes.
+    size: u32,
+    /// Its item, if it travels on behind the bottleneck.
+    item: Option<T>,
+    /// A hash of its 5-tuple, if it has no item that knows it.
+    flow: u64,
+}
+
 /// The entrance of a way.
 #[derive(Debug)]
 struct Entry {
@@ -142,7 +152,7 @@ impl<T: Clone + Markable> Network<T> {
         size: u32,
         item: T,
     ) {
-        self.join_path(now, recorder, path, direction, size, Some(item), 0);
+        self.join_path(now, recorder, path, direction, Entering { size, item: Some(item), flow: 0 });
     }
 
     /// Whether the packetisation of bytes matters on a path: a part counts packets or impairs single ones, or the
@@ -166,7 +176,7 @@ impl<T: Clone + Markable> Network<T> {
         size: u32,
         flow: u64,
     ) {
-        self.join_path(now, recorder, path, direction, size, None, flow);
+        self.join_path(now, recorder, path, direction, Entering { size, item: None, flow });
     }
 
     /// Cross traffic over a shared link: a packet that ends behind it, without events. `flow`: a hash of its 5-tuple.
@@ -179,7 +189,7 @@ impl<T: Clone + Markable> Network<T> {
         size: u32,
         flow: u64,
     ) {
-        self.join(now, recorder, self.link_drain(link, direction), None, size, None, flow);
+        self.join(now, recorder, self.link_drain(link, direction), None, Entering { size, item: None, flow });
     }
 
     fn join_path(
@@ -188,22 +198,20 @@ impl<T: Clone + Markable> Network<T> {
         recorder: &mut dyn Recorder,
         path: usize,
         direction: Direction,
-        size: u32,
-        item: Option<T>,
-        flow: u64,
+        entering: Entering<T>,
     ) {
         let way = WayId::new(path, direction);
         let Entry { overhead, entrance } = &mut self.entries[way.index()];
-        let size = size.saturating_add_signed(*overhead);
+        let size = entering.size.saturating_add_signed(*overhead);
         match entrance {
             Entrance::Drain(drain) => {
                 let drain = *drain;
-                self.join(now, recorder, drain, Some(way), size, item, flow);
+                self.join(now, recorder, drain, Some(way), Entering { size, ..entering });
             }
             Entrance::Own(tail) => {
                 self.sent += 1;
-                let departs = tail.arrive(now, recorder, size, item.is_some());
-                if let (Some(departs), Some(item)) = (departs, item)
+                let departs = tail.arrive(now, recorder, size, entering.item.is_some());
+                if let (Some(departs), Some(item)) = (departs, entering.item)
                     && self.ways[way.index()].enter(departs, self.sent, size, item)
                 {
                     self.note_way(way.index());
@@ -218,14 +226,13 @@ impl<T: Clone + Markable> Network<T> {
         recorder: &mut dyn Recorder,
         drain: usize,
         way: Option<WayId>,
-        size: u32,
-        item: Option<T>,
-        flow: u64,
+        entering: Entering<T>,
     ) {
         self.drain(drain, now, recorder);
         self.sent += 1;
         let queue = &mut self.drains[drain].queue;
         let before = queue.departs();
+        let Entering { size, item, flow } = entering;
         queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now, flow });
         if queue.departs() != before {
             self.note(drain);

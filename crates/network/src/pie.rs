@@ -116,11 +116,11 @@ impl Pie {
             if rests && self.burst_allowance == self.spec.burst {
                 // Further updates change nothing.
                 let missed = now.since(self.next_update).as_nanos() / self.spec.update.as_nanos().max(1);
-                self.next_update = self.next_update + self.spec.update * (missed + 1);
+                self.next_update += self.spec.update * (missed + 1);
                 return;
             }
             self.update();
-            self.next_update = self.next_update + self.spec.update;
+            self.next_update += self.spec.update;
         }
     }
 
