@@ -1,7 +1,8 @@
 //! The assignment of data to subflows: the state that a [`View`] shows, and everything that changes it.
 
 use super::View;
-use super::view::{PathQueue, Queued};
+use super::queue::PathQueue;
+use super::view::Queued;
 use crate::capacity::Capacity;
 use crate::ensemble::Member;
 use crate::path::PathView;
@@ -174,18 +175,9 @@ impl Assignment {
         }
         // A kernel's subflow sends what was given to it, whatever the peer has by then (`tcp_write_xmit`).
         for i in 0..if self.view.as_linux { 0 } else { self.view.queues.len() } {
-            // Queued copies may have become pointless. They stand in front. First transmissions follow in order: the first
-            // of them is below `offset` only if what a lost path carried was queued again, unless a copy overtook them.
-            let items = &self.view.queues[i].items;
-            let first = items.iter().position(|q| q.kind == SendKind::First).map_or(items.len(), |n| n + 1);
-            let suspects = if self.copied_early { items.len() } else { first };
-            if items.iter().take(suspects).any(|q| q.range.start < offset) {
-                let kept = core::mem::take(&mut self.view.queues[i].items);
-                self.view.queues[i].items = kept
-                    .into_iter()
-                    .map(|q| Queued { range: Range::new(q.range.start.max(offset), q.range.end), ..q })
-                    .filter(|q| !q.range.is_empty())
-                    .collect();
+            // Queued copies may have become pointless. First transmissions follow in order: the first of them is below `offset`
+            // only if what a lost path carried was queued again, unless a copy overtook them.
+            if self.view.queues[i].remove_below(offset, self.copied_early) {
                 self.recount(i);
             }
         }
@@ -227,7 +219,7 @@ impl Assignment {
     }
     /// The lowest data that waits in a queue.
     pub(crate) fn lowest_queued(&self) -> Option<u64> {
-        self.view.queues.iter().flat_map(|queue| &queue.items).map(|q| q.range.start).min()
+        self.view.queues.iter().flat_map(PathQueue::iter).map(|q| q.range.start).min()
     }
     /// A subflow is gone: its data is stranded, its queue goes back to the backlog, the path is forgotten.
     pub fn remove_path(&mut self, id: PathId) {
@@ -265,14 +257,14 @@ impl Assignment {
     pub(crate) fn give_memory_back(&mut self) {
         self.view.paths.shrink_to_fit();
         self.view.queues.shrink_to_fit();
-        self.view.queues.iter_mut().for_each(|queue| queue.items.shrink_to_fit());
+        self.view.queues.iter_mut().for_each(PathQueue::shrink_to_fit);
         self.view.messages.shrink_to_fit();
         self.view.outstanding.give_back();
     }
     /// Queued data goes back to where it came from; `copies_stay`: only new data does.
     fn give_back(&mut self, i: usize, copies_stay: bool) {
         let acked = self.view.acked;
-        for mut q in core::mem::take(&mut self.view.queues[i].items) {
+        for mut q in self.view.queues[i].drain() {
             q.range = Range::new(q.range.start.max(acked), q.range.end.max(acked));
             match q.kind {
                 SendKind::First => {
@@ -284,7 +276,7 @@ impl Assignment {
                         });
                     }
                 }
-                _ if copies_stay => self.view.queues[i].items.push_back(q),
+                _ if copies_stay => self.view.queues[i].push_back_copy(q),
                 SendKind::Rescue => {
                     self.view.rescue.insert(q.range);
                 }
@@ -299,8 +291,7 @@ impl Assignment {
         let i = self.index(id)?;
         loop {
             let at = self.admissible(i)?;
-            let items = &mut self.view.queues[i].items;
-            let taken = if at == 0 { items.pop_front() } else { items.remove(at) }?;
+            let taken = self.view.queues[i].take(at)?;
             let path = &mut self.view.paths[i];
             path.queued -= 1;
             path.queued_bytes -= taken.range.len();
@@ -342,10 +333,10 @@ impl Assignment {
         &mut self.view.paths[i]
     }
     fn recount(&mut self, i: usize) {
-        let (path, items) = (&mut self.view.paths[i], &self.view.queues[i].items);
-        path.queued = items.len() as u32;
-        path.queued_bytes = items.iter().map(|q| q.range.len()).sum();
-        if items.is_empty() { self.view.waiting &= !path.id.bit() } else { self.view.waiting |= path.id.bit() }
+        let (path, queue) = (&mut self.view.paths[i], &self.view.queues[i]);
+        path.queued = queue.len() as u32;
+        path.queued_bytes = queue.iter().map(|q| q.range.len()).sum();
+        if queue.is_empty() { self.view.waiting &= !path.id.bit() } else { self.view.waiting |= path.id.bit() }
     }
     /// As [`View::next_new`] and [`Self::bind`] in one, with one search; of a connection that is not in sequence.
     #[inline]
@@ -358,7 +349,7 @@ impl Assignment {
             !held && next.end <= edge && next.len() <= left
         });
         if let Some(range) = next {
-            self.push(i, Queued::new(range, SendKind::First), false);
+            self.push(i, Queued::new(range, SendKind::First));
         }
         next.is_some()
     }
@@ -368,7 +359,7 @@ impl Assignment {
         let admitted = range.end <= self.view.window_edge && range.len() <= self.view.paths[i].left();
         if admitted {
             self.view.backlog.remove(range);
-            self.push(i, Queued::new(range, SendKind::First), false);
+            self.push(i, Queued::new(range, SendKind::First));
         }
         admitted
     }
@@ -376,30 +367,25 @@ impl Assignment {
     pub(super) fn bind_early(&mut self, i: usize, range: Range) {
         self.view.backlog.remove(range);
         let ahead = self.view.now;
-        self.push(i, Queued { ahead, ..Queued::new(range, SendKind::First) }, false);
+        self.push(i, Queued { ahead, ..Queued::new(range, SendKind::First) });
     }
     /// Binds new data that follows the last new data of a path's queue, as part of that.
     pub(super) fn extend_last(&mut self, i: usize, range: Range) {
         self.view.backlog.remove(range);
-        let last = self.view.queues[i].items.iter_mut().rev().find(|q| q.kind == SendKind::First);
-        if let Some(last) = last {
+        if let Some(last) = self.view.queues[i].last_first() {
             last.range.end = range.end;
             self.view.paths[i].queued_bytes += range.len();
         }
     }
     #[inline]
-    pub(super) fn push(&mut self, i: usize, queued: Queued, ahead: bool) {
+    pub(super) fn push(&mut self, i: usize, queued: Queued) {
         let path = &mut self.view.paths[i];
         path.queued += 1;
         path.queued_bytes += queued.range.len();
         self.view.waiting |= path.id.bit();
-        if ahead {
-            // Copies precede first transmissions, in the order of the scheduler's commands.
-            let at = self.view.queues[i].items.iter().position(|q| q.yields_to(queued));
-            let at = at.unwrap_or(self.view.queues[i].items.len());
-            self.view.queues[i].items.insert(at, queued);
-        } else {
-            self.view.queues[i].items.push_back(queued);
+        match queued.kind {
+            SendKind::First => self.view.queues[i].push_first(queued),
+            _ => self.view.queues[i].push_copy(queued),
         }
     }
 }

@@ -7,6 +7,7 @@ mod assignment;
 mod combine;
 mod measure;
 mod outstanding;
+mod queue;
 mod round;
 mod view;
 

@@ -114,8 +114,7 @@ impl<'a> Round<'a> {
             return false;
         }
         let Some(next) = self.assignment.next_new(0, p.mss) else { return false };
-        let last = self.assignment.queues[i].items.iter().rev().find(|q| q.kind == SendKind::First);
-        if last.is_some_and(|q| q.range.end > next.start) {
+        if self.assignment.queues[i].firsts().next_back().is_some_and(|last| last.end > next.start) {
             return false;
         }
         self.assignment.bind_early(i, next);
@@ -132,8 +131,7 @@ impl<'a> Round<'a> {
         let p = self.assignment.paths()[i];
         let next = self.assignment.backlog().first().filter(|next| next.start < end && p.usable)?;
         let queue = &self.assignment.queues[i];
-        let mut waits = queue.items.iter().filter(|q| q.kind == SendKind::First).map(|q| q.range);
-        let (first, last) = (waits.clone().next(), waits.next_back());
+        let (first, last) = (queue.firsts().next(), queue.firsts().next_back());
         if last.is_some_and(|last| last.end > next.start) && next.start >= self.assignment.again_below {
             return None;
         }
@@ -163,10 +161,11 @@ impl<'a> Round<'a> {
         if range.is_empty() || range.len() > u64::from(p.mss) || range.end > self.assignment.window_edge() {
             return false;
         }
-        if self.assignment.queue(on).any(|q| !q.range.intersect(range).is_empty()) {
+        let sent = self.outstanding_elsewhere(on, range);
+        if self.waits_on(on, range, sent) {
             return false;
         }
-        if !self.outstanding_elsewhere(on, range) {
+        if !sent {
             if !self.first_elsewhere(on, range) {
                 return false;
             }
@@ -181,7 +180,7 @@ impl<'a> Round<'a> {
             self.assignment.view.rescue.remove(range);
         }
         let i = self.assignment.index(on).expect("eligible paths exist");
-        self.assignment.push(i, Queued::new(range, kind), true);
+        self.assignment.push(i, Queued::new(range, kind));
         true
     }
 
@@ -283,10 +282,20 @@ impl<'a> Round<'a> {
     /// As [`PathView::eligible`] but for later data in the queue: a scheduler that binds data long before it leaves must
     /// not keep stranded data from being rescued.
     fn may_rescue(&self, p: &PathView, range: Range) -> bool {
-        let rescue = Queued::new(range, SendKind::Rescue);
-        let ahead =
-            self.assignment.queue(p.id).take_while(|q| !q.yields_to(rescue)).take(p.cwnd as usize).count() as u32;
-        PathView { queued: ahead, ..*p }.eligible()
+        let Some(i) = self.assignment.index(p.id) else { return false };
+        let ahead = self.assignment.queues[i].ahead_of(Queued::new(range, SendKind::Rescue));
+        PathView { queued: ahead.min(p.cwnd as usize) as u32, ..*p }.eligible()
+    }
+
+    /// Some of `range` waits in the queue of `on`. `sent`: all of it was sent on another path.
+    fn waits_on(&self, on: PathId, range: Range, sent: bool) -> bool {
+        let Some(i) = self.assignment.index(on) else { return false };
+        let queue = &self.assignment.queues[i];
+        // Sent data waits as a first transmission only where a copy overtook that, or where it was made new again.
+        let may_be_first = !sent || self.assignment.copied_early || range.start < self.assignment.again_below;
+        let waits = queue.holds_copy(range) || (may_be_first && queue.holds_first(range));
+        debug_assert_eq!(waits, self.assignment.queue(on).any(|q| !q.range.intersect(range).is_empty()));
+        waits
     }
 
     /// All of `range` was sent and none of it on `on`.
@@ -305,9 +314,7 @@ impl<'a> Round<'a> {
     fn first_elsewhere(&self, on: PathId, range: Range) -> bool {
         let others = self.assignment.paths().iter().zip(&self.assignment.queues).filter(|(p, _)| p.id != on);
         // Newest first: what is copied was most likely bound just now.
-        others
-            .flat_map(|(_, queue)| queue.items.iter().rev())
-            .any(|q| q.kind == SendKind::First && q.range.contains(range))
+        others.flat_map(|(_, queue)| queue.firsts().rev()).any(|first| first.contains(range))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The scheduler's view of a connection.
 
 use super::Outstanding;
+use super::queue::{PathQueue, Place};
 use crate::path::PathView;
 use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{Instant, PathId, Range, RangeSet};
@@ -27,13 +28,6 @@ impl Queued {
     pub(super) fn yields_to(&self, copy: Queued) -> bool {
         self.kind == SendKind::First && (copy.kind != SendKind::Rescue || self.range.start > copy.range.start)
     }
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct PathQueue {
-    pub items: VecDeque<Queued>,
-    /// Where the data begins to which [`Round::append`](super::Round::append) last began to add.
-    pub open: u64,
 }
 
 /// A connection as its scheduler sees it: paths in the order of their ids, data by what became of it.
@@ -98,7 +92,7 @@ impl View {
     }
     /// Data bound to a path and not yet sent, first to go first.
     pub fn queue(&self, id: PathId) -> impl Iterator<Item = Queued> + '_ {
-        self.index(id).into_iter().flat_map(|i| self.queues[i].items.iter().copied())
+        self.index(id).into_iter().flat_map(|i| self.queues[i].iter())
     }
     /// The peer's window in bytes, as last advertised (whole, not what is left of it).
     pub const fn send_window(&self) -> u64 {
@@ -282,16 +276,9 @@ impl View {
     }
     /// The place of the first range in a path's queue that may leave now.
     #[inline(always)]
-    pub(super) fn admissible(&self, i: usize) -> Option<usize> {
+    pub(super) fn admissible(&self, i: usize) -> Option<Place> {
         let (edge, left) = (self.window_edge, self.paths[i].window);
-        let admitted = |q: &Queued| q.range.end <= edge && q.range.len() <= left;
-        let items = &self.queues[i].items;
-        // Nearly always it is the first.
-        match admitted(items.front()?) {
-            true => Some(0),
-            false if self.in_sequence => None,
-            false => items.iter().position(admitted),
-        }
+        self.queues[i].find(self.in_sequence, |q| q.range.end <= edge && q.range.len() <= left)
     }
     pub(super) fn index(&self, id: PathId) -> Option<usize> {
         id.place_in(&self.paths, |p| p.id)

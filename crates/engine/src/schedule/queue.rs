@@ -1,0 +1,250 @@
+//! The data that is bound to one path and has not left.
+
+use super::view::Queued;
+use anabranch_units::{Range, RangeSet};
+use std::collections::VecDeque;
+
+/// First transmissions, and copies that stand before some of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PathQueue {
+    /// With their numbers, which ascend.
+    firsts: VecDeque<(u64, Queued)>,
+    /// Each with the number of the first transmission before which it leaves; these numbers ascend.
+    copies: VecDeque<(u64, Queued)>,
+    /// The data of copies, which are disjoint.
+    copied: RangeSet,
+    /// The number of the next first transmission.
+    next: u64,
+    /// A scheduler bound first transmissions out of order since none waited.
+    tangled: bool,
+    /// Where the data begins to which [`Round::append`](super::Round::append) last began to add.
+    pub open: u64,
+}
+
+/// The place of an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    First(usize),
+    Copy(usize),
+}
+
+impl PathQueue {
+    pub fn len(&self) -> usize {
+        self.firsts.len() + self.copies.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.firsts.is_empty() && self.copies.is_empty()
+    }
+
+    /// In the order in which they leave.
+    pub fn iter(&self) -> impl Iterator<Item = Queued> + '_ {
+        self.places().map(|place| self.at(place))
+    }
+
+    fn places(&self) -> impl Iterator<Item = Place> + '_ {
+        let (mut first, mut copy) = (0, 0);
+        core::iter::from_fn(move || {
+            let place = match (self.firsts.get(first), self.copies.get(copy)) {
+                (None, None) => return None,
+                (Some(_), None) => Place::First(first),
+                (Some((number, _)), Some((before, _))) if before > number => Place::First(first),
+                _ => Place::Copy(copy),
+            };
+            match place {
+                Place::First(_) => first += 1,
+                Place::Copy(_) => copy += 1,
+            }
+            Some(place)
+        })
+    }
+
+    fn at(&self, place: Place) -> Queued {
+        match place {
+            Place::First(n) => self.firsts[n].1,
+            Place::Copy(n) => self.copies[n].1,
+        }
+    }
+
+    /// First transmissions, in the order in which they joined.
+    pub fn firsts(&self) -> impl DoubleEndedIterator<Item = Range> + Clone + '_ {
+        self.firsts.iter().map(|(_, queued)| queued.range)
+    }
+
+    /// The first transmission that joined last.
+    pub fn last_first(&mut self) -> Option<&mut Queued> {
+        self.firsts.back_mut().map(|(_, queued)| queued)
+    }
+
+    /// The place of the first item that `admits`.
+    #[inline(always)]
+    pub fn find(&self, in_sequence: bool, admits: impl Fn(&Queued) -> bool) -> Option<Place> {
+        // Nearly always it is the first.
+        let front = match (self.firsts.front(), self.copies.front()) {
+            (Some((number, _)), Some((before, _))) if before > number => Place::First(0),
+            (Some(_), None) => Place::First(0),
+            (None, None) => return None,
+            _ => Place::Copy(0),
+        };
+        match admits(&self.at(front)) {
+            true => Some(front),
+            false if in_sequence => None,
+            false => self.find_later(&admits),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn find_later(&self, admits: &dyn Fn(&Queued) -> bool) -> Option<Place> {
+        self.places().find(|place| admits(&self.at(*place)))
+    }
+
+    #[inline(always)]
+    pub fn take(&mut self, place: Place) -> Option<Queued> {
+        match place {
+            Place::First(0) => self.firsts.pop_front().map(|(_, queued)| queued),
+            Place::First(n) => self.firsts.remove(n).map(|(_, queued)| queued),
+            Place::Copy(n) => {
+                let (_, queued) = self.copies.remove(n)?;
+                self.copied.remove(queued.range);
+                Some(queued)
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub fn push_first(&mut self, queued: Queued) {
+        self.tangled = match self.firsts.back() {
+            Some((_, last)) => self.tangled || queued.range.start < last.range.start,
+            None => false,
+        };
+        self.firsts.push_back((self.next, queued));
+        self.next += 1;
+    }
+
+    /// Copies precede the first transmissions that yield to them, in the order of the scheduler's commands.
+    pub fn push_copy(&mut self, queued: Queued) {
+        let (_, before) = self.yields(queued);
+        let place = self.copies.partition_point(|(of, _)| *of <= before);
+        self.copies.insert(place, (before, queued));
+        self.copied.insert(queued.range);
+    }
+
+    /// How many items would leave before `copy`.
+    pub fn ahead_of(&self, copy: Queued) -> usize {
+        let (first, before) = self.yields(copy);
+        first + self.copies.partition_point(|(of, _)| *of <= before)
+    }
+
+    /// Index and number of the first of the first transmissions that yield to `copy`.
+    fn yields(&self, copy: Queued) -> (usize, u64) {
+        let index = match self.tangled {
+            // They ascend: those of later data are at the end.
+            false => self.firsts.partition_point(|(_, queued)| !queued.yields_to(copy)),
+            true => self.firsts.iter().position(|(_, q)| q.yields_to(copy)).unwrap_or(self.firsts.len()),
+        };
+        (index, self.firsts.get(index).map_or(self.next, |(number, _)| *number))
+    }
+
+    /// Whether a copy of some of `range` waits.
+    pub fn holds_copy(&self, range: Range) -> bool {
+        self.copied.within(range).next().is_some()
+    }
+
+    /// Whether some of `range` waits to be sent for the first time.
+    pub fn holds_first(&self, range: Range) -> bool {
+        self.firsts().any(|first| !first.intersect(range).is_empty())
+    }
+
+    /// Cuts off all below `offset`. True if there was any. `scattered`: first transmissions of acknowledged data may wait behind
+    /// others; else only the first of them can be such.
+    pub fn remove_below(&mut self, offset: u64, scattered: bool) -> bool {
+        let below = |queued: &Queued| queued.range.start < offset;
+        let suspects = if scattered { self.firsts.len() } else { 1 };
+        let any = self.copied.first().is_some_and(|copy| copy.start < offset)
+            || self.firsts.iter().take(suspects).any(|(_, queued)| below(queued));
+        if any {
+            let cut = |(number, queued): (u64, Queued)| {
+                let range = Range::new(queued.range.start.max(offset), queued.range.end);
+                (!range.is_empty()).then_some((number, Queued { range, ..queued }))
+            };
+            self.firsts = core::mem::take(&mut self.firsts).into_iter().filter_map(cut).collect();
+            self.copies = core::mem::take(&mut self.copies).into_iter().filter_map(cut).collect();
+            self.copied.remove_below(offset);
+        }
+        any
+    }
+
+    /// Takes out all items, in the order in which they leave.
+    pub fn drain(&mut self) -> Vec<Queued> {
+        let all = self.iter().collect();
+        self.firsts.clear();
+        self.copies.clear();
+        self.copied.clear();
+        all
+    }
+
+    /// Puts a copy back behind all others.
+    pub fn push_back_copy(&mut self, queued: Queued) {
+        self.copies.push_back((self.next, queued));
+        self.copied.insert(queued.range);
+    }
+
+    /// Gives back the memory of items that are gone.
+    pub fn shrink_to_fit(&mut self) {
+        self.firsts.shrink_to_fit();
+        self.copies.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_trace::SendKind;
+    use proptest::prelude::*;
+
+    fn queued(start: u64, kind: SendKind) -> Queued {
+        Queued::new(Range::new(start, start + 10), kind)
+    }
+
+    proptest! {
+        /// One list in the order of leaving, searched from its beginning, says the same.
+        #[test]
+        fn agrees_with_one_list(deeds in prop::collection::vec((0u8..7, 0u64..40), 1..60)) {
+            let (mut queue, mut list): (PathQueue, Vec<Queued>) = Default::default();
+            for (deed, n) in deeds {
+                let at = n * 10;
+                match deed {
+                    0..=2 => {
+                        queue.push_first(queued(at, SendKind::First));
+                        list.push(queued(at, SendKind::First));
+                    }
+                    3 | 4 => {
+                        let kind = if deed == 3 { SendKind::Rescue } else { SendKind::Copy };
+                        let copy = queued(at, kind);
+                        let waits = list.iter().any(|q| q.kind != SendKind::First && !q.range.intersect(copy.range).is_empty());
+                        prop_assert_eq!(queue.holds_copy(copy.range), waits);
+                        if waits { continue; }
+                        let place = list.iter().position(|q| q.yields_to(copy)).unwrap_or(list.len());
+                        prop_assert_eq!(queue.ahead_of(copy), place);
+                        list.insert(place, copy);
+                        queue.push_copy(copy);
+                    }
+                    5 => {
+                        let admits = |q: &Queued| q.range.start <= at;
+                        let place = list.iter().position(admits);
+                        let taken = queue.find(false, admits).and_then(|place| queue.take(place));
+                        prop_assert_eq!(taken, place.map(|place| list.remove(place)));
+                    }
+                    _ => {
+                        let any = list.iter().any(|q| q.range.start < at);
+                        prop_assert_eq!(queue.remove_below(at, true), any);
+                        list = list.into_iter().filter(|q| q.range.start >= at).collect();
+                    }
+                }
+                prop_assert_eq!(queue.iter().collect::<Vec<_>>(), list.clone());
+                prop_assert_eq!(queue.len(), list.len());
+            }
+        }
+    }
+}
