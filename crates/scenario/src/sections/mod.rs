@@ -60,12 +60,10 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Link => table.add(None, path::link()),
         Section::Cross => {
             table.add(None, cross::over());
-            for kind in CrossKind::blank() {
-                let mut cross = Cross::blank(kind);
-                if table.keys.len() == cross::over().len() {
-                    table.add(None, cross::shared(&mut cross));
-                }
-                table.add(Some(cross.kind.name()), cross::rows(&mut cross.kind));
+            let [first, ..] = CrossKind::blank();
+            table.add(None, cross::shared(&mut Cross::blank(first)));
+            for mut kind in CrossKind::blank() {
+                table.add(Some(kind.name()), cross::rows(&mut kind));
             }
         }
         Section::Range => table.add(None, cross::range_rows(&mut TimeRange::default())),
