@@ -1,4 +1,4 @@
-//! The accuracy of emulated paths: configured beside measured values, as tables for `docs/emulation.md`.
+//! The accuracy of emulated paths: configured beside measured values, as tables for `docs/lab/emulation.md`.
 //!
 //! `emulation [FILE]` measures for about a minute, prints Markdown, and puts it into FILE between the lines
 //! `<!-- emulation -->` and `<!-- /emulation -->`. It needs root, and an otherwise idle machine.

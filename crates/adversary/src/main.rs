@@ -144,7 +144,7 @@ fn print(class: Class, tally: &Tally, seconds: f64) {
     }
 }
 
-/// A row of the table in `docs/robustness.md`. Packets are those of transfers without a violation.
+/// A row of the table in `docs/lab/robustness.md`. Packets are those of transfers without a violation.
 fn row(class: Class, tally: &Tally) {
     let found = tally.failures.iter().map(|(kind, (count, _))| format!("{count} {kind}"));
     let found = found.collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! `docs/conformance.md`: clause → scripts → engine → kernel.
+//! `docs/lab/conformance.md`: clause → scripts → engine → kernel.
 
 use crate::mutation::Mutations;
 use crate::script::{Clause, EngineWord, KernelWord, Script};
@@ -31,9 +31,9 @@ const TITLES: [(&str, &str); 20] = [
 const BEGINNING: &str = "\
 # Conformance
 
-The suite in [tests/conformance](../tests/conformance/README.md), clause by clause. The same script is played against
+The suite in [tests/conformance](../../tests/conformance/README.md), clause by clause. The same script is played against
 the engine, in virtual time, and against Linux; tests check both results. Made by
-`cargo run -p anabranch-conformance --bin page > docs/conformance.md`.
+`cargo run -p anabranch-conformance --bin page > docs/lab/conformance.md`.
 
 ";
 
@@ -94,7 +94,7 @@ fn order(clause: &Clause) -> (Vec<u32>, &str) {
 
 fn link(script: &Script) -> String {
     let (file, name) = (&script.file, script.file.rsplit('/').next().unwrap_or_default().trim_end_matches(".script"));
-    format!("[{name}](../tests/conformance/{file})")
+    format!("[{name}](../../tests/conformance/{file})")
 }
 
 fn row(script: &Script, mutations: &Mutations, page: &mut String) {

@@ -10,8 +10,8 @@ fn the_page_is_that_of_the_suite() {
     let scripts = suite::all(&root).expect("the suite can be read");
     let mutations = Mutations::load(&root).expect("a list");
     let made = page::page(&scripts, &mutations);
-    let kept = std::fs::read_to_string(root.join("../../docs/conformance.md")).expect("the page");
-    assert!(made == kept, "`cargo run -p anabranch-conformance --bin page > docs/conformance.md` makes it again");
+    let kept = std::fs::read_to_string(root.join("../../docs/lab/conformance.md")).expect("the page");
+    assert!(made == kept, "`cargo run -p anabranch-conformance --bin page > docs/lab/conformance.md` makes it again");
 }
 
 #[test]

@@ -203,7 +203,7 @@ mod tests {
         (mean(&off), mean(&|_, known| known.spread().unwrap_or(f64::NAN)))
     }
 
-    /// The figures of docs/forward.md.
+    /// The figures of docs/lab/forward.md.
     #[test]
     fn the_error_on_a_capacity_that_does_not_change() {
         let bursts = Link { sends: Sends::Bursts(17), ..FULL };

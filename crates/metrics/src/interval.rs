@@ -15,7 +15,7 @@ const ROUNDING: f64 = 1e-12;
 ///
 /// `None` if fewer than [`LEAST_RUNS`] runs have another value than the most frequent one, or, where all values differ, if there are
 /// fewer runs. So few runs have hardly met the rare ones that decide the mean, a timeout among them: no interval made of
-/// them covers it 95 times in 100. docs/validation.md has the coverage.
+/// them covers it 95 times in 100. docs/lab/validation.md has the coverage.
 pub fn mean_interval(values: &[f64]) -> Option<(f64, f64)> {
     if distinct_runs(values) < LEAST_RUNS {
         return None;

@@ -127,7 +127,7 @@ fn intervals_of_a_short_transfer_cover_its_mean_or_are_not_given() {
     }
 }
 
-/// The table of docs/validation.md.
+/// The table of docs/lab/validation.md.
 #[test]
 #[ignore = "takes minutes without optimisation"]
 fn intervals_of_every_kind_of_metric() {

@@ -38,7 +38,7 @@ fn frames_wait_for_the_connections_timer_and_everything_goes_again_once_the_path
     assert_eq!(["timeouts", "path_probes"].map(|name| outcome.metrics[name]), [5.0, 0.0]);
 }
 
-/// Two kernels, `docs/failover.sh`, of outages of 10 s at 2 s (docs/failover.md): nothing is delivered for 0.55 ± 0.10 s with delays of 10 and
+/// Two kernels, `docs/lab/failover.sh`, of outages of 10 s at 2 s (docs/lab/failover.md): nothing is delivered for 0.55 ± 0.10 s with delays of 10 and
 /// 30 ms, and for 0.63 ± 0.17 s with 40 and 30 ms; 934 ± 130 and 1253 ± 286 KB are rescued; 6 timeouts, no probe.
 #[test]
 fn a_bulk_transfer_stalls_and_sends_everything_again() {

@@ -679,10 +679,10 @@ fn shipped_scenarios_read_without_files_and_read_back() {
     }
 }
 
-/// The split of the path sets, as docs/forward.md states it: another validation half cannot be drawn unseen.
+/// The split of the path sets, as docs/lab/forward.md states it: another validation half cannot be drawn unseen.
 #[test]
 fn the_drawn_path_sets_are_those_of_the_split() {
-    let stated = fs::read_to_string(root().join("docs/forward.md")).unwrap();
+    let stated = fs::read_to_string(root().join("docs/lab/forward.md")).unwrap();
     for half in ["development", "validation"] {
         let mut digest = Sha256::new();
         for path in files(&root().join("scenarios/forward").join(half)) {

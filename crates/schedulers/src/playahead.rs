@@ -51,7 +51,7 @@ None: it was developed here.
 
 # References
 
-docs/forward.md. Earliest delivery path first: Chebrolu, Rao, Bandwidth aggregation for real-time applications in
+docs/lab/forward.md. Earliest delivery path first: Chebrolu, Rao, Bandwidth aggregation for real-time applications in
 heterogeneous wireless networks, IEEE Transactions on Mobile Computing 5(4), 2006. Skipping: `fps`, `fdps`.
 "
 );
@@ -224,7 +224,7 @@ mod tests {
         assert_eq!(bench.bound(1)[..3], [11, 14, 17]);
     }
 
-    /// The bound of docs/forward.md, with what `RangeSet::take` promises.
+    /// The bound of docs/lab/forward.md, with what `RangeSet::take` promises.
     #[test]
     fn its_work_does_not_depend_on_what_it_skips() {
         for skipped in [10, 200] {

@@ -1,6 +1,6 @@
 //! The queues of delay-based and rate-based controls, and the link's utilisation.
 //!
-//! `cargo test --release -p anabranch-sim --test queues -- --nocapture` prints the tables of `docs/validation.md`.
+//! `cargo test --release -p anabranch-sim --test queues -- --nocapture` prints the tables of `docs/lab/validation.md`.
 
 mod common;
 

@@ -1,7 +1,7 @@
 //! Long runs of congestion control: its response to random loss, and its share of a bottleneck.
 //!
 //! `cargo test --release -p anabranch-sim --test response -- --include-ignored --nocapture` prints the table of
-//! `docs/validation.md`.
+//! `docs/lab/validation.md`.
 
 mod common;
 

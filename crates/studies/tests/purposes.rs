@@ -37,11 +37,11 @@ fn every_scheduler_shows_what_it_is_for_or_is_known_not_to() {
 
 #[test]
 fn the_page_is_as_generated() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/purposes.md");
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab/purposes.md");
     let kept = std::fs::read_to_string(file).unwrap_or_default();
     let made = purposes::page(measured()).unwrap();
-    let renew = "cargo run -p anabranch-studies --bin purposes > docs/purposes.md";
-    assert!(made == kept, "docs/purposes.md is out of date; renew it with `{renew}`");
+    let renew = "cargo run -p anabranch-studies --bin purposes > docs/lab/purposes.md";
+    assert!(made == kept, "docs/lab/purposes.md is out of date; renew it with `{renew}`");
 }
 
 #[test]

@@ -169,7 +169,7 @@ pub struct ReproduceArguments {
 pub(super) const PARITY_EXAMPLES: &str = "\
 Examples:
   anabranch parity wifi-lte --repeat 5
-  anabranch parity --grid scenarios/parity --update docs/parity.md
+  anabranch parity --grid scenarios/parity --update docs/lab/parity.md
 
 Four modes: two engines in virtual time (sim), engine to Linux, Linux to engine, Linux to Linux; each with the \
 kernel's scheduler (linux-default) over all paths, and with plain TCP over each path. Differences are against Linux to \

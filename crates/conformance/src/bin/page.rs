@@ -1,4 +1,4 @@
-//! Prints `docs/conformance.md`.
+//! Prints `docs/lab/conformance.md`.
 
 use anabranch_conformance::mutation::Mutations;
 use anabranch_conformance::{page, suite};

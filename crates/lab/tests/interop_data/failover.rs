@@ -1,4 +1,4 @@
-//! The active path goes silent and returns: docs/failover.md.
+//! The active path goes silent and returns: docs/lab/failover.md.
 
 use crate::common::beside;
 use crate::runs::run;

@@ -1,4 +1,4 @@
-//! A prediction of the simulator for two schedulers holds with a receiving kernel: docs/tight-window.md.
+//! A prediction of the simulator for two schedulers holds with a receiving kernel: docs/lab/tight-window.md.
 
 use crate::common::alone;
 use crate::runs::run;

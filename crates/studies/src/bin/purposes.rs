@@ -1,4 +1,4 @@
-//! Prints `docs/purposes.md`.
+//! Prints `docs/lab/purposes.md`.
 
 use anabranch_run::{Serial, VirtualTime};
 use anabranch_studies::purposes;

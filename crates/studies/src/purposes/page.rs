@@ -1,4 +1,4 @@
-//! `docs/purposes.md`.
+//! `docs/lab/purposes.md`.
 
 use super::{Measured, NETWORKS, Network, Verdict, Wants, scenario};
 use anabranch_metrics::{MetricRef, Scale, half_width};
@@ -13,10 +13,10 @@ Where the metric is order (`rbd_mean_packets`), goodput may be a twentieth less 
 
 The networks were looked for, with other seeds than these: *shown* says that there is such a network, not that it is a common one.
 *Around* says how narrow it is: in how many of the networks that differ from it by one value, half or twice as large, the same
-is shown with ten seeds. How the schedulers do over many networks is in [frontier.md](frontier.md). No scheduler was changed for a
+is shown with ten seeds. How the schedulers do over many networks is in [frontier.md](../frontier.md). No scheduler was changed for a
 verdict. At p < 0.05 chance alone may give one or two of these rows.
 
-`cargo run -p anabranch-studies --bin purposes > docs/purposes.md` makes this page; a test holds every figure.
+`cargo run -p anabranch-studies --bin purposes > docs/lab/purposes.md` makes this page; a test holds every figure.
 `anabranch run scenarios/purposes/tight.toml --scheduler minrtt,blest` runs one row again, with all other metrics.
 
 ";
@@ -43,7 +43,7 @@ pub fn page(measured: &[Measured]) -> Result<String, String> {
     for network in NETWORKS {
         let _ = writeln!(
             page,
-            "- [{0}](../scenarios/purposes/{0}.toml), \"{1}\": {2} Around it: `{3}`.",
+            "- [{0}](../../scenarios/purposes/{0}.toml), \"{1}\": {2} Around it: `{3}`.",
             network.name,
             scenario(network, &[])?.name,
             about(network),

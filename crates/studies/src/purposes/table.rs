@@ -174,7 +174,7 @@ pub const PURPOSES: &[Purpose] = &[
         "Linux, bonding.rst",
     ),
     row("cost", ("tariffs", "price", Less), "the cheapest path first", "draft-bonaventure-iccrg-schedulers-02"),
-    row("playahead", CHUNKS, "each segment goes where it arrives first, so that all paths finish together", "docs/forward.md"),
+    row("playahead", CHUNKS, "each segment goes where it arrives first, so that all paths finish together", "docs/lab/forward.md"),
     row("minrtt+pr", TIGHT, "data that blocks the window is retransmitted on another path, and its path slowed down", "Raiciu et al., NSDI 2012"),
     row("minrtt+or", TIGHT, "data that blocks the window is retransmitted on another path", "Raiciu et al., NSDI 2012"),
 ];

@@ -1,6 +1,6 @@
 """A laptop and a server: two network namespaces that stand in for the internet. flapping.py, goodput.py, proxy_times.py and soak.py measure between them.
 
-The server has an address that all interfaces of the laptop reach, as in links.sh. It needs root, `ip` and `tc`."""
+The server has an address that all interfaces of the laptop reach, as in docs/links.sh. It needs root, `ip` and `tc`."""
 
 import os
 import subprocess

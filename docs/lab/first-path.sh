@@ -1,10 +1,10 @@
 #!/bin/sh
-# The figures of docs/first-path.md. Usage: docs/first-path.sh ANABRANCH [REPEAT] [linux]
+# The figures of docs/lab/first-path.md. Usage: docs/lab/first-path.sh ANABRANCH [REPEAT] [linux]
 # In virtual time about a minute with 20 repeats. With `linux` the server is this machine's kernel, by the clock: root, and ten
 # minutes with five repeats.
 set -eu
 bin=$1 repeat=${2:-20} sender=${3:-engine}
-grid=$(dirname "$0")/../scenarios/frontier
+grid=$(dirname "$0")/../../scenarios/frontier
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -3,7 +3,7 @@
 
 Between the hosts of two_hosts.py, with interfaces of 1,500 bytes, in three sets: one pair without a limit, two without, two of 50 and 20
 Mbit/s. anabranch and Multipath TCP use all pairs, the others the first. Needs root, `ip`, `tc`, `wg` (wireguard-tools) and boringtun-cli.
-Usage: docs/goodput.py ANABRANCH BORINGTUN [--trials N] [--seconds S]."""
+Usage: docs/lab/goodput.py ANABRANCH BORINGTUN [--trials N] [--seconds S]."""
 
 import argparse
 import os

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The tables of docs/failover.md: every pair of hosts, outage and delay. Usage: docs/failover.sh ANABRANCH [REPEAT] [JOBS]
+# The tables of docs/lab/failover.md: every pair of hosts, outage and delay. Usage: docs/lab/failover.sh ANABRANCH [REPEAT] [JOBS]
 # Runs with kernels are in real time, need root, and take seven minutes with five repeats, five at a time.
 set -eu
 bin=$1 repeat=${2:-5} jobs=${3:-$repeat}

@@ -3,7 +3,7 @@
 
 Requests are timed beside the same without the proxy: over paths that `anabranch shell` emulates (`requests`: round trips of 10 and 40 ms), and
 between the hosts of two_hosts.py (`overhead`: 20 and 10 Mbit/s without delay). There is all else, too. Needs root, `ip` and `tc`.
-Usage: docs/proxy_times.py ANABRANCH [PART…], the parts being requests, overhead, interfaces, silence and many; all unless given."""
+Usage: docs/lab/proxy_times.py ANABRANCH [PART…], the parts being requests, overhead, interfaces, silence and many; all unless given."""
 
 import os
 import random

@@ -3,7 +3,7 @@
 
 Between the hosts of two_hosts.py. `--flaps N` takes an interface down and up again N times, `--mtu N` narrows the
 paths in mid-stream and widens them again, `--roam N` gives an interface another address N times, `--ipv6` has no IPv4 at all. Needs root, `ip` and `tc`.
-Usage: docs/soak.py ANABRANCH [--minutes N] [--seed N] [--workers N] [--flaps N] [--mtu N] [--roam N] [--ipv6]. The last line says what was carried."""
+Usage: docs/lab/soak.py ANABRANCH [--minutes N] [--seed N] [--workers N] [--flaps N] [--mtu N] [--roam N] [--ipv6]. The last line says what was carried."""
 
 import argparse
 import collections

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The pictures and the estimator's table of forward.md, from runs of the simulator. Usage:
 
-docs/forward.py ANABRANCH picture        writes docs/forward.svg: the packets of one transfer, by two schedulers
-docs/forward.py ANABRANCH capacity       writes docs/forward-capacity.svg, and prints the table over synthetic traces
-docs/forward.py ANABRANCH capacity FILE… prints the table over recorded traces (mahimahi's format)
-docs/forward.py ANABRANCH window         prints the table of tight windows
-docs/forward.py goals FOLDER [KNOWN]     prints the goals' figures from the frontier.json of `anabranch compare --out FOLDER`, with the rows
+docs/lab/forward.py ANABRANCH picture        writes docs/lab/forward.svg: the packets of one transfer, by two schedulers
+docs/lab/forward.py ANABRANCH capacity       writes docs/lab/forward-capacity.svg, and prints the table over synthetic traces
+docs/lab/forward.py ANABRANCH capacity FILE… prints the table over recorded traces (mahimahi's format)
+docs/lab/forward.py ANABRANCH window         prints the table of tight windows
+docs/lab/forward.py goals FOLDER [KNOWN]     prints the goals' figures from the frontier.json of `anabranch compare --out FOLDER`, with the rows
                                          that know the true rates from KNOWN, made with --known-rates
-docs/forward.py known FOLDER             prints what the true rates change, by application, from a comparison with --known-rates
+docs/lab/forward.py known FOLDER             prints what the true rates change, by application, from a comparison with --known-rates
 """
 
 import json
@@ -300,7 +300,7 @@ def courses(drawn):
 
 # ---- tight windows ----
 
-TIGHT, FAR_PATH = DOCS.parent / "scenarios" / "frontier" / "22-tight-delay-10.toml", "b"
+TIGHT, FAR_PATH = DOCS.parent.parent / "scenarios" / "frontier" / "22-tight-delay-10.toml", "b"
 BUFFERS, TIGHT_BY = (96, 128, 192, 256, 384), ("playahead", "otias", "f2pdps", "stms")
 
 
@@ -326,7 +326,7 @@ def reached(runs):
 # ---- the goals ----
 
 OWN, SINGLE, TWIN = "playahead", "single:best", "known-rates+"
-FIRST_OF = DOCS.parent / "scenarios" / "frontier"
+FIRST_OF = DOCS.parent.parent / "scenarios" / "frontier"
 
 
 def interval(values):

@@ -2,7 +2,7 @@
 """Downloads through `anabranch proxy` while its interfaces come and go at random: every download must have every byte.
 
 Between the hosts of two_hosts.py: a laptop with wlan0 (20 Mbit/s) and usb0 (10 Mbit/s), and a server that both
-reach. Needs root, `ip` and `tc`. Usage: docs/flapping.py ANABRANCH [--minutes N] [--seed N]. The last line counts downloads and changes."""
+reach. Needs root, `ip` and `tc`. Usage: docs/lab/flapping.py ANABRANCH [--minutes N] [--seed N]. The last line counts downloads and changes."""
 
 import argparse
 import hashlib

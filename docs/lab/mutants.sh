@@ -1,12 +1,12 @@
 #!/bin/sh
-# Mutates a sample of a crate and runs the crate's tests against each mutant: docs/mutants.sh CRATE [N [OPTIONS…]]
+# Mutates a sample of a crate and runs the crate's tests against each mutant: docs/lab/mutants.sh CRATE [N [OPTIONS…]]
 #
 # The sample: the first N names in an order that is random but always the same. The order comes from the names without
 # their lines and columns, so that a change of one place leaves the sample elsewhere as it is.
 # OPTIONS go to cargo-mutants: `--cargo-arg=--lib` builds and runs the unit tests alone, `--iterate` leaves out what was caught
-# before. TIMEOUT, in seconds, bounds the tests of each mutant (120). What came of it: docs/mutants.md.
+# before. TIMEOUT, in seconds, bounds the tests of each mutant (120). What came of it: docs/lab/mutants.md.
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 crate=$1
 count=${2:-300}
 [ $# -gt 2 ] && shift 2 || shift $#

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The figures of docs/tight-window.md. Usage: docs/tight-window.sh ANABRANCH [REPEAT] [JOBS]
+# The figures of docs/lab/tight-window.md. Usage: docs/lab/tight-window.sh ANABRANCH [REPEAT] [JOBS]
 # Needs root; with ten repeats, three at a time, about a minute and a half.
 set -eu
 bin=$1 repeat=${2:-10} jobs=${3:-3}
