@@ -20,7 +20,7 @@ pub struct Fate {
 
 /// An impairment of the packets of one direction of a path.
 ///
-/// It is called once per packet, in the order of departure from the bottleneck, and always with two numbers from its
+/// It is called once per packet, in the order of arrival at the far end, and always with two numbers from its
 /// own random stream, whether needed or not: so packet n has the same draws whatever else happens in the run.
 pub trait Impairment: Debug + Send {
     /// Decides the next packet's fate. `luck`: two draws, uniform in `[0, 1)`.

@@ -326,6 +326,14 @@ impl<T: Clone + Markable> Network<T> {
                     Entrance::Drain(drain) => self.note_least_delay(*drain),
                 }
             }
+            Change::Jitter(path, direction, ref jitter) => {
+                let way = WayId::new(path, direction).index();
+                self.settle_entrance(way, now, recorder);
+                self.ways[way].set_jitter(jitter);
+                if let Entrance::Drain(drain) = self.entries[way].entrance {
+                    self.note_least_delay(drain);
+                }
+            }
             Change::Loss(path, direction, ref loss) => {
                 self.ways[WayId::new(path, direction).index()].set_loss(loss);
             }
@@ -424,7 +432,7 @@ impl<T: Clone + Markable> Network<T> {
     fn note_least_delay(&mut self, drain: usize) {
         let shares = |entry: &Entry| matches!(entry.entrance, Entrance::Drain(of) if of == drain);
         let behind = self.entries.iter().zip(&self.ways).filter(|(entry, _)| shares(entry));
-        self.drains[drain].least_delay = behind.map(|(_, way)| way.delay()).min().unwrap_or(Duration::MAX);
+        self.drains[drain].least_delay = behind.map(|(_, way)| way.least_delay()).min().unwrap_or(Duration::MAX);
         self.note(drain);
     }
 

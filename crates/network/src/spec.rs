@@ -1,6 +1,6 @@
 //! The specification of a network.
 
-use crate::{Discipline, DropTail};
+use crate::{Discipline, DropTail, JitterSpec};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use core::fmt;
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub struct WaySpec {
     pub bottleneck: Bottleneck,
     /// One-way propagation delay.
     pub delay: Duration,
+    /// Variation of the delay.
+    pub jitter: JitterSpec,
     /// Bytes added to each packet's size (may be negative).
     pub overhead: i32,
     /// Random loss.
@@ -74,6 +76,7 @@ impl WaySpec {
         Self {
             bottleneck,
             delay,
+            jitter: JitterSpec::NONE,
             overhead: 0,
             loss: LossSpec::None,
             reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
@@ -179,6 +182,8 @@ pub enum Change {
     LinkRate(usize, Direction, Rate),
     /// A path's delay.
     Delay(usize, Direction, Duration),
+    /// The variation of a path's delay.
+    Jitter(usize, Direction, JitterSpec),
     /// A path's random loss.
     Loss(usize, Direction, LossSpec),
 }

@@ -2,9 +2,10 @@
 
 use crate::agenda::Key;
 use crate::impairment::Impairments;
-use crate::{LossSpec, WaySpec};
+use crate::jitter::Jitter;
+use crate::{JitterSpec, LossSpec, WaySpec};
 use anabranch_trace::DropCause;
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, Rng};
 use core::slice::from_ref;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
@@ -20,6 +21,8 @@ pub(crate) const FEW: usize = 16;
 struct Travelling<T> {
     due: Instant,
     seq: u64,
+    /// How far its delay is above the mean, in nanoseconds.
+    jitter: i64,
     size: u32,
     corrupted: bool,
     item: T,
@@ -57,9 +60,10 @@ pub(crate) enum Outcome<T> {
 #[derive(Debug)]
 pub(crate) struct Way<T> {
     delay: Duration,
-    /// Due time of the last packet in `line`: later ones never come before it.
+    jitter: Jitter,
+    /// Due time of the last packet in `line`: later ones never come before it, unless jitter is free.
     last: Instant,
-    /// In propagation, in order.
+    /// In propagation, in order of their keys.
     line: VecDeque<Travelling<T>>,
     /// Held back, and second copies; in order of their keys.
     held: VecDeque<Travelling<T>>,
@@ -72,6 +76,7 @@ impl<T: Clone> Way<T> {
     pub(crate) fn new(spec: &WaySpec, seed: u64, name: &str) -> Self {
         Self {
             delay: spec.delay,
+            jitter: Jitter::new(&spec.jitter, Rng::stream(seed, &[name, "jitter"].join("."))),
             last: Instant::ZERO,
             line: VecDeque::with_capacity(FEW),
             held: VecDeque::new(),
@@ -80,19 +85,25 @@ impl<T: Clone> Way<T> {
         }
     }
 
-    /// One-way propagation delay.
-    pub(crate) fn delay(&self) -> Duration {
-        self.delay
+    /// The least one-way delay of packets that leave the bottleneck from now on.
+    pub(crate) fn least_delay(&self) -> Duration {
+        self.delay.saturating_sub(self.jitter.spec().earliest())
     }
 
-    /// Single packets may be impaired.
+    /// Single packets may be impaired or delayed.
     pub(crate) fn impairs(&self) -> bool {
-        self.impairments.any()
+        self.impairments.any() || !self.jitter.spec().is_none()
     }
 
     /// The delay of packets that leave the bottleneck from now on.
     pub(crate) fn set_delay(&mut self, delay: Duration) {
         self.delay = delay;
+    }
+
+    /// The jitter of packets that join the way from now on.
+    pub(crate) fn set_jitter(&mut self, jitter: &JitterSpec) {
+        self.jitter.set(jitter);
+        self.last = self.line.back().map_or(Instant::ZERO, |packet| packet.due);
     }
 
     /// The random loss of packets that arrive from now on.
@@ -106,22 +117,46 @@ impl<T: Clone> Way<T> {
         self.held.front().map_or(line, |held| line.min(held.key()))
     }
 
-    /// The last packets are still in the bottleneck, and their departures or their delay changed.
+    /// The last packets that entered are still in the bottleneck, and their departures or their delay changed.
     pub(crate) fn reschedule(&mut self, departures: impl Iterator<Item = Instant>) {
         let departures: Vec<Instant> = departures.collect();
         let inside = self.line.len() - departures.len();
-        self.last = self.line.get(inside.wrapping_sub(1)).map_or(Instant::ZERO, |packet| packet.due);
-        for (packet, departs) in self.line.range_mut(inside..).zip(departures) {
-            self.last = self.last.max(departs + self.delay);
-            packet.due = self.last;
+        let free = self.jitter.spec().free;
+        if free {
+            self.line.make_contiguous().sort_unstable_by_key(|packet| packet.seq);
         }
+        let mut last = self.line.get(inside.wrapping_sub(1)).map_or(Instant::ZERO, |packet| packet.due);
+        for (packet, departs) in self.line.range_mut(inside..).zip(departures) {
+            let due = late(departs, self.delay, packet.jitter);
+            packet.due = if free { due } else { last.max(due) };
+            last = packet.due;
+        }
+        if free {
+            self.line.make_contiguous().sort_unstable_by_key(Travelling::key);
+        }
+        self.last = self.line.back().map_or(Instant::ZERO, |packet| packet.due);
     }
 
-    /// A packet leaves the bottleneck at `at`. True if it is now the only one in propagation.
+    /// A packet leaves the bottleneck at `at`. True if it is now the next one in propagation.
+    #[inline]
     pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
-        self.last = self.last.max(at + self.delay);
-        self.line.push_back(Travelling { due: self.last, seq, size, corrupted: false, item });
+        let jitter = self.jitter.next();
+        let due = late(at, self.delay, jitter);
+        let packet = |due| Travelling { due, seq, jitter, size, corrupted: false, item };
+        if due < self.last && self.jitter.spec().free {
+            return self.overtake(packet(due));
+        }
+        self.last = self.last.max(due);
+        self.line.push_back(packet(self.last));
         self.line.len() == 1
+    }
+
+    /// A packet overtakes others in propagation. True if it is now the next one.
+    #[cold]
+    fn overtake(&mut self, packet: Travelling<T>) -> bool {
+        let at = self.line.partition_point(|other| other.key() <= packet.key());
+        self.line.insert(at, packet);
+        at == 0
     }
 
     /// The item so many `places` behind the next one in propagation, if there are [`MANY`]. What lies twice as far behind is fetched, for
@@ -186,6 +221,13 @@ impl<T: Clone> Way<T> {
         let at = self.held.partition_point(|other| other.key() <= packet.key());
         self.held.insert(at, packet);
     }
+}
+
+/// So long after `at`, with `jitter` in nanoseconds; never before it.
+#[inline]
+fn late(at: Instant, delay: Duration, jitter: i64) -> Instant {
+    let delay = delay.as_nanos().saturating_add_signed(jitter);
+    at + Duration::from_nanos(delay)
 }
 
 /// Times in which no packet arrives, queried in ascending order.

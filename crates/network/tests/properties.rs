@@ -3,8 +3,8 @@
 mod common;
 
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, Discipline, DropTail, LinkSpec, LossSpec, Network,
-    PathSpec, QueueSpec, RedSpec, ReorderSpec, Threshold, Topology, Value, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, DelayDistribution, Discipline, DropTail, JitterSpec,
+    LinkSpec, LossSpec, Network, PathSpec, QueueSpec, RedSpec, ReorderSpec, Threshold, Topology, Value, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -59,17 +59,31 @@ fn any_loss() -> impl Strategy<Value = LossSpec> {
     ]
 }
 
+/// Nearly always wider than the delay.
+fn any_jitter() -> impl Strategy<Value = JitterSpec> {
+    use DelayDistribution::{Normal, Pareto, ParetoNormal, Uniform};
+    let distribution = prop_oneof![Just(Uniform), Just(Normal), Just(Pareto), Just(ParetoNormal)];
+    let spread = prop_oneof![3 => Just(0u64), 1 => 1u64..50_000];
+    (spread, 0.0..1.0, distribution, any::<bool>()).prop_map(|(spread, correlation, distribution, free)| JitterSpec {
+        spread: Duration::from_micros(spread),
+        correlation,
+        distribution,
+        free,
+    })
+}
+
 fn any_way() -> impl Strategy<Value = WaySpec> {
     let bottleneck = prop_oneof![any_bottleneck().prop_map(Bottleneck::Own), Just(Bottleneck::Shared(0))];
     // Duplicates always or never, so that they can be counted.
     let faults = (any_loss(), prop_oneof![Just(0.0), Just(0.2)], prop_oneof![Just(0.0), Just(1.0)], 0.0..0.2);
     let outages = prop::collection::vec((0u64..100_000, 0u64..30_000), 0..3);
-    (bottleneck, 0u64..50_000, -60i32..60, faults, outages).prop_map(
-        |(bottleneck, delay, overhead, faults, outages)| {
+    (bottleneck, (0u64..50_000, any_jitter()), -60i32..60, faults, outages).prop_map(
+        |(bottleneck, (delay, jitter), overhead, faults, outages)| {
             let (loss, reorder, duplicate, corrupt) = faults;
             WaySpec {
                 bottleneck,
                 delay: Duration::from_micros(delay),
+                jitter,
                 device: false,
                 overhead,
                 loss,
@@ -159,7 +173,9 @@ fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
 fn within(change: &Change, paths: usize) -> Change {
     let mut change = change.clone();
     match &mut change {
-        Change::PathRate(path, ..) | Change::Delay(path, ..) | Change::Loss(path, ..) => *path %= paths,
+        Change::PathRate(path, ..) | Change::Delay(path, ..) | Change::Jitter(path, ..) | Change::Loss(path, ..) => {
+            *path %= paths
+        }
         Change::LinkRate(..) => {}
     }
     change
@@ -245,7 +261,7 @@ proptest! {
             prop_assert_eq!(corrupted, count(|e| e == LinkEvent::Dropped(DropCause::Corruption)));
             // Nothing arrives during an outage, and without reordering packets arrive in order.
             prop_assert!(came.iter().all(|a| spec.outages.iter().all(|(from, to)| a.0 < *from || a.0 >= *to)));
-            prop_assert!(spec.reorder.probability > 0.0 || came.is_sorted_by_key(|a| a.3));
+            prop_assert!(spec.reorder.probability > 0.0 || spec.jitter.free || came.is_sorted_by_key(|a| a.3));
             prop_assert!(came.is_sorted_by_key(|a| a.0));
         }
     }

@@ -3,7 +3,8 @@
 mod common;
 
 use anabranch_network::{
-    Bottleneck, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, Network, PathSpec, QueueSpec, Topology,
+    Bottleneck, CapacitySpec, CapacityTrace, Change, DropTail, JitterSpec, LinkSpec, LossSpec, Network, PathSpec,
+    QueueSpec, Topology, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -298,4 +299,61 @@ fn settling_tells_what_has_left_and_nothing_more() {
     }
     network.settle(us(2999), &mut log);
     assert_eq!(log.departures(), [1000, 2000]);
+}
+
+/// Deliveries of 200 packets of 15 bytes, 100 µs apart, over 10 ms with this jitter; number and time in microseconds.
+fn jittered(jitter: &JitterSpec, queue: QueueSpec) -> Vec<(u32, u64)> {
+    let way = WaySpec { jitter: jitter.clone(), ..way(Bottleneck::Own(bottleneck(queue)), MS * 10) };
+    let mut network = Network::new(&Topology { paths: vec![path("a", way)], links: vec![] }, 3);
+    let mut log = Log::default();
+    for n in 0..200 {
+        network.send(us(100 * u64::from(n)), &mut log, 0, Direction::Down, 15, n);
+    }
+    deliver(&mut network, &mut log, us(1_000_000)).into_iter().map(|(at, d)| (d.item, at.as_nanos() / 1000)).collect()
+}
+
+#[test]
+fn jitter_keeps_the_order_unless_it_is_free() {
+    let kept = JitterSpec { spread: MS * 5, ..JitterSpec::NONE };
+    let free = JitterSpec { free: true, ..kept.clone() };
+    let codel = QueueSpec::Managed(anabranch_network::CodelSpec::default().into(), DropTail::Packets(1000));
+    for queue in [QueueSpec::Packets(1000), codel] {
+        let (in_order, mut free) = (jittered(&kept, queue), jittered(&free, queue));
+        assert!(in_order.is_sorted() && in_order.len() == 200);
+        assert!(!free.is_sorted(), "a packet overtakes");
+        free.sort_unstable();
+        let mut latest = 0;
+        for ((n, at), (m, kept_at)) in free.iter().zip(&in_order) {
+            // 10 µs of transmission; the same draws, of which order makes the running maximum.
+            let sent = 100 * u64::from(*n) + 10;
+            latest = latest.max(*at);
+            assert!(n == m && *kept_at == latest && (sent + 5_000..=sent + 15_000).contains(at), "{n}: {at} {kept_at}");
+        }
+    }
+}
+
+#[test]
+fn a_change_of_rate_or_jitter_keeps_every_packet() {
+    let free = JitterSpec { spread: MS * 5, free: true, ..JitterSpec::NONE };
+    let way = WaySpec { jitter: free.clone(), ..way(Bottleneck::Own(bottleneck(QueueSpec::Packets(1000))), MS * 10) };
+    let mut network = Network::new(&Topology { paths: vec![path("a", way)], links: vec![] }, 3);
+    let mut log = Log::default();
+    (0..30).for_each(|n| network.send(us(0), &mut log, 0, Direction::Down, 1500, n));
+    let mut arrived: Vec<_> = deliver(&mut network, &mut log, us(12_000)).into_iter().map(|(_, d)| d.item).collect();
+    // 18 packets wait: at a tenth of the rate each takes 10 ms, more than the jitter is wide but for neighbours.
+    network.apply(us(12_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(1_200_000)));
+    network.apply(
+        us(12_000),
+        &mut log,
+        &Change::Jitter(0, Direction::Down, JitterSpec { free: false, ..free.clone() }),
+    );
+    (30..35).for_each(|n| network.send(us(12_000), &mut log, 0, Direction::Down, 1500, n));
+    network.apply(us(12_000), &mut log, &Change::Jitter(0, Direction::Down, JitterSpec::NONE));
+    network.send(us(12_000), &mut log, 0, Direction::Down, 1500, 35);
+    let late = deliver(&mut network, &mut log, us(1_000_000));
+    // 12 packets and 23 more at 10 ms each, then 10 ms without jitter, but never before one that is there already.
+    assert!(late.last().is_some_and(|(at, d)| d.item == 35 && *at >= us(12_000 + 240_000 + 10_000)));
+    arrived.extend(late.into_iter().map(|(_, d)| d.item));
+    arrived.sort_unstable();
+    assert_eq!(arrived, (0..36).collect::<Vec<u32>>());
 }

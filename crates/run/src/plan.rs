@@ -307,6 +307,7 @@ pub fn is_random(scenario: &Scenario) -> bool {
         || scenario.cross.iter().any(cross::is_random)
         || scenario.network_changes().any(|(_, change)| match &change {
             Change::Loss(_, _, loss) => loss_is_random(loss),
+            Change::Jitter(_, _, jitter) => !jitter.is_none(),
             Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
         })
 }
@@ -339,7 +340,11 @@ fn way_is_random(way: &WaySpec) -> bool {
         Bottleneck::Own(bottleneck) => bottleneck_is_random(bottleneck),
         Bottleneck::Shared(_) => false,
     };
-    own || loss_is_random(&way.loss) || way.reorder.probability > 0.0 || way.duplicate > 0.0 || way.corrupt > 0.0
+    own || loss_is_random(&way.loss)
+        || !way.jitter.is_none()
+        || way.reorder.probability > 0.0
+        || way.duplicate > 0.0
+        || way.corrupt > 0.0
 }
 
 fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {

@@ -156,6 +156,7 @@ fn spread(report: &mut Report, known: Option<&KnownKey>, scalar: Node, part: &Ke
         Some((Directions::Both, _)) if is_direction(part) => vec![named("down"), named("up")],
         Some((Directions::Down, _)) if is_direction(part) => vec![named("down")],
         Some((_, Form::Reorder)) => vec![named("probability")],
+        Some((_, Form::Jitter)) => vec![named("spread")],
         Some((_, Form::Queue)) => vec![named("limit")],
         Some((_, Form::Range)) => vec![named("min"), named("max")],
         Some((_, Form::Scheduler | Form::Congestion | Form::Arrivals)) => vec![named("kind")],

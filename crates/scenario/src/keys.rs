@@ -22,6 +22,8 @@ pub enum Section {
     Loss,
     /// The table form of a path's `reorder`.
     Reorder,
+    /// The table form of a path's `jitter`.
+    Jitter,
     /// The table form of a path's or link's `queue`.
     Queue,
     /// `[[link]]`
@@ -40,7 +42,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of a resolved scenario.
-    pub const ALL: [Section; 14] = [
+    pub const ALL: [Section; 15] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -48,6 +50,7 @@ impl Section {
         Section::Path,
         Section::Loss,
         Section::Reorder,
+        Section::Jitter,
         Section::Queue,
         Section::Link,
         Section::Cross,
@@ -67,6 +70,7 @@ impl Section {
             Section::Path => "path",
             Section::Loss => "path.loss",
             Section::Reorder => "path.reorder",
+            Section::Jitter => "path.jitter",
             Section::Queue => "path.queue",
             Section::Link => "link",
             Section::Cross => "cross",
@@ -84,8 +88,10 @@ impl Section {
 
     /// True if it has a header of its own in a file.
     pub const fn has_header(self) -> bool {
-        let of_keys =
-            matches!(self, Section::Loss | Section::Reorder | Section::Queue | Section::Range | Section::Arrivals);
+        let of_keys = matches!(
+            self,
+            Section::Loss | Section::Reorder | Section::Jitter | Section::Queue | Section::Range | Section::Arrivals
+        );
         !of_keys && !matches!(self, Section::Top)
     }
 
@@ -101,6 +107,7 @@ impl Section {
             }
             Section::Loss => "bursty loss: two states, one draw per packet (netem's gemodel)",
             Section::Reorder => "packets that are held back while others overtake them",
+            Section::Jitter => "a delay that varies per packet, as netem's does",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
             Section::Link => "a bottleneck that several paths name",
             Section::Cross => "other flows, alike, that share a bottleneck",
@@ -193,6 +200,10 @@ pub enum Form {
     Loss,
     /// A probability or a table of [`Section::Reorder`].
     Reorder,
+    /// A duration or a table of [`Section::Jitter`].
+    Jitter,
+    /// A distribution of delays, or a file with a table of one.
+    DelayDistribution,
     /// `together`, or a table of [`Section::Arrivals`].
     Arrivals,
     /// A list of pairs of times.
@@ -334,6 +345,10 @@ impl Form {
                 format!("{}, or {{ kind = \"gilbert-elliott\", p = …, r = … }}", Form::Probability.expected())
             }
             Form::Reorder => format!("{}, or {{ probability = …, by = \"10ms\" }}", Form::Probability.expected()),
+            Form::Jitter => "a duration, such as \"5ms\", or { spread = \"5ms\", distribution = \"normal\", … }".into(),
+            Form::DelayDistribution => {
+                format!("{}, or a file such as \"mine.dist\"", Form::Words(self.words()).expected())
+            }
             Form::Arrivals => "\"together\" or { kind = \"poisson\", rate = 5.0 }".into(),
             Form::Outages => "a list of pairs of times, such as [[\"20s\", \"30s\"]]".into(),
             Form::Trace => "the name of a file in mahimahi's format".into(),

@@ -119,6 +119,10 @@ fn form(form: Form) -> Value {
         Form::Range => json!({ "anyOf": [text_with(&TIME), table(Section::Range)] }),
         Form::Loss => json!({ "anyOf": [probability(), table(Section::Loss)] }),
         Form::Reorder => json!({ "anyOf": [probability(), table(Section::Reorder)] }),
+        Form::Jitter => json!({ "anyOf": [text_with(&TIME), table(Section::Jitter)] }),
+        Form::DelayDistribution => {
+            json!({ "anyOf": [{ "enum": form.words() }, { "type": "string", "pattern": r"\.dist$" }] })
+        }
         Form::Arrivals => json!({ "anyOf": [{ "enum": ["together"] }, table(Section::Arrivals)] }),
         Form::Outages => {
             let pair = json!({ "type": "array", "items": text_with(&TIME), "minItems": 2, "maxItems": 2 });

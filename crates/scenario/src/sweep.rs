@@ -210,7 +210,9 @@ pub fn swept(key: &str, text: &str) -> Option<Swept> {
 
 fn number(form: &Form, text: &str) -> Option<Swept> {
     let (form, unit) = match form {
-        Form::Duration { .. } | Form::Range | Form::TraceStart => (Form::Duration { positive: false }, "s"),
+        Form::Duration { .. } | Form::Range | Form::Jitter | Form::TraceStart => {
+            (Form::Duration { positive: false }, "s")
+        }
         Form::Rate => (Form::Rate, "bit/s"),
         Form::Size { .. } => (*form, "B"),
         Form::Probability | Form::Loss | Form::Reorder => (Form::Probability, ""),

@@ -1,6 +1,7 @@
 //! The words of keys that choose among values of an enum.
 
 use crate::scenario::{ConnectionsPer, Distribution, Host, ObjectSizes};
+use crate::sections::jitter::Order;
 use anabranch_engine::{AckCounting, BufferAccounting, HostModel, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm};
 use anabranch_units::Direction;
 
@@ -47,6 +48,7 @@ words! {
     BufferAccounting { Payload = "payload", Truesize = "truesize" }
     Host { Engine = "engine", Linux = "linux" }
     HostModel { Rfc = "rfc", Linux = "linux" }
+    Order { Kept = "kept", Free = "free" }
     Direction { Down = "down", Up = "up" }
     Distribution { Fixed = "fixed", Exponential = "exponential" }
     ConnectionsPer { Page = "page", Object = "object" }

@@ -1,6 +1,7 @@
 //! Words that keys take as values: `web` of `traffic.kind`.
 
 use crate::keys::{Form, Key, keys};
+use crate::sections::jitter;
 
 /// A word as the value of one key.
 #[derive(Clone, Copy, Debug)]
@@ -18,6 +19,7 @@ impl Form {
             Self::Words(words) => words,
             Self::FirstPath => &["first", "race"],
             Self::TraceStart => &["begin", "seed"],
+            Self::DelayDistribution => jitter::NAMES,
             Self::Arrivals => &["together"],
             _ => &[],
         }

@@ -14,12 +14,13 @@ use anabranch_engine::{
     Settings, TcpSettings,
 };
 use anabranch_network::{
-    Bottleneck, CapacitySpec, Change, CodelSpec, DropTail, LossSpec, QueueSpec, RedSpec, Threshold, WaySpec,
+    Bottleneck, CapacitySpec, Change, CodelSpec, DelayDistribution, DelayTable, DropTail, JitterSpec, LossSpec,
+    QueueSpec, RedSpec, Threshold, WaySpec,
 };
 use anabranch_scenario::{
     Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, ERAS, Fallback, Host, NoFiles, ObjectSizes,
     Override, PathOptions, PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
-    full_packet, read,
+    full_packet, read, swept,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use common::{Folder, data, files, root};
@@ -348,10 +349,12 @@ fn a_timeline_changes_every_key_that_is_changeable() {
     let keys: Vec<_> = anabranch_scenario::keys().iter().filter(|key| key.changeable).collect();
     for key in &keys {
         let (name, value) = match (key.section.name(), key.name) {
-            (section @ ("path" | "link"), name) => (format!("{section}.{section}.{name}"), ["1mbit", "3ms", "2%"]),
-            (section, name) => (format!("{section}.{name}"), ["blest"; 3]),
+            (section @ ("path" | "link"), name) => {
+                (format!("{section}.{section}.{name}"), ["1mbit", "3ms", "2%", "500us"])
+            }
+            (section, name) => (format!("{section}.{name}"), ["blest"; 4]),
         };
-        let value = value[["rate", "delay", "loss"].iter().position(|known| *known == key.name).unwrap_or(0)];
+        let value = value[["rate", "delay", "loss", "jitter"].iter().position(|known| *known == key.name).unwrap_or(0)];
         let text = format!(
             "duration = '9s'\n[[link]]\nname = 'link'\nrate = '1mbit'\n[[path]]\nname = 'path'\nrate = '2mbit'\ndelay = '1ms'\n\
              [[timeline]]\nat = '1s'\nset = '{name}'\nvalue = '{value}'\n"
@@ -709,4 +712,38 @@ fn the_blest_scenario_is_the_papers() {
     assert_eq!((rate(&umts.down), umts.down.delay), (Rate::from_bps(5_000_000), Duration::from_millis(65)));
     assert_eq!((s.settings.send_buffer, s.settings.recv_buffer), (8 << 20, 8 << 20));
     assert_eq!(s.congestion.name, "olia");
+}
+
+#[test]
+fn jitter_is_a_spread_or_a_table_of_netems_words() {
+    let none = one_path("");
+    assert!(down(&none).jitter.is_none() && up(&none).jitter.is_none());
+    let spread = |ms| JitterSpec { spread: Duration::from_millis(ms), ..JitterSpec::NONE };
+    let plain = one_path("jitter = '5ms'\n");
+    assert_eq!((&down(&plain).jitter, &up(&plain).jitter), (&spread(5), &spread(5)));
+    let text = format!(
+        "duration = '10s'\n{PATH}jitter = {{ down = {{ spread = '4ms', correlation = '25%', distribution = 'paretonormal', \
+         order = 'free' }}, up = {{ spread = '2ms', distribution = 'steady.dist' }} }}\n\
+         [[timeline]]\nat = '1s'\nset = 'path.wlan.jitter'\nvalue = {{ spread = '1ms', distribution = 'normal' }}\n\
+         [[timeline]]\nat = '2s'\nset = 'path.wlan.jitter.up'\nvalue = '0s'\n"
+    );
+    let document = parse(&text);
+    let s = &document.scenario;
+    let distribution = DelayDistribution::ParetoNormal;
+    assert_eq!(down(s).jitter, JitterSpec { correlation: 0.25, distribution, free: true, ..spread(4) });
+    let DelayDistribution::Table(table) = &up(s).jitter.distribution else { panic!("a file") };
+    assert_eq!(table.as_ref(), &DelayTable::parse("steady.dist", "-8192 0 4096 8192").unwrap());
+    let normal = JitterSpec { distribution: DelayDistribution::Normal, ..spread(1) };
+    let changes: Vec<_> = s.network_changes().collect();
+    let expected = [
+        (at(1000), Change::Jitter(0, Direction::Down, normal.clone())),
+        (at(1000), Change::Jitter(0, Direction::Up, normal)),
+        (at(2000), Change::Jitter(0, Direction::Up, JitterSpec::NONE)),
+    ];
+    assert_eq!(changes, expected);
+    assert_eq!(again(&document, Folder(data())).scenario, document.scenario);
+    // A part may be set, and varied, over a plain spread.
+    let set = with(&format!("duration = '10s'\n{PATH}jitter = '5ms'\n"), &["path.wlan.jitter.order=free"]).scenario;
+    assert_eq!(down(&set).jitter, JitterSpec { free: true, ..spread(5) });
+    assert_eq!(swept("path.wlan.jitter", "5ms").map(|swept| (swept.number, swept.unit)), Some((0.005, "s")));
 }

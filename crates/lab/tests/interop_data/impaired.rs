@@ -2,7 +2,7 @@
 
 use crate::common::{Plan, alone};
 use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, both_ways, each, families, plain, plan};
-use anabranch_network::{LossSpec, ReorderSpec, WaySpec};
+use anabranch_network::{JitterSpec, LossSpec, ReorderSpec, WaySpec};
 use anabranch_units::{Duration, Side};
 
 /// Both directions of every path are impaired; MPTCP over two paths, and plain TCP over one, each in both IP versions.
@@ -46,6 +46,12 @@ fn lost_in_bursts() {
 fn reordered() {
     let reorder = ReorderSpec { probability: 0.1, by: Duration::from_millis(5) };
     impaired(|way| way.reorder = reorder, |outcome| assert!(outcome.counter("TcpExtTCPOFOQueue") > 0));
+}
+
+#[test]
+fn jittered() {
+    let jitter = JitterSpec { spread: Duration::from_millis(5), free: true, ..JitterSpec::NONE };
+    impaired(|way| way.jitter = jitter.clone(), |outcome| assert!(outcome.counter("TcpExtTCPOFOQueue") > 0));
 }
 
 #[test]

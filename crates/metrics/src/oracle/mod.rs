@@ -2,7 +2,7 @@
 
 use crate::capacity::{after_changes, is_link_rate, is_path_rate};
 use crate::{CapacityCurve, FrameTimes};
-use anabranch_network::{Bottleneck, Change, LossSpec, Topology, WaySpec};
+use anabranch_network::{Bottleneck, Change, JitterSpec, LossSpec, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
 
 /// Changes of the network, in order of time.
@@ -308,23 +308,34 @@ struct Ends<'a> {
     /// Least delays.
     down_delay: Duration,
     up_delay: Duration,
-    delay_changes: bool,
+    delay_varies: bool,
 }
 
 impl<'a> Ends<'a> {
     fn new(index: usize, down: &'a WaySpec, up: &WaySpec, timeline: &Timeline) -> Self {
-        let changes = |direction| {
-            timeline.iter().filter_map(move |(_, change)| match change {
-                Change::Delay(i, d, delay) if (*i, *d) == (index, direction) => Some(*delay),
+        let least = |way: &WaySpec, direction| {
+            let changes = timeline.iter().filter_map(move |(_, change)| match change {
+                Change::Delay(i, d, delay) if (*i, *d) == (index, direction) => Some((Some(*delay), None)),
+                Change::Jitter(i, d, jitter) if (*i, *d) == (index, direction) => Some((None, Some(jitter))),
                 _ => None,
-            })
+            });
+            let (mut delay, mut early) = (way.delay, way.jitter.earliest());
+            for (changed, jitter) in changes {
+                delay = delay.min(changed.unwrap_or(delay));
+                early = early.max(jitter.map_or(Duration::ZERO, JitterSpec::earliest));
+            }
+            delay.saturating_sub(early)
+        };
+        let varies = |change: &Change| match change {
+            Change::Delay(i, d, _) | Change::Jitter(i, d, _) => (*i, *d) == (index, Direction::Down),
+            _ => false,
         };
         Self {
             index,
             down,
-            down_delay: changes(Direction::Down).fold(down.delay, Ord::min),
-            up_delay: changes(Direction::Up).fold(up.delay, Ord::min),
-            delay_changes: changes(Direction::Down).next().is_some(),
+            down_delay: least(down, Direction::Down),
+            up_delay: least(up, Direction::Up),
+            delay_varies: !down.jitter.is_none() || timeline.iter().any(|(_, change)| varies(change)),
         }
     }
 
@@ -349,7 +360,7 @@ impl<'a> Ends<'a> {
             }
         }
         // A packet that is held back may outlive an outage: then outages bound nothing.
-        let held_back = self.delay_changes || self.down.reorder.probability > 0.0;
+        let held_back = self.delay_varies || self.down.reorder.probability > 0.0;
         let outages = if held_back { Vec::new() } else { self.down.outages.clone() };
         let mss = f64::from(mss);
         Lane { delay: self.down_delay, handshake, mss, share: mss / size as f64, arriving, outages }

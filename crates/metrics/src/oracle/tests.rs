@@ -1,6 +1,6 @@
 use super::*;
 use anabranch_network::{
-    BottleneckSpec, CapacitySpec, CapacityTrace, LinkSpec, Network, PathSpec, QueueSpec, ReorderSpec,
+    BottleneckSpec, CapacitySpec, CapacityTrace, JitterSpec, LinkSpec, Network, PathSpec, QueueSpec, ReorderSpec,
 };
 use anabranch_units::Rate;
 use proptest::prelude::*;
@@ -24,6 +24,7 @@ fn path(bottleneck: Bottleneck, delay: u64, loss: LossSpec) -> PathSpec {
     let way = |bottleneck, loss| WaySpec {
         bottleneck,
         delay: Duration::from_millis(delay),
+        jitter: JitterSpec::NONE,
         device: false,
         overhead: 0,
         loss,
@@ -299,6 +300,10 @@ proptest! {
             (ms(at), match kind {
                 0 => Change::PathRate(0, Direction::Down, rate),
                 1 => Change::LinkRate(0, Direction::Down, rate),
+                2 => {
+                    let spread = Duration::from_millis(delay);
+                    Change::Jitter(0, Direction::Down, JitterSpec { spread, free: mbit % 2 == 0, ..JitterSpec::NONE })
+                }
                 _ => Change::Delay(0, Direction::Down, Duration::from_millis(delay)),
             })
         }).collect();

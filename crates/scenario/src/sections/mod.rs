@@ -6,6 +6,7 @@ pub(crate) mod cross;
 mod fields;
 pub(crate) mod hosts;
 mod impairment;
+pub(crate) mod jitter;
 mod network;
 pub(crate) mod path;
 mod plugin;
@@ -51,6 +52,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         }
         Section::Loss => table.add(None, impairment::loss_rows(&mut impairment::Bursts::default())),
         Section::Reorder => table.add(None, impairment::reorder_rows(&mut impairment::NO_REORDERING.clone())),
+        Section::Jitter => table.add(None, jitter::rows(&mut jitter::Draft::default())),
         Section::Queue => {
             table.add(None, vec![queue::kind()]);
             for discipline in Discipline::all() {
@@ -128,7 +130,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let network = network::read(report, traces, &names, &paths, &links, packet);
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
-    let timeline = timeline(report, &names, topology, &changes);
+    let timeline = timeline(report, traces, &names, topology, &changes);
 
     check_start(report, &top, &scenario);
     check_end(report, &top, &scenario, applications.as_deref());
@@ -183,15 +185,21 @@ fn tables<'t>(report: &mut Report, root: &'t Table, section: Section) -> Vec<Fie
 /// All changes in order of time.
 fn timeline(
     report: &mut Report,
+    traces: &mut Traces<'_>,
     names: &Names,
     topology: Option<&anabranch_network::Topology>,
     entries: &[Fields<'_>],
 ) -> Option<Vec<TimelineEntry>> {
-    let changes: Vec<_> = entries.iter().map(|fields| timeline::entry(report, names, topology, fields)).collect();
-    let mut changes: Vec<_> = changes.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect();
+    let mut read = |fields: &Fields<'_>| timeline::entry(report, traces, names, topology, fields);
+    let changes: Vec<_> = entries.iter().map(&mut read).collect();
+    let changes: Vec<_> = changes.into_iter().collect::<Option<_>>()?;
+    let values = entries.iter().map(|fields| fields.written("value"));
+    let of_entry = |(value, changes): (_, Vec<TimelineEntry>)| changes.into_iter().map(move |change| (value, change));
+    let mut changes: Vec<_> = values.zip(changes).flat_map(of_entry).collect();
     // Stable: of two changes at one time the later one in the file wins.
-    changes.sort_by_key(|entry| entry.at);
-    Some(changes)
+    changes.sort_by_key(|(_, entry)| entry.at);
+    topology.into_iter().for_each(|topology| timeline::check_jitter(report, topology, &changes));
+    Some(changes.into_iter().map(|(_, entry)| entry).collect())
 }
 
 /// There must be a path, and not more than the protocol can name.

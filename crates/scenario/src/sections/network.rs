@@ -1,6 +1,7 @@
 //! `[[path]]` and `[[link]]`: the topology.
 
 use super::fields::{Fields, Pair, missing_direction};
+use super::jitter;
 use super::path::{self, Way};
 use super::queue::{QUEUE, Queue};
 use super::traces::Traces;
@@ -203,6 +204,7 @@ fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fi
     let mut capacity = capacity(report, traces, fields);
     let mut queue = fields.pair(report, "queue", QUEUE.read);
     let read = fields.fill_pair(report, path::way(&mut ways.down.spec), path::way(&mut ways.up.spec));
+    let read = jitter::finish(report, traces, fields, &mut ways) && read;
     let shared = exclude_own_bottleneck(report, fields);
     for direction in [Direction::Down, Direction::Up] {
         if !shared.get(direction) && capacity.get(direction).is_none() {

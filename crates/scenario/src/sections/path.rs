@@ -1,6 +1,7 @@
 //! `[[path]]` and `[[link]]`: their keys. `network.rs` makes a topology of them.
 
 use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
+use super::jitter::JITTER;
 use super::queue::Queue;
 use crate::keys::{Form, MAX_BYTES};
 use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, real, size};
@@ -46,6 +47,7 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
 pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
     vec![
         Row::new("delay", TIME, &mut way.delay, "one-way propagation delay").required().both().changeable(),
+        Row::new("jitter", JITTER, &mut way.jitter, "variation of the delay, drawn per packet (tc-netem's delay): a spread, within which it is uniform, or a table").both().changeable(),
         Row::new("overhead", integer(-39, 65_535), &mut way.overhead, "bytes added to each packet's size; may be negative, to match a stated packet size").both(),
         Row::new("loss", LOSS, &mut way.loss, "random loss after the bottleneck, of every packet, SYNs and ACKs too").down().changeable(),
         Row::new("reorder", REORDER, &mut way.reorder, "packets held back so that others overtake them").or("0%").down(),

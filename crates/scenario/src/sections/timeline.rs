@@ -2,9 +2,11 @@
 
 use super::fields::{Fields, Pair, check_directions, split};
 use super::impairment::LOSS;
+use super::jitter::JITTER;
 use super::network::Names;
 use super::path::{self, Way};
-use super::{plugin, value};
+use super::traces::Traces;
+use super::{jitter, plugin, value};
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, Section, changeable};
 use crate::notation::{RATE, SCHEDULER, TIME};
@@ -37,6 +39,7 @@ enum Target {
 /// The changes of one entry: one, or one per direction.
 pub(crate) fn entry(
     report: &mut Report,
+    traces: &mut Traces<'_>,
     names: &Names,
     topology: Option<&Topology>,
     fields: &Fields<'_>,
@@ -66,7 +69,7 @@ pub(crate) fn entry(
             if key.name == "rate" {
                 needs_fixed_rate(report, topology, target, direction, fields.written("set")?);
             }
-            let change = change(report, target, key, direction, node)?;
+            let change = change(report, traces, target, key, direction, node)?;
             changes.push(TimelineEntry { at, change: TimelineChange::Network(change) });
         }
     }
@@ -77,7 +80,14 @@ pub(crate) fn entry(
 }
 
 /// The change of one direction. Each key that is changeable has its line here.
-fn change(report: &mut Report, target: Target, key: &'static Key, direction: Direction, node: &Node) -> Option<Change> {
+fn change(
+    report: &mut Report,
+    traces: &mut Traces<'_>,
+    target: Target,
+    key: &'static Key,
+    direction: Direction,
+    node: &Node,
+) -> Option<Change> {
     let (path, link) = match target {
         Target::Path(path) => (Some(path), None),
         Target::Link(link) => (None, Some(link)),
@@ -93,9 +103,35 @@ fn change(report: &mut Report, target: Target, key: &'static Key, direction: Dir
     rows.iter_mut().find(|row| row.name == key.name)?.read(report, key, node).then_some(())?;
     drop(rows);
     match key.name {
+        "jitter" => {
+            let read = jitter::load(report, traces, node, &mut way.jitter);
+            read.then_some(Change::Jitter(path?, direction, way.jitter))
+        }
         "delay" => Some(Change::Delay(path?, direction, way.delay)),
         "loss" => Some(Change::Loss(path?, direction, way.loss)),
         other => unreachable!("{other} is changeable"),
+    }
+}
+
+/// Reports a change of delay or jitter by which packets would arrive before they are sent. `changes`: in order, each with its value.
+pub(crate) fn check_jitter(report: &mut Report, topology: &Topology, changes: &[(Option<&Node>, TimelineEntry)]) {
+    let mut ways: Vec<_> = topology.paths.iter().map(|path| [path.down.clone(), path.up.clone()]).collect();
+    for (value, entry) in changes {
+        let (way, jitter) = match &entry.change {
+            TimelineChange::Network(Change::Delay(path, direction, delay)) => {
+                let way = &mut ways[*path][*direction as usize];
+                way.delay = *delay;
+                (way, None)
+            }
+            TimelineChange::Network(Change::Jitter(path, direction, jitter)) => {
+                (&mut ways[*path][*direction as usize], Some(jitter))
+            }
+            _ => continue,
+        };
+        way.jitter = jitter.unwrap_or(&way.jitter).clone();
+        if let Some(node) = value {
+            jitter::check_spread(report, node, &way.jitter, way.delay);
+        }
     }
 }
 
@@ -111,6 +147,7 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
         Change::PathRate(index, way, rate) => (format!("path.{}.rate", path(*index)), way, (RATE.write)(rate)),
         Change::LinkRate(index, way, rate) => (format!("link.{}.rate", link(*index)), way, (RATE.write)(rate)),
         Change::Delay(index, way, delay) => (format!("path.{}.delay", path(*index)), way, written::duration(*delay)),
+        Change::Jitter(index, way, jitter) => (format!("path.{}.jitter", path(*index)), way, (JITTER.write)(jitter)),
         Change::Loss(index, way, loss) => (format!("path.{}.loss", path(*index)), way, (LOSS.write)(loss)),
     };
     (quoted(&set), format!("{{ {} = {value} }}", direction.name()))

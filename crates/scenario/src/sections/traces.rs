@@ -5,7 +5,7 @@ use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::source::Resolver;
 use crate::tree::{Node, Report};
-use anabranch_network::{CapacityTrace, TraceError};
+use anabranch_network::{CapacityTrace, DelayTable, TraceError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,16 +36,30 @@ impl<'r> Traces<'r> {
         }
         match &self.files[&file] {
             Ok(trace) => return Some(trace.clone()),
-            Err(Trouble::Unreadable(why)) => report
-                .error(Code::UnreadableFile, node.at, format!("cannot read \"{file}\": {why}"))
-                .label("this file")
-                .help("a trace is found relative to the scenario file"),
-            Err(Trouble::NotATrace(error)) => report
-                .error(Code::BadTrace, node.at, format!("\"{file}\" is not a capacity trace: {error}"))
-                .label("this file")
-                .help("expected one ascending whole number of milliseconds a line (mahimahi's format)"),
-        };
+            Err(Trouble::Unreadable(why)) => unreadable(report, node, &file, why, "a trace"),
+            Err(Trouble::NotATrace(error)) => {
+                report
+                    .error(Code::BadTrace, node.at, format!("\"{file}\" is not a capacity trace: {error}"))
+                    .label("this file")
+                    .help("expected one ascending whole number of milliseconds a line (mahimahi's format)");
+            }
+        }
         None
+    }
+
+    /// The table of a distribution in `file`, which `node` names.
+    pub fn table(&self, report: &mut Report, node: &Node, file: &str) -> Option<Arc<DelayTable>> {
+        let text = self.resolver.read(file).map_err(|why| unreadable(report, node, file, &why, "a table")).ok()?;
+        match DelayTable::parse(file, &text) {
+            Ok(table) => Some(Arc::new(table)),
+            Err(error) => {
+                report
+                    .error(Code::BadTrace, node.at, format!("\"{file}\" is not a table of a distribution: {error}"))
+                    .label("this file")
+                    .help("expected quantiles in iproute2's format: whole numbers, of which 8192 are one spread");
+                None
+            }
+        }
     }
 
     fn load(&self, file: &str) -> Result<Arc<CapacityTrace>, Trouble> {
@@ -57,4 +71,11 @@ impl<'r> Traces<'r> {
     pub fn into_files(self) -> Vec<(String, Arc<CapacityTrace>)> {
         self.files.into_iter().filter_map(|(file, trace)| Some((file, trace.ok()?))).collect()
     }
+}
+
+fn unreadable(report: &mut Report, node: &Node, file: &str, why: &str, what: &str) {
+    report
+        .error(Code::UnreadableFile, node.at, format!("cannot read \"{file}\": {why}"))
+        .label("this file")
+        .help(format!("{what} is found relative to the scenario file"));
 }

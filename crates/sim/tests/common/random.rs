@@ -6,7 +6,9 @@ use anabranch_engine::{
     AckCounting, BufferAccounting, DssWidth, InitialThreshold, LimitedDecay, RecoveryKind, RtoForm, Settings,
     TcpSettings,
 };
-use anabranch_network::{Bottleneck, Change, Discipline, LossSpec, PathSpec, QueueSpec, ReorderSpec, WaySpec};
+use anabranch_network::{
+    Bottleneck, Change, DelayDistribution, Discipline, JitterSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, WaySpec,
+};
 use anabranch_units::{Direction, Duration, Instant, Rate, Rng};
 
 /// Log-uniform between `low` and `high`.
@@ -62,13 +64,21 @@ fn random_path(rng: &mut Rng, n: usize) -> PathSpec {
     p
 }
 
+/// Often wider than the delay, and free in every second case.
+fn random_jitter(rng: &mut Rng) -> JitterSpec {
+    use DelayDistribution::{Normal, Pareto, ParetoNormal, Uniform};
+    let distribution = [Uniform, Normal, Pareto, ParetoNormal][rng.below(4) as usize].clone();
+    JitterSpec { spread: ms(within(rng, 1, 60)), correlation: rng.unit(), distribution, free: rng.chance(0.5) }
+}
+
 fn random_change(rng: &mut Rng, paths: usize) -> (Instant, Change) {
     let at = Instant::from_millis(within(rng, 100, 20_000));
     let on = rng.below(paths as u64) as usize;
     let way = if rng.chance(0.7) { Direction::Down } else { Direction::Up };
-    let change = match rng.below(3) {
+    let change = match rng.below(4) {
         0 => Change::PathRate(on, way, Rate::from_bps(spread(rng, 1e5, 1e8) as u64)),
         1 => Change::Delay(on, way, ms(spread(rng, 1.0, 300.0) as u64)),
+        2 => Change::Jitter(on, way, random_jitter(rng)),
         _ => Change::Loss(on, way, random_loss(rng)),
     };
     (at, change)

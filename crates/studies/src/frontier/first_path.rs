@@ -103,7 +103,10 @@ pub fn with_first(scenario: &Scenario, first: usize) -> Scenario {
     for entry in &mut moved.timeline {
         if let TimelineChange::Network(change) = &mut entry.change {
             match change {
-                Change::PathRate(path, ..) | Change::Delay(path, ..) | Change::Loss(path, ..) => *path = now(*path),
+                Change::PathRate(path, ..)
+                | Change::Delay(path, ..)
+                | Change::Jitter(path, ..)
+                | Change::Loss(path, ..) => *path = now(*path),
                 Change::LinkRate(..) => {}
             }
         }
