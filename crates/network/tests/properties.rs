@@ -3,8 +3,9 @@
 mod common;
 
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, DelayDistribution, Discipline, DropTail, JitterSpec,
-    LinkSpec, LossSpec, Network, PathSpec, QueueSpec, RedSpec, ReorderSpec, Threshold, Topology, Value, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, DelayDistribution, Discipline, DropTail,
+    JitterSpec, LinkSpec, LossSpec, Network, PathSpec, QueueSpec, RedSpec, ReorderSpec, Threshold, Topology, Value,
+    WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};

@@ -239,7 +239,7 @@ mod tests {
                     _ => {
                         let any = list.iter().any(|q| q.range.start < at);
                         prop_assert_eq!(queue.remove_below(at, true), any);
-                        list = list.into_iter().filter(|q| q.range.start >= at).collect();
+                        list.retain(|q| q.range.start >= at);
                     }
                 }
                 prop_assert_eq!(queue.iter().collect::<Vec<_>>(), list.clone());

@@ -1,3 +1,7 @@
+//! Draws beside closed forms and iproute2's tables.
+
+#![allow(clippy::disallowed_methods, reason = "tests read files of the system, and compute what they compare with")]
+
 use super::*;
 use std::path::PathBuf;
 
