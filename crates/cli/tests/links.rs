@@ -383,7 +383,7 @@ fn goodput(json: &str) -> f64 {
     found.unwrap()
 }
 
-/// Time is real: a busy machine measures less, and none measures more. docs/measure.md has the comparison on a machine that was not busy.
+/// Time is real: a busy machine measures less, and none measures more. docs/lab/real-links.md has the comparison on a machine that was not busy.
 #[test]
 fn the_example_in_two_namespaces_measures_no_more_than_the_simulator_predicts() {
     if anabranch_lab::Namespace::new().is_err() || !is_root() {

@@ -1,4 +1,4 @@
-//! `docs/security.md`: each promise has a test that exists, and each test of what strangers send stands beside a promise.
+//! `docs/lab/promises.md`: each promise has a test that exists, and each test of what strangers send stands beside a promise.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ fn promises(page: &str) -> Vec<(String, Vec<(String, String)>)> {
 
 #[test]
 fn every_promise_has_a_test_and_every_test_of_strangers_a_promise() {
-    let page = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let page = fs::read_to_string(root().join("docs/lab/promises.md")).unwrap();
     let promises = promises(&page);
     assert!(promises.len() > 10, "{} promises were read", promises.len());
     let mut named = BTreeSet::new();
@@ -53,7 +53,7 @@ fn every_promise_has_a_test_and_every_test_of_strangers_a_promise() {
         for test in tests_in(&root().join(file)) {
             assert!(
                 named.contains(&(file.to_owned(), test.clone())),
-                "docs/security.md has no promise for {file}: {test}"
+                "docs/lab/promises.md has no promise for {file}: {test}"
             );
         }
     }

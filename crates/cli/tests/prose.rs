@@ -146,7 +146,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
             if !name.starts_with('.') && !name.starts_with("target") && name != "corpus" && name != "artifacts" {
                 files(&path, found);
             }
-        } else if [".rs", ".md", ".toml", ".script"].iter().any(|end| name.ends_with(end)) && name != "CHANGELOG.md" {
+        } else if [".rs", ".md", ".toml", ".script"].iter().any(|end| name.ends_with(end)) {
             found.push(path);
         }
     }

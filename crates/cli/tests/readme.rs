@@ -82,6 +82,13 @@ fn the_readme_is_short() {
     assert!(length <= 12_000, "README.md has {length} characters");
 }
 
+/// One page until the first release: 8 KB.
+#[test]
+fn the_changelog_is_one_page() {
+    let bytes = page("CHANGELOG.md").len();
+    assert!(bytes <= 8192, "CHANGELOG.md has {bytes} bytes");
+}
+
 #[test]
 fn the_scenario_is_valid() {
     let text = page("README.md");

@@ -49,7 +49,7 @@ Ctrl-C or SIGTERM. docs/links.md has an example to follow.
 With --native there are no keys: any host may connect to the ports of --forward at the addresses of --via, by Multipath TCP as its kernel \
 speaks it, or by TCP, over IPv4. Each connection goes to the target of its port; what is sent to the client follows --scheduler. The other addresses are announced to \
 it. Nothing is encrypted beyond what programs encrypt. Devices, routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and \
-root for them; what serves clients gives root up. docs/native.md says what it changes.";
+root for them; what serves clients gives root up. docs/native-machine.md says what it changes.";
 
 /// `anabranch serve`.
 #[derive(Debug, Args)]
@@ -117,7 +117,7 @@ SIGHUP reloads the file. Interfaces may come and go; those that are not there ye
 
 With --native there is no server: each connection is one Multipath TCP connection to the target itself, by IPv4. A Linux server with Multipath TCP \
 answers on all interfaces; one without it is reached by plain TCP, over one. Nothing is encrypted beyond what programs encrypt. Devices, \
-routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and root for them; what serves programs gives root up. docs/native.md says what it changes.";
+routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and root for them; what serves programs gives root up. docs/native-machine.md says what it changes.";
 
 /// This host's part of a real link.
 #[derive(Debug, Args)]

@@ -1,5 +1,5 @@
 //! Multipath TCP itself on the wire, without a carrier: the engine's packets leave through a TUN device per interface, and the system
-//! forwards them with the interface's address. docs/native.md says what that changes on a machine. Needs root.
+//! forwards them with the interface's address. docs/native-machine.md says what that changes on a machine. Needs root.
 //!
 //! A proxy connects programs to targets (`run.rs`); a server listens for clients (`host.rs`). Either is two processes: itself, which gives its
 //! privileges up before it serves anyone, and its keeper (`keeper.rs`), which sets the network up, follows the interfaces, and takes everything
