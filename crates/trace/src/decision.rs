@@ -85,7 +85,7 @@ pub struct Decision {
     pub backlog_bytes: u64,
     /// Bytes that the peer's window admitted beyond all that was bound.
     pub window_bytes: u64,
-    /// By [`crate::Timeline::paths`].
+    /// By the place of a path in the timeline (`Timeline::paths`).
     pub paths: Vec<SeenPath>,
     /// The scheduler's own values, as [`Decisions::state`] names them; NaN = none.
     pub state: Vec<f64>,
