@@ -13,7 +13,7 @@ pub const BEST_SINGLE: &str = "single:best";
 /// 1,480 bytes of a full packet, 1.9 %, wherever the capacity is the limit.
 pub const MARGIN: f64 = 0.025;
 /// The tie rule: in a cell two schedulers tie unless their means differ by more than this part of the lesser, and the
-/// paired t test over the seeds gives p < [`SIGNIFICANT`] (without spread, or with one seed, the first alone decides).
+/// paired t test over the seeds gives p < [`SIGNIFICANT`](anabranch_metrics::SIGNIFICANT) (without spread, or with one seed, the first alone decides).
 pub const TIE: f64 = 0.005;
 
 /// One path set with one application.
