@@ -17,7 +17,7 @@ pub struct PieSpec {
     pub alpha: f64,
     /// Weight of the delay's change, per second.
     pub beta: f64,
-    /// ECN-capable packets are marked instead of dropped while the drop probability is below [`MARKS_BELOW`].
+    /// ECN-capable packets are marked instead of dropped while the drop probability is below 10 %.
     pub ecn: bool,
 }
 
