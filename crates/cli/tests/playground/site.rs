@@ -171,7 +171,7 @@ fn pages_fit_a_phone_and_have_contrast_in_either_theme() {
         ("README", "document"),
         ("concepts/head-of-line-blocking", "document"),
         ("schedulers", "{ include: ['#blest'] }"),
-        ("conformance", ""),
+        ("lab/conformance", ""),
         ("reference/keys", "{ include: ['#connection'] }"),
         ("reference/python", "{ include: ['#functions'] }"),
     ];

@@ -113,6 +113,11 @@ impl Browser {
                     self.complaints.push(format!("wants {url}"));
                 }
             }
+            // The log's entry of it does not name the address.
+            "Network.responseReceived" if params["response"]["status"].as_i64() >= Some(400) => {
+                let response = &params["response"];
+                self.complaints.push(format!("{} has status {}", response["url"], response["status"]));
+            }
             "Tracing.dataCollected" => self.trace.0.extend(params["value"].as_array().cloned().unwrap_or_default()),
             "Tracing.tracingComplete" => self.trace.1 = true,
             _ => {}
