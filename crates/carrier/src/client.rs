@@ -120,7 +120,7 @@ impl Client {
         self.addresses
     }
 
-    /// Adds a path, or begins anew with one whose network has changed; a handshake without an answer is repeated over it at once.
+    /// Adds a path, or begins again with one whose network has changed; a handshake without an answer is repeated over it at once.
     /// False if its id is not below [`MAX_PATHS`].
     pub fn add_path(&mut self, now: Instant, id: PathId) -> bool {
         let fits = id.index() < MAX_PATHS;
@@ -209,7 +209,7 @@ impl Client {
         self.resized.pop_front()
     }
 
-    /// The server began the session anew, after a start or a long silence: what it knew of connections is lost. True once.
+    /// The server began the session again, after a start or a long silence: what it knew of connections is lost. True once.
     pub fn poll_forgotten(&mut self) -> bool {
         core::mem::take(&mut self.is_forgotten)
     }

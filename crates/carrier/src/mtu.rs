@@ -107,7 +107,7 @@ impl Search {
         while self.next() <= now {
             match &mut self.probe {
                 None if self.raise <= now => {
-                    // It is past: `proceed` must choose a new time, also if too little is in doubt for a probe.
+                    // It is past: `proceed` must choose a new time, even if too little is in doubt for a probe.
                     (self.high, self.raise) = (self.max, Instant::MAX);
                     self.proceed(now);
                 }

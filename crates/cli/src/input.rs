@@ -52,7 +52,7 @@ pub fn read_within(limit: Limit, used: u64, file: &Path) -> io::Result<String> {
     text_of(open_regular(file)?, limit, used)
 }
 
-/// The text of what `source` still has, likewise.
+/// The rest of `source` as text, under the same limits.
 pub fn text_of(source: impl Read, limit: Limit, used: u64) -> io::Result<String> {
     let most = limit.bytes().saturating_sub(used);
     let mut bytes = Vec::new();

@@ -52,9 +52,9 @@ pub struct Whole {
     pub files: Vec<(String, String)>,
     /// Settings from outside.
     pub overrides: Vec<Setting>,
-    /// Instead of the scenario's, as options take them; empty = the scenario's.
+    /// Schedulers instead of the scenario's, as options take them; empty = the scenario's.
     pub schedulers: Vec<String>,
-    /// Likewise.
+    /// Congestion controls instead of the scenario's, in the same form.
     pub congestions: Vec<String>,
     /// Every path runs alone, too.
     pub baselines: bool,
@@ -108,7 +108,7 @@ impl Whole {
         }
     }
 
-    /// A line for each file that has another text than the one that was kept. One that is not there is none of them.
+    /// A line for each file that has another text than the one that was kept. A missing file is none of them.
     pub fn changed_files(&self) -> impl Iterator<Item = String> {
         let folder = Path::new(&self.source).parent().unwrap_or(Path::new(""));
         self.files.iter().filter_map(move |(name, text)| {

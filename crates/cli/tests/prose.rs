@@ -63,7 +63,7 @@ fn append(words: &mut Vec<Word>, text: &str, line: usize) {
             if !word.is_empty() {
                 words.push((word, line));
             }
-            if token.ends_with(['.', ':', ';', ',', '!', '?', '|']) {
+            if token.trim_end_matches('*').ends_with(['.', ':', ';', ',', '!', '?', '|']) {
                 words.push((String::new(), line));
             }
         }
@@ -200,6 +200,7 @@ fn comments_are_joined_and_code_is_left_out() {
     assert_eq!(count("a.rs", "let news = \"by the clock\"; // It is moved by the clock.\n"), 1);
     assert_eq!(count("a.rs", "/// `told` and ``they heard`` are names.\n/// What follows is not the beginning.\n"), 0);
     assert_eq!(count("a.rs", "/// A name.\n\n// What follows.\n"), 1);
+    assert_eq!(count("a.md", "**Packets.** A path carries them. **Packets** a second.\n"), 1);
     assert_eq!(count("a.toml", "news = 1 # not a line of comment\n# The news.\n"), 1);
     assert_eq!(count("a.md", "It is moved by the\nclock.\n\n```\nthe news\n```\n\nGoes `on`.\n"), 1);
 }

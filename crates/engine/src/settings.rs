@@ -51,7 +51,7 @@ pub enum LimitedDecay {
     None,
     /// After each retransmission timeout in which it was never full, half of what was not used is gone.
     Rfc2861,
-    /// The same, but the time starts anew with each acknowledgment that could let a window grow: Linux.
+    /// The same, but the time starts again with each acknowledgment that could let a window grow: Linux.
     Linux,
 }
 
@@ -208,7 +208,7 @@ pub enum FirstPath {
     /// The first of its list.
     #[default]
     First,
-    /// This one; the first of the list if it is not there.
+    /// The path with this id; the first of the list if there is none.
     On(PathId),
     /// The one over which the peer answers first, of all that were tried so far; see [`Settings::race_delay`].
     Race,

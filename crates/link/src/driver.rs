@@ -19,7 +19,7 @@ pub enum Incoming<'a> {
     Began(Addresses),
     /// The session is over.
     Ended,
-    /// The far end has begun the session anew: its ends of the connections are lost.
+    /// The far end has begun the session again: its ends of the connections are lost.
     Forgotten,
     /// Packets of other sizes than before travel whole over a path: the largest has so many bytes.
     Resized(PathId, usize),

@@ -258,7 +258,7 @@ impl<T: Clone + Markable> Network<T> {
     }
 
     /// The item that is to arrive so many `places` after the next one on a path, as far as is known: for a driver that prepares for it. `None`
-    /// also where few packets are under way, since no preparation pays there.
+    /// even where few packets are under way, since no preparation pays there.
     #[inline]
     pub fn coming(&self, path: usize, direction: Direction, places: usize) -> Option<&T> {
         self.ways[WayId::new(path, direction).index()].coming(places)

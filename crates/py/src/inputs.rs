@@ -85,13 +85,13 @@ impl Inputs {
         self.0.whole.overrides.iter().map(|set| (set.key.clone(), set.value.clone())).collect()
     }
 
-    /// By name; empty = the scenario's.
+    /// Schedulers by name; empty = the scenario's.
     #[getter]
     fn schedulers(&self) -> Vec<String> {
         self.0.whole.schedulers.clone()
     }
 
-    /// Likewise.
+    /// Congestion controls by name; empty = the scenario's.
     #[getter]
     fn congestions(&self) -> Vec<String> {
         self.0.whole.congestions.clone()

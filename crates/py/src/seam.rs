@@ -119,7 +119,7 @@ impl PathArgument<'_> {
 }
 
 enum Source {
-    /// Read anew each time.
+    /// Read again each time.
     Live(PathId),
     /// As it was.
     Copy(Box<PathView>),

@@ -130,7 +130,7 @@ pub struct Judged {
     pub figure: Option<f64>,
     /// The row and cell of the value, where the claim is one.
     pub of: Option<(String, CellValues)>,
-    /// Ours, likewise.
+    /// Our value, in the same form.
     pub ours: String,
     /// Mean and interval, in the unit.
     pub estimate: Option<Estimate>,

@@ -104,7 +104,7 @@ pub struct Comparison {
     pub n: usize,
     /// Mean of `a − b`.
     pub mean_diff: f64,
-    /// Lower end of its 95 % interval; null likewise.
+    /// Lower end of its 95 % interval; null in the same cases.
     #[serde(default)]
     pub ci95_low: Option<f64>,
     /// Upper end.

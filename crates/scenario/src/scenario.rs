@@ -139,7 +139,7 @@ pub enum ConnectionsPer {
 pub enum ObjectSizes {
     /// As equal as possible.
     Equal,
-    /// Lognormal, drawn anew with each seed.
+    /// Lognormal, drawn again with each seed.
     Lognormal,
 }
 

@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// In any state of the paths, also without an RTT, as backups, silent or in repair.
+    /// In any state of the paths, even without an RTT, as backups, silent or in repair.
     #[test]
     fn it_waits_only_for_a_path_that_calls_again(
         ways in some_ways(),

@@ -542,7 +542,7 @@ fn a_download_outlives_the_loss_of_all_interfaces() {
     let (mut process, socks) = ground.proxy_via("va0", &[]);
     // The same address: plain TCP has what it needs.
     exchange(socks, Protocol::TCP, &|| away(0..1));
-    // Multipath TCP is joined anew, also with another one.
+    // Multipath TCP is joined again, also with another one.
     exchange(socks, Protocol::MPTCP, &|| ground.readdress(0, 7));
     // Plain TCP is over with that, and its program gets a reset.
     let listener = ground.listen(Protocol::TCP);

@@ -264,7 +264,7 @@ fn an_interface_that_is_down_for_a_moment_has_its_routes_again() {
     process.end(&ground);
 }
 
-/// A firewall that is loaded anew may remove all rules of nftables, those included that keep the host from being a router.
+/// A firewall that is loaded again may remove all rules of nftables, those included that keep the host from being a router.
 #[test]
 fn a_flush_of_all_rules_ends_the_server_and_nothing_is_left() {
     let Some(ground) = ground() else { return };

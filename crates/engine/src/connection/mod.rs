@@ -202,7 +202,7 @@ impl Connection {
         }
     }
 
-    /// Adds a path, or sets backup flag, policy and MSS of one. A client joins over it at once, also if it was lost or withdrawn.
+    /// Adds a path, or sets backup flag, policy and MSS of one. A client joins over it at once, even if it was lost or withdrawn.
     pub fn set_path(&mut self, path: PathSetup) {
         self.sending.set_policy(path.id, path.policy);
         self.set_backup(path.id, path.backup);
@@ -221,7 +221,7 @@ impl Connection {
         self.sending.set_device(id, device);
     }
 
-    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
+    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound again; what is in
     /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
     pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, mut scheduler: Box<dyn Scheduler>) {
         scheduler.seed(cx.rng.fork("scheduler"));

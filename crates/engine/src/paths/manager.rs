@@ -195,7 +195,7 @@ impl PathManager {
         }
     }
 
-    /// Adds a path to be tried, or changes one; it is tried anew unless there is a subflow over it.
+    /// Adds a path to be tried, or changes one; it is tried again unless there is a subflow over it.
     pub fn set(&mut self, setup: PathSetup) {
         let fresh = Known::new(setup, self.first_delay);
         match self.of(fresh.setup.id) {

@@ -98,7 +98,7 @@ pub trait Scheduler: Debug + Send {
     /// A fact.
     fn on_event(&mut self, _event: &SchedulerEvent<'_>, _view: &View) {}
 
-    /// True: called also while only one path may carry data. Otherwise a plain window check decides then, as in
+    /// True: called even while only one path may carry data. Otherwise a plain window check decides then, as in
     /// single-path TCP.
     fn serves_lone_path(&self) -> bool {
         false

@@ -49,7 +49,7 @@ impl Sending {
         }
     }
 
-    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew.
+    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound again.
     pub fn set_scheduler(
         &mut self,
         cx: &mut Scope<'_>,

@@ -352,7 +352,7 @@ fn stripping_all(on: &Switch) -> Middlebox {
 }
 
 /// The kernel sends: the engine holds unmapped data for a while, and resets the subflow (RFC 8684 §3.7). Once options
-/// pass again it joins anew, and everything arrives.
+/// pass again it joins again, and everything arrives.
 #[test]
 fn stripped_in_the_middle_of_the_only_subflow_from_the_kernel() {
     let on = Switch::default();

@@ -15,7 +15,7 @@ const MTU: u16 = 1_500;
 pub(super) struct Footing {
     ground: Ground,
     turns: Turns,
-    /// The last turn of each interface, also while it is gone.
+    /// The last turn of each interface, even while it is gone.
     last: Turns,
 }
 

@@ -103,7 +103,7 @@ impl Record {
         Path::new(FOLDER).join(format!("{}.json", self.keeper))
     }
 
-    /// Lets one keeper at a time look at the records and write its own. The system lets the next one in when the file is closed, also
+    /// Lets one keeper at a time look at the records and write its own. The system lets the next one in when the file is closed, even
     /// if its keeper is killed.
     pub fn lock() -> Result<File, LinkError> {
         let path = folder()?.join("lock");
@@ -198,7 +198,7 @@ impl Record {
         Ok(self.addresses.iter().copied().find(|address| rules.iter().any(|rule| rule.table == own(address))))
     }
 
-    /// Rules and tables that are not there are no failure; those that remain are.
+    /// Missing rules and tables are no failure; those that remain are.
     fn remove_rules(&self) -> Result<(), LinkError> {
         let script: String = self.addresses.iter().copied().map(plan::removal).collect();
         let _ = tool::run("ip", &["-4", "-force", "-batch", "-"], &script);

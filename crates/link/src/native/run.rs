@@ -62,7 +62,7 @@ impl NativeProxy {
         self.footing.missing()
     }
 
-    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew.
+    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes again.
     fn follow(&mut self, Change { present, moved, .. }: Change) {
         let now = self.driver.now();
         let Some(station) = self.driver.station(()) else { return };

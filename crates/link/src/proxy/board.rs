@@ -163,7 +163,7 @@ impl<S> Board<S> {
         self.forgotten.remove(&handle)
     }
 
-    /// The peer knows no connection any more that was open: it began anew. One that is being opened it may yet learn of.
+    /// The peer knows no connection any more that was open: it began again. One that is being opened it may yet learn of.
     fn forget(&mut self) {
         let endpoint = &self.engine.endpoint;
         let was_open = |handle: &Handle| endpoint.connection(*handle).is_some_and(Connection::is_multipath);

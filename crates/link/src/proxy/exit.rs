@@ -163,7 +163,7 @@ impl Exit {
         self.board.abort(now);
     }
 
-    /// Clients have these addresses of the gate's now, by path; on the paths `moved` they are others than before.
+    /// Clients have these addresses of the gate's now, by path; on the paths `moved` they have changed.
     pub fn set_addresses(&mut self, now: Instant, there: &[Option<Ipv4Addr>], moved: &[PathId]) {
         let Manner::Given(gate) = &mut self.manner else { return };
         gate.set(there);

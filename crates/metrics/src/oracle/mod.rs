@@ -182,7 +182,7 @@ impl WayBound {
         self.bottlenecks.iter().all(|shared| shared.capacity.is_constant() && shared.lanes.iter().all(Lane::is_steady))
     }
 
-    /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later; `None` also if it is not `below`
+    /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later; `None`, too, if it is not `below`
     /// what another way takes, which one look shows.
     fn least_time(
         &self,

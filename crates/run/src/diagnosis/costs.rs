@@ -32,7 +32,7 @@ struct Effect {
     would: f64,
 }
 
-/// The causes that hold the rows `of` back, the dearest first.
+/// The causes that hold the rows `of` back, the most expensive first.
 pub(super) fn costs(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], ask: Ask<'_>) -> Vec<Cost> {
     let Some(metric) = of.first().map(|row| main_metric_of(&rows[*row])) else { return Vec::new() };
     let mut costs: Vec<Cost> = other_paths(cell, rows, of, metric).into_iter().collect();
