@@ -40,7 +40,7 @@ struct Attempt {
     path: PathId,
     index: u32,
     mac1: Tag,
-    /// It had a `mac2`.
+    /// The attempt had a `mac2`.
     marked: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Client {
     keys: Keys,
     /// The server's number of the session, once it is known.
     incarnation: Option<[u8; 8]>,
-    /// It has changed, which was not polled yet.
+    /// The incarnation has changed, which was not polled yet.
     is_forgotten: bool,
     paths: BTreeMap<PathId, Path>,
     attempt: Option<Attempt>,

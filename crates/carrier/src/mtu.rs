@@ -40,7 +40,7 @@ pub(crate) struct Search {
     max: usize,
     probe: Option<Probe>,
     ids: u32,
-    /// Of the last probe that needed one try.
+    /// Round trip of the last probe that needed one try.
     rtt: Option<Duration>,
     /// When the search ended or the size in use was last confirmed, and whether datagrams were that large since.
     confirmed: Instant,
