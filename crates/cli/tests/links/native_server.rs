@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The server's first address, and the port that has a target.
 const SERVER: &str = "10.99.0.1:8080";
-/// Of each direction, an interface carries at least one part of so many.
+/// Denominator of the least part of each direction that an interface carries.
 const PART: u64 = 20;
 
 /// The hosts of `native.rs` with the parts exchanged: its client listens, its server connects, as a Linux client does that joins what is announced.
