@@ -53,7 +53,7 @@ struct Pending {
 struct Welcome {
     path: u8,
     pattern: Pattern,
-    /// It may come more than once.
+    /// The segment may come more than once.
     again: bool,
 }
 
