@@ -226,7 +226,7 @@ fn stripped_in_the_middle_engine_server() {
     stripped_in_the_middle(Plan::new(Side::Server, 2).endpoint(1, "subflow"));
 }
 
-/// With DSS checksums: once `on`, a box changes the payload of one packet in direction `way` on `path`.
+/// A box that, once `on`, changes the payload of one packet in direction `way` on `path`; with DSS checksums.
 fn changing(way: InOut, path: usize, switch: &Switch) -> Middlebox {
     let switch = switch.clone();
     rewriting(move |at_way, at, tcp| {
