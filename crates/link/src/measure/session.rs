@@ -65,7 +65,7 @@ const COMPARISONS: u32 = 5;
 /// Round-trip times of an idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Idle {
-    /// Of the challenges that were answered.
+    /// Round-trip times of the challenges that were answered.
     pub times: Vec<Duration>,
     /// Challenges.
     pub sent: u32,

@@ -36,7 +36,7 @@ pub(super) struct Laid {
 pub(super) struct Change {
     /// Those that can be used.
     pub present: Vec<PathId>,
-    /// Of these, those with another address than before: what is left over it is lost.
+    /// Paths of `present` with another address than before: data left over them is lost.
     pub moved: Vec<PathId>,
     /// The address of each, while it can be used.
     pub sources: Vec<Option<Ipv4Addr>>,

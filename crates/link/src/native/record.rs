@@ -91,7 +91,7 @@ fn folder() -> Result<&'static Path, LinkError> {
 }
 
 impl Record {
-    /// Of this process, which has changed nothing yet.
+    /// The record of this process, which has changed nothing yet.
     pub fn new(interfaces: Vec<String>, addresses: Vec<Ipv4Addr>) -> Result<Self, LinkError> {
         let keeper = std::process::id();
         let (began, namespace) = (began(keeper).unwrap_or_default(), namespace()?);
@@ -126,7 +126,7 @@ impl Record {
         named.map_err(LinkError::system(format!("writing {}", path.display())))
     }
 
-    /// Its keeper is at work.
+    /// The record's keeper is at work.
     fn is_kept(&self) -> bool {
         began(self.keeper) == Some(self.began)
     }

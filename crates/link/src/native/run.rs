@@ -18,7 +18,7 @@ pub struct NativeSettings {
     pub listeners: Listeners,
     /// The treatment of their connections.
     pub rules: Rules,
-    /// Of the connections with targets.
+    /// Settings of the connections with targets.
     pub common: Common,
     /// Resolves names.
     pub lookup: Lookup,
@@ -72,7 +72,7 @@ impl NativeProxy {
         hall.set_present(now, present);
     }
 
-    /// Its state now.
+    /// State of the proxy now.
     pub fn status(&self) -> Status {
         self.state()
     }

@@ -21,7 +21,7 @@ struct Known {
     turn: u32,
     /// The address with which connections leave by it, even while it is gone.
     source: Option<Ipv4Addr>,
-    /// It forwards for us alone.
+    /// The interface forwards for us alone.
     guarded: bool,
 }
 

@@ -112,7 +112,7 @@ impl Entry {
         }
     }
 
-    /// With a connection that has not ended.
+    /// Carries on a line with a connection that has not ended.
     fn advance(&mut self, now: Instant, token: u64, handle: Handle, line: Line<Stage>, stage: Stage) -> Line<Stage> {
         let stage = match stage {
             Stage::Warm(frames, greeted) => self.warm(now, handle, frames, greeted),
