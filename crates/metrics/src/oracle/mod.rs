@@ -22,7 +22,7 @@ pub struct Oracle {
 #[derive(Clone, Debug)]
 struct WayBound {
     bottlenecks: Vec<Shared>,
-    /// It differs from the way before in nothing but the first path.
+    /// The way differs from the one before only in its first path.
     other_first: bool,
 }
 
@@ -262,7 +262,7 @@ impl Shared {
 }
 
 impl Lane {
-    /// Its losses stay what they are, and it is never down.
+    /// The lane's losses stay what they are, and it is never down.
     fn is_steady(&self) -> bool {
         self.arriving.len() == 1 && self.outages.is_empty()
     }
