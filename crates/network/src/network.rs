@@ -17,7 +17,7 @@ pub struct Delivery<T> {
     pub direction: Direction,
     /// The item carried.
     pub item: T,
-    /// Its checksum is wrong, and the network has recorded it as dropped: a receiver must discard it.
+    /// The packet's checksum is wrong, and the network has recorded it as dropped: a receiver must discard it.
     pub corrupted: bool,
 }
 
@@ -69,7 +69,7 @@ enum Entrance {
 struct Drain<T> {
     queue: Queue<T>,
     least_delay: Duration,
-    /// Its slot in the agenda.
+    /// Slot of the drain in the agenda.
     slot: usize,
 }
 
@@ -113,7 +113,7 @@ impl<T: Clone + Markable> Network<T> {
         network
     }
 
-    /// Its slot follows the slots of all `ways`.
+    /// Adds a drain, whose slot follows the slots of all `ways`.
     fn add_drain(&mut self, spec: &BottleneckSpec, ways: usize, seed: u64, name: &str) -> usize {
         let drain = self.drains.len();
         self.drains.push(Drain::new(Queue::new(spec, seed, name), ways + drain));
