@@ -26,7 +26,7 @@ fn unreadable(py: Python<'_>, failure: &Failure) -> PyErr {
 
 #[pymethods]
 impl Inputs {
-    /// Of runs that are made now; `objects` has those of `schedulers` and `congestions` that are no names.
+    /// Inputs of runs that are made now; `objects` has those of `schedulers` and `congestions` that are no names.
     #[staticmethod]
     fn of(
         py: Python<'_>,
