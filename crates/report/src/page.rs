@@ -300,7 +300,7 @@ impl<'a> FigureView<'a> {
 
 #[derive(Serialize)]
 struct TableView {
-    /// Of its files, without ending.
+    /// Name of the table's files, without ending.
     stem: String,
     title: String,
     columns: Vec<Column>,

@@ -20,7 +20,7 @@ pub struct Browser {
     pub complaints: Vec<String>,
     /// Where a page that is served begins: what it fetches there is its own.
     home: Option<String>,
-    /// Of Chromium's trace: what was collected, and whether that is all.
+    /// Chromium's trace: the collected events, and whether that is all.
     trace: (Vec<Value>, bool),
     _profile: TempDir,
 }
