@@ -129,7 +129,7 @@ struct SubflowState {
     /// Average pacing rate, bytes per second; 0 = none yet.
     average: u64,
     memory: SendMemory,
-    /// Its place in the order in which the subflows came; 0: the sender does not act as a kernel.
+    /// Place in the order in which the subflows came; 0: the sender does not act as a kernel.
     place: u32,
     /// When a path that timed out will be stale.
     stale_at: Option<Instant>,
