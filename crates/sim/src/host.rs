@@ -40,7 +40,7 @@ pub enum Opening {
 /// A scheduler that takes over during a connection.
 #[derive(Clone)]
 pub struct Switch {
-    /// Its name, for the trace.
+    /// Name of the scheduler, for the trace.
     pub name: SchedulerName,
     /// Makes one for a connection.
     pub make: Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>,
@@ -87,7 +87,7 @@ pub struct Host {
     fault: Option<Fault>,
     /// The earliest wake-up in the world's agenda.
     pub(crate) alarm: Instant,
-    /// Its activity since time last advanced.
+    /// Activity since time last advanced.
     pub(crate) still: Stillness,
 }
 
