@@ -46,7 +46,7 @@ impl InitialThreshold {
 /// The decay of a window that is not filled because the application writes too little (RFC 2861 §3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitedDecay {
-    /// It stays.
+    /// The window stays.
     #[default]
     None,
     /// After each retransmission timeout in which it was never full, half of what was not used is gone.
@@ -217,7 +217,7 @@ pub enum FirstPath {
 /// Settings of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Of each subflow.
+    /// Settings of each subflow.
     pub tcp: TcpSettings,
     /// Speak Multipath TCP; `false` = plain TCP without its options.
     pub mptcp: bool,

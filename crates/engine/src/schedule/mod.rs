@@ -49,7 +49,7 @@ pub enum SchedulerEvent<'a> {
     Ack {
         /// Which subflow.
         path: PathId,
-        /// Its content.
+        /// Content of the acknowledgment.
         acked: &'a Acked,
     },
     /// Everything below `upto` arrived at the peer's connection level.
@@ -131,7 +131,7 @@ pub trait Scheduler: Debug + Send {
         None
     }
 
-    /// Its own state after this round, for a reader who asks why it chose: calls `put` with a name, a path if the value is one of a
+    /// The scheduler's own state after this round, for a reader who asks why it chose: calls `put` with a name, a path if the value is one of a
     /// path, and the value. The default: [`Self::values`].
     fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
         if let Some((name, value)) = self.values() {
