@@ -115,7 +115,7 @@ impl Section {
         }
     }
 
-    /// Its keys, in the order of a resolved scenario.
+    /// Keys of the section, in the order of a resolved scenario.
     pub fn keys(self) -> impl Iterator<Item = &'static Key> + Clone {
         KEYS.iter().filter(move |key| key.section == self)
     }
@@ -230,22 +230,22 @@ pub enum Fallback {
 /// One key.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its section.
+    /// Section of the key.
     pub section: Section,
-    /// Its name in a file.
+    /// Name in a file.
     pub name: &'static str,
     /// The form of its value.
     pub form: Form,
     /// Whether it has a value per direction.
     pub directions: Directions,
-    /// Its default.
+    /// Default of the key.
     pub fallback: Fallback,
-    /// Its meaning.
+    /// Meaning of the key.
     pub about: &'static str,
 }
 
 impl Key {
-    /// With its section: `path.loss`, `seed`.
+    /// Name with the section: `path.loss`, `seed`.
     pub fn full_name(&self) -> String {
         match self.section.name() {
             "" => self.name.into(),
@@ -262,7 +262,7 @@ impl Key {
         }
     }
 
-    /// Its default as text.
+    /// Default as text.
     pub const fn default(&self) -> &'static str {
         match self.fallback {
             Fallback::Required => "required",

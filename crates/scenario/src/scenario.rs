@@ -51,7 +51,7 @@ pub struct Scenario {
 /// The part of a path's own trace at time 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceStart {
-    /// Its beginning.
+    /// The beginning of the trace.
     #[default]
     Begin,
     /// A place that the seed draws: the same part of the way through the traces of all paths.
@@ -249,9 +249,9 @@ pub const PACKET_SIZES: (u32, u32) = (40, 1500);
 /// The application on a TCP cross flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CrossData {
-    /// It sends as much as it can: this many bytes, or until the end.
+    /// The flow sends as much as it can: this many bytes, or until the end.
     Bulk(Option<u64>),
-    /// It writes packets at exponential intervals.
+    /// The flow writes packets at exponential intervals.
     Packets {
         /// Mean packets per second.
         per_second: f64,
@@ -269,11 +269,11 @@ pub enum CrossData {
 pub enum CrossKind {
     /// A TCP flow.
     Tcp {
-        /// Its congestion control.
+        /// Congestion control of the flow.
         congestion: PlugIn,
         /// One-way delay behind the bottleneck, in each direction; `None` = the path's.
         delay: Option<TimeRange>,
-        /// Its data.
+        /// Data of the flow.
         data: CrossData,
     },
     /// Constant bit rate.
