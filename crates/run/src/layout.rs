@@ -70,7 +70,7 @@ pub(crate) struct Best {
 pub struct Layout {
     /// Paths of the connections under test, by index; the first carries the first subflow unless the scenario names another.
     pub over: Vec<usize>,
-    /// It speaks Multipath TCP.
+    /// The connection speaks Multipath TCP.
     pub multipath: bool,
     crowd: Connections,
     cross: Vec<TcpFlow>,
@@ -272,7 +272,7 @@ impl Layout {
         self.crowd.opening()
     }
 
-    /// Its configuration in the meter.
+    /// Configuration in the meter.
     pub fn meter(&self, job: &Job) -> MeterConfig {
         let scenario = &*job.scenario;
         let used = scenario.topology.paths.iter().enumerate();

@@ -94,9 +94,9 @@ pub struct Comparison {
     pub a: Arc<str>,
     /// The scheduler that it is compared with.
     pub b: Arc<str>,
-    /// Of both.
+    /// Congestion control of both.
     pub congestion: Arc<str>,
-    /// Of both.
+    /// Cell of both.
     pub cell: Arc<CellValues>,
     /// A metric of the connection.
     pub metric: Arc<str>,

@@ -42,7 +42,7 @@ pub(super) fn costs(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], of: &[usi
     costs
 }
 
-/// By which part `would` is better than `was`; below zero if it is worse.
+/// The part by which `would` is better than `was`; below zero if it is worse.
 fn gain(metric: &MetricInfo, was: f64, would: f64) -> f64 {
     let (more, less) = if metric.better == Some(Better::Lower) { (was, would) } else { (would, was) };
     if less > 0.0 {
