@@ -180,6 +180,22 @@ fn held_parts_have_no_refused_words() {
     assert!(wrong.is_empty(), "{} refused words ({LIST}):\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The help of all commands, as plain paragraphs: neither code in a fence, nor indented.
+fn help() -> String {
+    let mut command = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    let ran = command.args(["explain", "--all", "commands"]).assert().success();
+    let text = String::from_utf8(ran.get_output().stdout.clone()).expect("text");
+    text.lines().filter(|line| !line.starts_with("```")).map(|line| format!("{}\n", line.trim_start())).collect()
+}
+
+#[test]
+fn help_has_no_refused_words() {
+    let text = help();
+    assert!(text.contains("Usage: anabranch run"), "{text}");
+    let wrong = faults("the help.md", &text, &refused(&read(&root().join(LIST))));
+    assert!(wrong.is_empty(), "{} refused words ({LIST}) in --help:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 #[test]
 fn every_row_is_found_in_its_example_and_in_nothing_that_it_proposes() {
     let list = refused(&read(&root().join(LIST)));
