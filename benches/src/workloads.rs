@@ -134,7 +134,7 @@ impl Outcome {
         Self { segments, digest: u128::from_str_radix(digest, 16).expect("hexadecimal digits") }
     }
 
-    /// Of these runs and of others.
+    /// The outcome of these runs and of others.
     fn and(self, other: Self) -> Self {
         Self { segments: self.segments + other.segments, digest: self.digest ^ other.digest }
     }
@@ -164,7 +164,7 @@ impl Workload {
         (self.pairs == 1).then_some(&self.text)
     }
 
-    /// With each scheduler wrapped in `seat`.
+    /// The workload with each scheduler wrapped in `seat`.
     #[allow(dead_code, reason = "for decisions")]
     pub fn seated(self, seat: fn(Box<dyn Scheduler>) -> Box<dyn Scheduler>) -> Self {
         Self { seat, ..self }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
-/// Of the sources of all crates but those `beside`, of `more`, and of the versions of what they use; of a packed crate, which
+/// Digest of the sources of all crates but those `beside`, of `more`, and of the versions of what they use; of a packed crate, which
 /// takes the others from a registry, the versions say all.
 pub fn digest(own: &Path, root: &Path, beside: &[&str], more: &[PathBuf]) -> u128 {
     let crates = entries(&root.join("crates")).into_iter().filter(|folder| {

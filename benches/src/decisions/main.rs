@@ -58,7 +58,7 @@ struct Cost {
     rounds: u64,
     /// Nanoseconds or instructions.
     whole: f64,
-    /// Of these, inside the scheduler; unknown without callgrind.
+    /// Instructions inside the scheduler, a part of the above; unknown without callgrind.
     scheduler: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ fn workload(name: &str, paths: usize, seconds: u64) -> Workload {
     workloads::wireless(name, paths, seconds).seated(|scheduler| Box::new(Around { wrapper: Seat, inner: scheduler }))
 }
 
-/// By CPU time: the faster of two runs.
+/// Costs by CPU time: the faster of two runs.
 fn timed(name: &str, paths: usize) -> Cost {
     let run = || {
         ROUNDS.store(0, Ordering::Relaxed);
@@ -85,7 +85,7 @@ fn timed(name: &str, paths: usize) -> Cost {
     if first.whole <= second.whole { first } else { second }
 }
 
-/// By instructions, in a separate process; those of the first second are subtracted, and with them those of the start.
+/// Costs by instructions, in a separate process; those of the first second are subtracted, and with them those of the start.
 fn counted(name: &str, paths: usize) -> Result<Cost, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let run = |seconds: u64| {

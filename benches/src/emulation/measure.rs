@@ -122,7 +122,7 @@ pub fn losses() -> Table {
     Ok(text)
 }
 
-/// By the method of the pre-flight check.
+/// Times by the method of the pre-flight check.
 pub fn queues() -> Table {
     let mut text = "| queue, packets | measured | at, Mbit/s |\n|---|---|---|\n".to_owned();
     for (rate, packets) in [(10, 10), (10, 100), (100, 100), (100, 1000), (300, 1000)] {

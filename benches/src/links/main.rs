@@ -2,7 +2,7 @@
 //!
 //! `links rate`: goodput over both pairs, and over one, as fast as the machine can, and the CPU time of both ends and the kernel
 //! between them. `links cut`: both pairs at 20 Mbit/s, one is
-//! cut in mid-download; the longest time without data, in 20 trials.
+//! cut during a download; the longest time without data, in 20 trials.
 
 #![allow(
     clippy::disallowed_methods,

@@ -27,9 +27,9 @@ pub(crate) const NEW_ADDRESSES: u8 = 3;
 /// An outage of a path, counted from the begin of the case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// Its begin.
+    /// Begin of the outage.
     pub from: Duration,
-    /// Its end.
+    /// End of the outage.
     pub until: Duration,
     /// The direction; both if absent.
     pub way: Option<Direction>,
@@ -48,7 +48,7 @@ pub struct Path {
     pub nat: Option<Nat>,
     /// The longest wait in the queue before it, beyond which packets are dropped.
     pub queue: Option<Duration>,
-    /// Its outages.
+    /// Outages of the path.
     pub dark: Vec<Outage>,
 }
 
@@ -75,7 +75,7 @@ pub(crate) enum Flooding {
 /// A case. It determines the transfer completely.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// Its class.
+    /// Class of the case.
     pub class: Class,
     /// The seed of keys, sequence numbers and the draws per packet.
     pub seed: u64,

@@ -86,7 +86,7 @@ impl Class {
         Self::Clock,
     ];
 
-    /// Its name on the command line.
+    /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Benign => "benign",

@@ -71,7 +71,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Its longest waits in all, beside those of the network.
+    /// Longest waits of the plan in all, beside those of the network.
     pub(crate) fn pauses(&self) -> Duration {
         let end = if let End::After(wait) = self.end { wait } else { Duration::ZERO };
         let reading = if let Reading::After(wait) = self.reading { wait } else { Duration::ZERO };

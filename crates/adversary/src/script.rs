@@ -34,7 +34,7 @@ pub(crate) struct Act {
 }
 
 impl Call {
-    /// It may end the connection before everything has arrived.
+    /// The call may end the connection before everything has arrived.
     pub fn may_end_it(&self) -> bool {
         match self {
             Self::Reset(_, reason) => !reason.transient,
@@ -43,7 +43,7 @@ impl Call {
         }
     }
 
-    /// It ends the connection where one subflow is left, as after a fallback.
+    /// The call ends the connection where one subflow is left, as after a fallback.
     pub fn ends_a_lone_path(&self) -> bool {
         matches!(self, Self::Reset(..))
     }

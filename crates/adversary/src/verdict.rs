@@ -40,7 +40,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Its name in tables.
+    /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Panic => "panic",

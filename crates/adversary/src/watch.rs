@@ -8,7 +8,7 @@ use anabranch_units::{ConnId, Instant, Side};
 pub(crate) struct Watch {
     /// When it fell back to plain TCP.
     pub fell_back: [Option<Instant>; 2],
-    /// It is plain TCP from the start.
+    /// The end is plain TCP from the start.
     pub plain: [bool; 2],
     /// Why it ended.
     pub ended: [Option<CloseReason>; 2],

@@ -17,7 +17,7 @@ fn short() -> impl Iterator<Item = Class> {
     Class::ALL.into_iter().filter(|class| !is_long(*class))
 }
 
-/// Seeds that each showed a defect, now mended.
+/// Seeds that each showed a defect, now repaired.
 const FOUND: [(Class, &[u64]); 20] = [
     (
         Class::Benign,
@@ -86,7 +86,7 @@ const FOUND: [(Class, &[u64]); 20] = [
     ),
 ];
 
-/// Defects that are not mended. An entry that breaks nothing, or another property, fails the test as well.
+/// Defects that are not repaired. An entry that breaks nothing, or another property, fails the test as well.
 const KNOWN: &[(Class, u64, Kind)] = &[
     (Class::Benign, 10969133, Kind::Late),
     (Class::Nat, 1025997, Kind::Error),

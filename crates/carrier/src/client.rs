@@ -40,7 +40,7 @@ struct Attempt {
     path: PathId,
     index: u32,
     mac1: Tag,
-    /// It had a `mac2`.
+    /// The attempt had a `mac2`.
     marked: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Client {
     keys: Keys,
     /// The server's number of the session, once it is known.
     incarnation: Option<[u8; 8]>,
-    /// It has changed, which was not polled yet.
+    /// The incarnation has changed, which was not polled yet.
     is_forgotten: bool,
     paths: BTreeMap<PathId, Path>,
     attempt: Option<Attempt>,
@@ -120,7 +120,7 @@ impl Client {
         self.addresses
     }
 
-    /// Adds a path, or begins anew with one whose network has changed; a handshake without an answer is repeated over it at once.
+    /// Adds a path, or begins again with one whose network has changed; a handshake without an answer is repeated over it at once.
     /// False if its id is not below [`MAX_PATHS`].
     pub fn add_path(&mut self, now: Instant, id: PathId) -> bool {
         let fits = id.index() < MAX_PATHS;
@@ -209,7 +209,7 @@ impl Client {
         self.resized.pop_front()
     }
 
-    /// The server began the session anew, after a start or a long silence: what it knew of connections is lost. True once.
+    /// The server began the session again, after a start or a long silence: what it knew of connections is lost. True once.
     pub fn poll_forgotten(&mut self) -> bool {
         core::mem::take(&mut self.is_forgotten)
     }

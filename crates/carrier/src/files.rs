@@ -16,11 +16,11 @@ pub struct KeyFile {
 /// A client that a server admits.
 #[derive(Clone, Debug)]
 pub struct Client {
-    /// Its static key.
+    /// Static key of the client.
     pub public: PublicKey,
-    /// Its pre-shared key.
+    /// Pre-shared key of the client.
     pub preshared: Secret,
-    /// Its name in logs: at most 64 letters, digits, `.`, `_`, `-`.
+    /// Name in logs: at most 64 letters, digits, `.`, `_`, `-`.
     pub name: String,
 }
 

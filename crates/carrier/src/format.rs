@@ -162,7 +162,7 @@ pub(crate) enum Content<'a> {
 /// A packet that its path does not carry whole travels in two pieces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece<'a> {
-    /// It has the packet's first bytes.
+    /// The piece has the packet's first bytes.
     pub is_first: bool,
     /// The packet's, among those of its path that were cut.
     pub number: u32,
@@ -199,7 +199,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Its bytes; a packet's are its own.
+    /// Bytes of the content; a packet's are its own.
     pub fn bytes(&self) -> Vec<u8> {
         let frame = |kind: u8, rest: &[u8]| [&[kind], rest].concat();
         match self {

@@ -40,7 +40,7 @@ pub(crate) struct Keypair {
     remote: u32,
     pub born: Instant,
     sent: [u64; MAX_PATHS],
-    /// Of the paths on which something came.
+    /// Replay windows of the paths on which something came.
     windows: [Option<Box<Window>>; MAX_PATHS],
 }
 

@@ -54,7 +54,7 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// Of the host with this key.
+    /// The door of the host with this key.
     pub fn of(key: &PublicKey) -> Self {
         Self { mac1: hash(&[MAC1_LABEL, &key.0]), cookie: hash(&[COOKIE_LABEL, &key.0]) }
     }
@@ -123,7 +123,7 @@ impl Jar {
         }
     }
 
-    /// Of an address and its port.
+    /// The cookie of an address and its port.
     pub fn cookie(&self, from: SocketAddr) -> Tag {
         let mut address = [0; 18];
         address[..16].copy_from_slice(&mapped(from.ip()));

@@ -40,7 +40,7 @@ pub(crate) struct Search {
     max: usize,
     probe: Option<Probe>,
     ids: u32,
-    /// Of the last probe that needed one try.
+    /// Round trip of the last probe that needed one try.
     rtt: Option<Duration>,
     /// When the search ended or the size in use was last confirmed, and whether datagrams were that large since.
     confirmed: Instant,
@@ -107,7 +107,7 @@ impl Search {
         while self.next() <= now {
             match &mut self.probe {
                 None if self.raise <= now => {
-                    // It is past: `proceed` must choose a new time, also if too little is in doubt for a probe.
+                    // It is past: `proceed` must choose a new time, even if too little is in doubt for a probe.
                     (self.high, self.raise) = (self.max, Instant::MAX);
                     self.proceed(now);
                 }

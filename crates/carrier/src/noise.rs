@@ -164,7 +164,7 @@ impl Initiator {
 #[derive(Debug)]
 pub(crate) struct Responder {
     state: HandshakeState,
-    /// Of the client, which has proved that it owns this key, though perhaps at another time.
+    /// Key of the client, which has proved that it owns the key, though perhaps at another time.
     pub remote: PublicKey,
     pub payload: Payload,
 }

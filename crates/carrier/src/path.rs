@@ -50,7 +50,7 @@ pub struct PathStatus {
 }
 
 impl Path {
-    /// It is challenged at once.
+    /// A new path, which is challenged at once.
     pub fn begin(now: Instant) -> Self {
         Self {
             challenge: None,

@@ -33,7 +33,7 @@ pub(crate) struct Desk<'a> {
 #[derive(Debug)]
 struct PeerPath {
     route: Route,
-    /// Of the address, once it is proven.
+    /// The search of the address, once the address is proven.
     mtu: Option<(SocketAddr, Search)>,
     /// The largest packet, in bytes, as it was last reported.
     told: usize,
@@ -43,7 +43,7 @@ struct PeerPath {
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub client: files::Client,
-    /// Of its last handshake, and when that came.
+    /// Timestamp of the last handshake, and when that came.
     last: Timestamp,
     came: Option<Instant>,
     pub keys: Keys,

@@ -6,7 +6,7 @@ use crate::format::{Content, OVERHEAD, PIECE_HEADER, Piece};
 /// The pieces of one path, to send and received.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
-    /// Of the next packet that is cut.
+    /// Number of the next packet that is cut.
     next: u32,
     /// The piece that came last, if its other half has not come.
     half: Option<Half>,

@@ -28,7 +28,7 @@ pub(crate) struct Route {
     address: SocketAddr,
     /// The last address that answered a challenge.
     proven: Option<SocketAddr>,
-    /// Of `address`, until it answers.
+    /// The trial of `address`, until it answers.
     trial: Option<Trial>,
 }
 

@@ -58,7 +58,7 @@ pub struct Server {
     rng: Box<dyn CryptoRng + Send>,
     peers: Vec<Peer>,
     by_key: BTreeMap<PublicKey, PeerId>,
-    /// Of the keys that we gave an index.
+    /// Peers by the index that we gave to their keys.
     by_index: BTreeMap<u32, PeerId>,
     load: Load,
     jar: Jar,

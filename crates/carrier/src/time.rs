@@ -25,7 +25,7 @@ impl Timestamp {
 /// Gives each handshake a later timestamp than the one before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timestamps {
-    /// Of [`Instant::ZERO`], in nanoseconds after the beginning of 1970.
+    /// Wall time of [`Instant::ZERO`], in nanoseconds after the beginning of 1970.
     epoch: u128,
     last: u128,
 }

@@ -123,7 +123,7 @@ fn a_server_that_forgot_the_session_is_noticed() {
     assert_eq!(world.delivered.last().map(|d| d.number), Some(2));
 }
 
-/// Of what the server knew the client learns with the new keys; new keys of the same session, and late datagrams, say nothing.
+/// A client learns by new keys that its server has lost the session; new keys of the same session, and late datagrams, show nothing.
 #[test]
 fn a_client_learns_that_its_server_has_forgotten_the_session() {
     let limits = anabranch_carrier::Limits::default();

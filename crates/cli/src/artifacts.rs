@@ -28,10 +28,10 @@ pub struct Manifest {
     pub command: Vec<String>,
     /// The scenario as it was given.
     pub scenario: ScenarioText,
-    /// Of a sweep, without it.
+    /// The network of the scenario; that of a sweep is without the sweep.
     #[serde(default)]
     pub network: Network,
-    /// Of the repetitions.
+    /// Seeds of the repetitions.
     seeds: Vec<u64>,
     /// Hash over the runs' digests in order, in hexadecimal.
     digest: String,
@@ -41,7 +41,7 @@ pub struct Manifest {
     pub wall_time_s: f64,
     /// Where it ran.
     pub machine: Machine,
-    /// Of runs in real time.
+    /// Facts about runs in real time.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub real_time: Option<RealTime>,
 }
@@ -76,7 +76,7 @@ pub struct ScenarioText {
     pub source: String,
     /// The whole file.
     pub text: String,
-    /// Of the command line, each as `KEY=VALUE`.
+    /// Settings of the command line, each as `KEY=VALUE`.
     #[serde(default)]
     pub overrides: Vec<String>,
     /// The files that it names, with the SHA-256 of their texts, which `inputs.json` has.
@@ -94,7 +94,7 @@ pub fn command_line() -> Vec<String> {
 pub struct Machine {
     /// Operating system.
     os: String,
-    /// Of the processor, such as `x86_64`.
+    /// Architecture of the processor, such as `x86_64`.
     architecture: String,
     /// Threads that can run at once.
     cores: usize,

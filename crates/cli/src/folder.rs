@@ -56,7 +56,7 @@ impl Folder {
         made.map_err(|error| Failure::unwritable(&self.path.join(name), &error))
     }
 
-    /// Its name, for messages.
+    /// Path of the folder, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
     mebibytes: u64,
-    /// Of what.
+    /// The kind of text that the limit bounds.
     of: &'static str,
 }
 
@@ -30,21 +30,21 @@ impl Limit {
         }
     }
 
-    /// Of all files together.
+    /// The limit of all files together.
     pub const fn bytes(self) -> u64 {
         self.mebibytes << 20
     }
 }
 
-/// Of one scenario file.
+/// Limit of one scenario file.
 pub const SCENARIO: Limit = Limit::of("a scenario file", 4);
-/// Of all the traces that a scenario names.
+/// Limit of all the traces that a scenario names.
 pub const TRACES: Limit = Limit::of("the traces of a scenario together", 64);
-/// Of a page, a rule file or a paper's file.
+/// Limit of a page, a rule file or a paper's file.
 pub const TEXT: Limit = Limit::of("such a file", 64);
-/// Of the time series of one run.
+/// Limit of the time series of one run.
 pub const SERIES: Limit = Limit::of("a time series", 64);
-/// Of the documents of a results directory together: more than a million runs leave.
+/// Limit of the documents of a results directory together: more than a million runs leave.
 pub const RESULTS: Limit = Limit::of("the documents of a results directory together", 4096);
 
 /// The text of a regular file, within `limit` if `used` bytes of that are used already.
@@ -52,7 +52,7 @@ pub fn read_within(limit: Limit, used: u64, file: &Path) -> io::Result<String> {
     text_of(open_regular(file)?, limit, used)
 }
 
-/// The text of what `source` still has, likewise.
+/// The rest of `source` as text, under the same limits.
 pub fn text_of(source: impl Read, limit: Limit, used: u64) -> io::Result<String> {
     let most = limit.bytes().saturating_sub(used);
     let mut bytes = Vec::new();

@@ -31,13 +31,13 @@ pub struct Inputs {
 /// An object of Python.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Object {
-    /// Its name in results.
+    /// Name of the object in results.
     pub name: String,
-    /// Its class.
+    /// Class of the object.
     pub class: String,
     /// The definition of the class and of all that this needs of its module; absent where Python does not have it.
     pub source: Option<String>,
-    /// Its attributes as a literal of Python; absent where they are none.
+    /// Attributes as a literal of Python; absent where there are none.
     pub state: Option<String>,
 }
 
@@ -52,9 +52,9 @@ pub struct Whole {
     pub files: Vec<(String, String)>,
     /// Settings from outside.
     pub overrides: Vec<Setting>,
-    /// Instead of the scenario's, as options take them; empty = the scenario's.
+    /// Schedulers instead of the scenario's, as options take them; empty = the scenario's.
     pub schedulers: Vec<String>,
-    /// Likewise.
+    /// Congestion controls instead of the scenario's, in the same form.
     pub congestions: Vec<String>,
     /// Every path runs alone, too.
     pub baselines: bool,
@@ -92,7 +92,7 @@ impl Setting {
 }
 
 impl Whole {
-    /// Of a command that runs `loaded` with `options`.
+    /// The whole of a command that runs `loaded` with `options`.
     pub fn of(loaded: &Loaded, options: &Options) -> Self {
         let names = |plug_ins: &[PlugIn]| plug_ins.iter().map(PlugIn::with_parameters).collect();
         Self {
@@ -108,7 +108,7 @@ impl Whole {
         }
     }
 
-    /// A line for each file that has another text than the one that was kept. One that is not there is none of them.
+    /// A line for each file that has another text than the one that was kept. A missing file is none of them.
     pub fn changed_files(&self) -> impl Iterator<Item = String> {
         let folder = Path::new(&self.source).parent().unwrap_or(Path::new(""));
         self.files.iter().filter_map(move |(name, text)| {
@@ -135,7 +135,7 @@ impl Whole {
 }
 
 impl Inputs {
-    /// Of runs that this program makes.
+    /// Inputs of runs that this program makes.
     pub fn new(whole: Whole, plug_ins: Vec<Object>) -> Self {
         Self { anabranch: env!("CARGO_PKG_VERSION").to_owned(), program: PROGRAM.to_owned(), whole, plug_ins }
     }

@@ -30,12 +30,12 @@ pub struct Kept<'a> {
     file: Mutex<File>,
     journal: Mutex<Journal>,
     identities: Identities,
-    /// Of runs that follow the clock.
+    /// The runs follow the clock.
     real_time: bool,
     _syncing: Syncing,
 }
 
-/// By a run's name, where its outcome stands.
+/// Places of outcomes, by a run's name.
 type Places = HashMap<u128, (u64, u32)>;
 
 /// The content of the file.
@@ -68,7 +68,7 @@ impl Journal {
 /// The directory of journals, in that of `--out`.
 const FOLDER: &str = "kept";
 
-/// Of a line: far more than a run has with all its curves.
+/// Limit of a line: far more than a run has with all its curves.
 const LINE: Limit = Limit::of("a line of a journal", 64);
 
 /// Lines are on the disk, and not only in the system's memory, after this time.
@@ -198,7 +198,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Of an outcome that cannot be kept, nothing else is lost.
+    /// Keeps an outcome; if it cannot be kept, nothing else is lost.
     fn keep(&self, name: u128, outcome: &RunOutcome) {
         let Ok(text) = serde_json::to_string(outcome) else { return };
         let named = format!("{name:032x} {text}");

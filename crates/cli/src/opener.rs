@@ -19,10 +19,10 @@ const PROGRAM: &str = if cfg!(target_os = "macos") {
 pub struct Opener(());
 
 impl Opener {
-    /// Looks for it in `PATH`.
+    /// Finds the program in `PATH`.
     ///
     /// # Errors
-    /// It is not there.
+    /// `PATH` has no such program.
     pub fn find() -> Result<Self, Failure> {
         if is_on_path(PROGRAM.as_ref()) {
             return Ok(Self(()));

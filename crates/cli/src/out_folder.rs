@@ -31,12 +31,12 @@ pub struct OutFolder {
 pub enum Owner {
     /// A scenario's: its file or name, and its text.
     Scenario(String, String),
-    /// Of papers.
+    /// Results of papers.
     Reproduction,
 }
 
 impl Owner {
-    /// Of this scenario.
+    /// Results of this scenario.
     pub fn of(source: &Source) -> Self {
         Self::Scenario(source.name.clone(), source.text.clone())
     }

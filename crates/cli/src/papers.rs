@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// A paper with its files.
 pub struct Source {
-    /// Its folder, as messages name it.
+    /// Folder of the paper, as messages show it.
     pub folder: String,
     /// The content of `claims.toml`.
     pub paper: Paper,

@@ -17,7 +17,7 @@ pub struct Threads {
 /// Tasks in random order: each block of so many is mixed in itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Mixed {
-    /// Of the random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
     /// Tasks of a block, at least one.
     pub block: usize,

@@ -92,7 +92,7 @@ impl Reader {
         self.each("timeline", "json", |folder, name| self.json(folder, name, None))
     }
 
-    /// Of a run: its results, with the other files of its folder.
+    /// The report of a run: its results, with the other files of its folder.
     fn of_run(&self, results: &Results, timelines: Vec<(String, Timeline)>) -> Result<Report, Failure> {
         let manifest: Manifest = self.document("manifest.json")?;
         let series = self.each("series", "csv", |folder, name| {

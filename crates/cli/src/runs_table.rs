@@ -6,7 +6,7 @@ use anabranch_run::{Results, RunRecord, SweptKey};
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name.
+    /// Name of the column.
     pub name: String,
     /// One cell per run.
     pub cells: Cells,
@@ -61,7 +61,7 @@ pub struct Columns<'r> {
 }
 
 impl<'r> Columns<'r> {
-    /// Of `results`: each column holds a value that any run has.
+    /// The columns of `results`: each holds a value that any run has.
     pub fn of(results: &'r Results) -> Self {
         let mut keys: Vec<&String> = Vec::new();
         for key in results.runs.rows().flat_map(|row| row.cell().keys()) {

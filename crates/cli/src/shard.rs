@@ -26,7 +26,7 @@ pub struct ShardFile {
 }
 
 impl ShardFile {
-    /// Of the part `shard` of `whole`, made by this program.
+    /// The file of the part `shard` of `whole`, made by this program.
     pub fn new(shard: Shard, whole: Whole) -> Self {
         let anabranch = env!("CARGO_PKG_VERSION").to_owned();
         Self { anabranch, program: PROGRAM.to_owned(), number: shard.number, of: shard.of, whole }

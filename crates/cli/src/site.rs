@@ -22,7 +22,7 @@ pub struct File {
     pub name: &'static str,
     /// For a browser.
     pub media_type: &'static str,
-    /// Its content.
+    /// Content of the file.
     pub bytes: Cow<'static, [u8]>,
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Bytes of a request's head that are read; browsers send fewer.
 const HEAD: u64 = 16 * 1024;
 
-/// A connection whose request is not there in this time ends, as does one whose answer is not read: browsers open some that they
+/// A connection without a whole request in this time ends, as does one whose answer is not read: browsers open some that they
 /// never use.
 const PATIENCE: Duration = Duration::from_secs(20);
 

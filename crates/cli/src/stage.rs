@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// A plan, and what makes its runs.
 pub struct Stage<'a> {
-    /// Its runs.
+    /// Plan of the runs.
     pub plan: Plan,
     /// Makes each run.
     pub driver: &'a dyn Driver,
@@ -32,9 +32,9 @@ pub struct Stage<'a> {
 
 /// The outcome of stages.
 pub struct Carried {
-    /// Of those that were done, from the first on.
+    /// Results of the stages that were done, from the first on.
     pub results: Vec<Results>,
-    /// Of the one that ended early: the runs that were finished, if any.
+    /// Results of the stage that ended early: the runs that were finished, if any.
     pub part: Option<Results>,
     /// The failure that ended the work early, if any; then a file that could not be written.
     pub wrong: Vec<Failure>,

@@ -23,7 +23,7 @@ pub struct Verdict {
     pub text: String,
 }
 
-/// Of each run, by its row, cell and seed, the digest.
+/// Digests of the runs, by row, cell and seed.
 type Digests = BTreeMap<String, String>;
 
 impl Earlier {

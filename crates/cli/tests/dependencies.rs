@@ -63,7 +63,7 @@ fn rules() -> Deny {
     toml::from_str(&fs::read_to_string(root().join("deny.toml")).unwrap()).unwrap()
 }
 
-/// Of the workspace with this manifest.
+/// Packages of the workspace with this manifest.
 fn packages(manifest: &str) -> Vec<Package> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut asked = Command::new(cargo);

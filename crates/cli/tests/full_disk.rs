@@ -45,7 +45,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Its standard output and standard error, after it failed with 1.
+/// Standard output and standard error of a command that failed with 1.
 #[track_caller]
 fn failed(output: Output) -> (String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();

@@ -167,7 +167,7 @@ impl Drop for Server {
     }
 }
 
-/// With the folders that systemd makes for it.
+/// The unit's command serves, with the folders that systemd makes for it.
 #[test]
 fn the_command_of_the_systemd_unit_serves() {
     let (folder, key) = keys();

@@ -21,7 +21,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
-/// Of `axe.rs`, which opens the report's sample.
+/// The page of `axe.rs`, which opens the report's sample.
 fn opened() -> Option<(Server, Browser)> {
     served()
 }

@@ -63,7 +63,7 @@ fn append(words: &mut Vec<Word>, text: &str, line: usize) {
             if !word.is_empty() {
                 words.push((word, line));
             }
-            if token.ends_with(['.', ':', ';', ',', '!', '?', '|']) {
+            if token.trim_end_matches('*').ends_with(['.', ':', ';', ',', '!', '?', '|']) {
                 words.push((String::new(), line));
             }
         }
@@ -180,6 +180,22 @@ fn held_parts_have_no_refused_words() {
     assert!(wrong.is_empty(), "{} refused words ({LIST}):\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// The help of all commands, as plain paragraphs: neither code in a fence, nor indented.
+fn help() -> String {
+    let mut command = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    let ran = command.args(["explain", "--all", "commands"]).assert().success();
+    let text = String::from_utf8(ran.get_output().stdout.clone()).expect("text");
+    text.lines().filter(|line| !line.starts_with("```")).map(|line| format!("{}\n", line.trim_start())).collect()
+}
+
+#[test]
+fn help_has_no_refused_words() {
+    let text = help();
+    assert!(text.contains("Usage: anabranch run"), "{text}");
+    let wrong = faults("the help.md", &text, &refused(&read(&root().join(LIST))));
+    assert!(wrong.is_empty(), "{} refused words ({LIST}) in --help:\n{}", wrong.len(), wrong.join("\n"));
+}
+
 #[test]
 fn every_row_is_found_in_its_example_and_in_nothing_that_it_proposes() {
     let list = refused(&read(&root().join(LIST)));
@@ -200,6 +216,7 @@ fn comments_are_joined_and_code_is_left_out() {
     assert_eq!(count("a.rs", "let news = \"by the clock\"; // It is moved by the clock.\n"), 1);
     assert_eq!(count("a.rs", "/// `told` and ``they heard`` are names.\n/// What follows is not the beginning.\n"), 0);
     assert_eq!(count("a.rs", "/// A name.\n\n// What follows.\n"), 1);
+    assert_eq!(count("a.md", "**Packets.** A path carries them. **Packets** a second.\n"), 1);
     assert_eq!(count("a.toml", "news = 1 # not a line of comment\n# The news.\n"), 1);
     assert_eq!(count("a.md", "It is moved by the\nclock.\n\n```\nthe news\n```\n\nGoes `on`.\n"), 1);
 }

@@ -22,7 +22,7 @@ pub struct Mutation {
     pub file: String,
     /// Text that the file contains once.
     pub find: String,
-    /// Its replacement.
+    /// Replacement of the text.
     pub replace: String,
     /// Scripts that must fail with the replacement.
     pub scripts: Vec<String>,

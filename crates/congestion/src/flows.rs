@@ -8,9 +8,9 @@ use anabranch_units::PathId;
 /// One subflow.
 #[derive(Clone, Debug)]
 pub struct Flow<T> {
-    /// Its path.
+    /// Path of the flow.
     pub id: PathId,
-    /// Its window.
+    /// Window of the flow.
     pub window: WindowState,
     /// The algorithm's state.
     pub state: T,

@@ -38,7 +38,7 @@ Pareto-optimal (see olia).
 
 ## Departures
 alpha is a real number; Linux's out-of-tree module and the RFC's suggestion use scaled integers. Windows are weighted by
-their segment sizes, the RFC's form in bytes. alpha is computed anew when any window has changed by a packet (also by a
+their segment sizes, the RFC's form in bytes. alpha is computed again when any window has changed by a packet (also by a
 loss, a penalty, an undo or a restart), when a subflow joins or leaves, and at least once per round trip.
 
 ## References

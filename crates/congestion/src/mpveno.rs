@@ -37,7 +37,7 @@ With shallow queues it takes more than LIA, because every loss looks random. LIA
 
 ## Departures
 The coupling is ours: the papers that use MPVeno describe it (Veno in Multipath TCP, fair to one TCP) without its formula;
-LIA's is the standard's. alpha is kept and computed anew as in lia.
+LIA's is the standard's. alpha is kept and computed again as in lia.
 
 ## References
 Named in comparisons of multipath congestion controls for wireless paths; RFC 6356; C. P. Fu, S. C. Liew, \"TCP Veno\", IEEE

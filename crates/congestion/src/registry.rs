@@ -16,7 +16,7 @@ struct Registered {
     single_path: &'static CongestionEntry,
 }
 
-/// It is its own single-path form.
+/// An algorithm that is its own single-path form.
 const fn uncoupled(entry: &'static CongestionEntry) -> Registered {
     Registered { entry, single_path: entry }
 }
@@ -106,7 +106,7 @@ pub enum BuildError {
         /// The name.
         name: String,
     },
-    /// It has no such parameter.
+    /// The algorithm has no such parameter.
     UnknownParameter {
         /// Canonical name of the congestion control.
         congestion: &'static str,

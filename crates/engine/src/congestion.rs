@@ -12,7 +12,7 @@ pub struct Acked {
     pub now: Instant,
     /// Packets newly acknowledged or SACKed.
     pub packets: u32,
-    /// Of these, what counts for the growth of the window: at most `abc_limit` (RFC 3465 §2.2).
+    /// Part of the acknowledged data that counts for the growth of the window: at most `abc_limit` (RFC 3465 §2.2).
     pub counted: u32,
     /// In congestion avoidance it counts as one packet, whatever it acknowledges.
     pub one_in_avoidance: bool,
@@ -108,7 +108,7 @@ pub trait CongestionControl: Debug + Send {
     fn on_underuse(&mut self, _id: PathId, _used: u32) {}
     /// The window now. The engine calls it only for paths that joined.
     fn window(&self, id: PathId) -> Window;
-    /// It models the path from [`Acked::rate`]. Its window then holds during fast recovery too, in place of what PRR allows
+    /// True: the algorithm models the path from [`Acked::rate`]. Its window then holds during fast recovery too, in place of what PRR allows
     /// (as Linux's `cong_control`). Asked when a subflow begins.
     fn is_rate_based(&self) -> bool {
         false

@@ -18,7 +18,7 @@ pub struct ForwardDelay {
 }
 
 impl ForwardDelay {
-    /// Its newest sample is not older than ten round trips.
+    /// The newest sample is not older than ten round trips.
     pub fn is_fresh(&self, srtt: Duration, now: Instant) -> bool {
         now.since(self.sampled) <= srtt * FORWARD_FRESH
     }
@@ -120,7 +120,7 @@ pub struct PathView {
     pub used_bytes: u64,
     /// The device by which the path leaves, if the driver can read it.
     pub device: Option<Device>,
-    /// Its bottleneck by its acknowledgments, since it last came or returned; `None` unless the scheduler
+    /// The path's capacity by its acknowledgments, since it last came or returned; `None` unless the scheduler
     /// [measures it](crate::Scheduler::measures_capacity).
     pub capacity: Option<Capacity>,
 }

@@ -25,7 +25,7 @@ pub(crate) enum Checked {
     Wrong,
     /// The stream ends with it.
     DataFin,
-    /// It maps payload, whose checksum is verified when it has come, a DATA_FIN included.
+    /// The mapping maps payload, whose checksum is verified when it has come, a DATA_FIN included.
     Payload,
 }
 

@@ -46,7 +46,7 @@ impl Parameter {
 /// its value.
 #[derive(Clone, Copy, Debug)]
 pub struct Handle<T> {
-    /// Its entry in the list of the plug-in.
+    /// The handle's entry in the list of the plug-in.
     pub parameter: Parameter,
     read: fn(f64) -> T,
 }

@@ -46,12 +46,12 @@ impl InitialThreshold {
 /// The decay of a window that is not filled because the application writes too little (RFC 2861 §3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LimitedDecay {
-    /// It stays.
+    /// The window stays.
     #[default]
     None,
     /// After each retransmission timeout in which it was never full, half of what was not used is gone.
     Rfc2861,
-    /// The same, but the time starts anew with each acknowledgment that could let a window grow: Linux.
+    /// The same, but the time starts again with each acknowledgment that could let a window grow: Linux.
     Linux,
 }
 
@@ -208,7 +208,7 @@ pub enum FirstPath {
     /// The first of its list.
     #[default]
     First,
-    /// This one; the first of the list if it is not there.
+    /// The path with this id; the first of the list if there is none.
     On(PathId),
     /// The one over which the peer answers first, of all that were tried so far; see [`Settings::race_delay`].
     Race,
@@ -217,7 +217,7 @@ pub enum FirstPath {
 /// Settings of a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Of each subflow.
+    /// Settings of each subflow.
     pub tcp: TcpSettings,
     /// Speak Multipath TCP; `false` = plain TCP without its options.
     pub mptcp: bool,

@@ -15,7 +15,7 @@ pub enum LabError {
     },
     /// A program that host setup needs is not installed.
     Tool {
-        /// Its name.
+        /// Name of the program.
         program: String,
     },
     /// The kernel has no Multipath TCP.
@@ -40,19 +40,19 @@ pub enum LabError {
     Command {
         /// The command line.
         command: String,
-        /// Its output.
+        /// Output of the program.
         output: String,
     },
     /// The user's program cannot be started.
     Program {
-        /// Its command line.
+        /// Command line of the program.
         command: String,
         /// The system's answer.
         source: io::Error,
     },
     /// The application at one end of a connection failed.
     Application {
-        /// Its end, and the error.
+        /// End of the program, and the error.
         what: String,
     },
     /// The world cannot continue.

@@ -20,7 +20,7 @@ pub struct Outside {
     pub side: Side,
     /// The host.
     pub host: KernelHost,
-    /// Its applications.
+    /// Applications on the host.
     pub applications: Vec<Application>,
     /// The middlebox between host and network.
     pub middlebox: Option<Middlebox>,
@@ -28,7 +28,7 @@ pub struct Outside {
     pub sampler: Option<Sampler>,
     /// Receives the connection of each subflow.
     pub known: Option<Receiver<Known>>,
-    /// Its subflows and their last samples.
+    /// Subflows of the host and their last samples.
     pub subflows: Subflows,
 }
 

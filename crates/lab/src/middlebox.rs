@@ -8,7 +8,7 @@ use std::fmt;
 pub enum InOut {
     /// The host sent it.
     Out,
-    /// It is for the host.
+    /// The packet is for the host.
     In,
 }
 

@@ -186,7 +186,7 @@ struct Train<'a> {
     header: u16,
     shots: &'a [Shot],
     rest: Duration,
-    /// It arrived, or was given up.
+    /// The train arrived, or was given up.
     over: AtomicBool,
 }
 

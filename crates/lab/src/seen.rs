@@ -14,7 +14,7 @@ pub struct Known {
     pub local: SocketAddr,
     /// The remote end.
     pub remote: SocketAddr,
-    /// Its connection.
+    /// Number of the connection.
     pub connection: ConnId,
 }
 

@@ -10,7 +10,7 @@ pub(crate) struct Train {
     head: Packet,
     /// Their payload.
     parts: Vec<Bytes>,
-    /// Its length in bytes.
+    /// Length in bytes.
     len: usize,
 }
 

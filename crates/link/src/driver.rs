@@ -19,7 +19,7 @@ pub enum Incoming<'a> {
     Began(Addresses),
     /// The session is over.
     Ended,
-    /// The far end has begun the session anew: its ends of the connections are lost.
+    /// The far end has begun the session again: its ends of the connections are lost.
     Forgotten,
     /// Packets of other sizes than before travel whole over a path: the largest has so many bytes.
     Resized(PathId, usize),
@@ -32,7 +32,7 @@ pub enum Incoming<'a> {
 /// Makes the station of a session that began; without one its packets are dropped.
 pub type Make<E, S = Engine> = Box<dyn FnMut(E, Addresses) -> Option<S> + Send>;
 
-/// It carries the packets of stations. `E` names a station among those that share the link.
+/// A carrier of stations' packets. `E` names a station among those that share the link.
 pub trait Link<E> {
     /// Takes what has come, and calls `take` with all that means something to a station. False if nothing had come.
     ///
@@ -237,7 +237,7 @@ mod tests {
     use std::io::{PipeReader, pipe};
     use std::os::fd::AsFd;
 
-    /// Its packet comes while the driver waits.
+    /// A station whose packet comes while the driver waits.
     struct Late {
         input: PipeReader,
         turns: u32,

@@ -20,7 +20,7 @@ pub enum LinkError {
     Exposed {
         /// The file.
         file: String,
-        /// Its permissions, in octal.
+        /// Permissions of the file, in octal.
         mode: u32,
     },
     /// A file or a message that is malformed. The text shows no secret.
@@ -61,7 +61,7 @@ pub enum Unmet {
     Refused {
         /// The server.
         address: SocketAddr,
-        /// Its reason.
+        /// Reason of the failure.
         why: String,
     },
     /// The server does not answer any more.

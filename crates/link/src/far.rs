@@ -20,7 +20,7 @@ pub(crate) struct Far {
 }
 
 impl Far {
-    /// With these services.
+    /// A client with these services.
     pub fn new(desk: Option<Desk>, exit: Option<Exit>) -> Self {
         Self { desk, exit, proxy_first: false }
     }

@@ -13,7 +13,7 @@ pub(crate) struct Outbox {
     waiting: Vec<u8>,
     to: Option<SocketAddr>,
     ecn: Ecn,
-    /// Of all but the last.
+    /// Size of all datagrams but the last.
     size: usize,
     count: usize,
 }

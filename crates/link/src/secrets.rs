@@ -53,7 +53,7 @@ pub fn write_key(file: &Path, key: &KeyFile) -> Result<(), LinkError> {
 /// The key in a file.
 ///
 /// # Errors
-/// Others than its owner may use the file, it cannot be read, or is malformed.
+/// Users other than its owner may use the file, it cannot be read, or it is malformed.
 pub fn read_key(file: &Path) -> Result<KeyFile, LinkError> {
     let text = read(file)?;
     KeyFile::parse(&text).map_err(|mistake| malformed(file, &mistake))
@@ -62,7 +62,7 @@ pub fn read_key(file: &Path) -> Result<KeyFile, LinkError> {
 /// The clients in a list of authorised keys.
 ///
 /// # Errors
-/// Others than its owner may use the file, it cannot be read, or is malformed.
+/// Users other than its owner may use the file, it cannot be read, or it is malformed.
 pub fn read_authorized(file: &Path) -> Result<Vec<files::Client>, LinkError> {
     let text = read(file)?;
     files::authorized(&text).map_err(|mistake| malformed(file, &mistake))

@@ -63,7 +63,7 @@ impl Host {
         Ok(Self { driver: Driver::new(link, Clock::start(), Box::new(make)), look: Instant::ZERO })
     }
 
-    /// Its state now.
+    /// State of the server now.
     pub fn status(&self) -> Status {
         let (link, now) = (&self.driver.link, self.driver.now());
         let client = |(peer, far): &(PeerId, Far)| {

@@ -95,7 +95,7 @@ impl Socket {
         Ok(Self { socket, state, unsent: 0, buffers })
     }
 
-    /// Its own address.
+    /// The socket's own address.
     ///
     /// # Errors
     /// The system does not know it.

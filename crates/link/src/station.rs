@@ -26,7 +26,7 @@ pub trait Station {
     fn work(&mut self, _now: Instant) -> bool {
         false
     }
-    /// It is readable when there is such work.
+    /// A descriptor that is readable when there is such work.
     fn input(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -41,12 +41,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// With a seed for its first keys that must be unpredictable.
+    /// An engine with a seed for its first keys that must be unpredictable.
     pub fn new(endpoint: Endpoint, seed: u64) -> Self {
         Self { endpoint, rng: Rng::stream(seed, "engine") }
     }
 
-    /// Its endpoint, to read from connections and to write to them, with the context for that.
+    /// Lends the endpoint, to read from connections and to write to them, with the context for that.
     ///
     /// A peer that sees some numbers of a stream may compute the next ones. So keys, initial sequence numbers and nonces of one call have a stream
     /// of their own, which the system's random numbers begin (RFC 9293 §3.4.1, RFC 6528 §3; RFC 8684 §5).

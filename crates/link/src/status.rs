@@ -43,14 +43,14 @@ pub struct ClientStatus {
     pub scheduler: Option<String>,
     /// Connections of the run that have sent data.
     pub connections: usize,
-    /// Its paths.
+    /// Paths of the client.
     pub paths: Vec<PathState>,
 }
 
 /// A path of a client. All connections of the run together; zero without a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PathState {
-    /// Its number.
+    /// Number of the path.
     pub path: u8,
     /// The client's address on it, as the server sees it.
     pub address: String,

@@ -91,7 +91,7 @@ fn serve(ground: &Ground, size: u64) {
     });
 }
 
-/// Programs see nothing of interfaces that come and go: neither of one that is pulled, nor of one that was not there at the beginning.
+/// Programs see nothing of interfaces that come and go: neither of one that is pulled, nor of one that comes up later.
 #[test]
 fn a_proxied_download_outlives_interfaces_and_uses_new_ones() {
     let Some(ground) = Ground::new(Some(RATE)) else { return };
@@ -117,7 +117,7 @@ fn a_proxied_download_outlives_interfaces_and_uses_new_ones() {
     });
 }
 
-/// Segments follow the MTU of their path: two paths have different ones, and one path's falls in mid-download. Those that were made before
+/// Segments follow the MTU of their path: two paths have different ones, and one path's falls during a download. Those that were made before
 /// reach it in two pieces. How soon that is, `crates/carrier/tests/session.rs` says in virtual time.
 #[test]
 fn a_proxied_download_outlives_a_path_that_becomes_narrow() {

@@ -24,9 +24,9 @@ pub struct CurveConfig {
 /// One value over time: bin `i` covers `[i·bin, (i+1)·bin)` from the run's beginning; `None` where nothing was known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimeCurve {
-    /// Its quantity, with the unit.
+    /// Quantity of the curve, with the unit.
     pub name: &'static str,
-    /// Of which path; `None` = of the connection.
+    /// Path of the curve; `None` = of the connection.
     pub path: Option<PathId>,
     /// One value per bin; the last bin may be shorter than the others.
     pub values: Vec<Option<f64>>,

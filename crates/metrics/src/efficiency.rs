@@ -20,7 +20,7 @@ impl IncrementEfficiency {
         *slot = known.map(|w| (f64::from(w.cwnd), w.srtt.as_secs_f64()));
     }
 
-    /// Its value; `None` unless both paths have a window and an RTT.
+    /// Value of the efficiency; `None` unless both paths have a window and an RTT.
     pub fn value(&self) -> Option<f64> {
         let [Some(a), Some(b)] = self.paths else { return None };
         let gain = |(w, rtt): (f64, f64)| w / (rtt * rtt);

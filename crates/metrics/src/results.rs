@@ -7,9 +7,9 @@ use core::ops::Range;
 /// The measurements of one run. Values have the order of [`METRICS`]; a metric that does not apply is absent.
 #[derive(Clone, Debug)]
 pub struct RunMetrics {
-    /// Of the run.
+    /// Values of the run.
     pub values: Vec<(&'static str, f64)>,
-    /// Of each path, in the order of the configuration.
+    /// Metrics of each path, in the order of the configuration.
     pub paths: Vec<PathMetrics>,
     /// Every byte of sized traffic was delivered; always true for unlimited traffic.
     pub finished: bool,
@@ -48,7 +48,7 @@ impl FrameTimes {
 pub struct PathMetrics {
     /// The path's name.
     pub name: String,
-    /// Its values.
+    /// Values of the path.
     pub values: Vec<(&'static str, f64)>,
 }
 

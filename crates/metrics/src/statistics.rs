@@ -21,7 +21,7 @@ pub struct SampleStatistics {
 }
 
 impl SampleStatistics {
-    /// Of `values`; `None` if there are none.
+    /// Statistics of `values`; `None` if there are none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
         let sd = deviation(values, mean);
@@ -50,7 +50,7 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Of pairs `(a, b)`, one per seed; `None` if there are none.
+    /// Statistics of pairs `(a, b)`, one per seed; `None` if there are none.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let n = pairs.len();
         let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();

@@ -8,7 +8,7 @@ pub struct Model {
     pub name: &'static str,
     /// One line for lists.
     pub about: &'static str,
-    /// Its source, in a few words.
+    /// Source of the model, in a few words.
     pub source: &'static str,
     /// The reference page: headings *Idea*, *Equations*, *Departures*, *References*.
     pub page: &'static str,
@@ -23,7 +23,7 @@ pub struct Model {
 /// An input. The value of a parameter with words is the word's index.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the parameter.
     pub name: &'static str,
     /// The default.
     pub default: f64,
@@ -70,7 +70,7 @@ pub enum Unit {
 /// One output.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name in JSON and CSV.
+    /// Name in JSON and CSV.
     pub name: &'static str,
     /// Unit of the numbers.
     pub unit: Unit,
@@ -79,7 +79,7 @@ pub struct Column {
 }
 
 impl Unit {
-    /// Its symbol; empty for none.
+    /// Symbol of the unit; empty for none.
     pub const fn symbol(self) -> &'static str {
         match self {
             Unit::None | Unit::Probability => "",
@@ -94,12 +94,12 @@ impl Unit {
 }
 
 impl Parameter {
-    /// Its value; its default if the model does not have it.
+    /// Value of the parameter; its default if the model does not have it.
     pub fn of(&self, values: &Values<'_>) -> f64 {
         values.index(self.name).map_or(self.default, |index| values.values[index])
     }
 
-    /// Its value as a whole number.
+    /// Value of the parameter as a whole number.
     pub fn whole(&self, values: &Values<'_>) -> u32 {
         self.of(values) as u32
     }

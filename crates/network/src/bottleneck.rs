@@ -52,13 +52,13 @@ impl WayId {
 pub(crate) struct Packet<T> {
     /// The item carried; `None` if the packet ends behind the bottleneck.
     pub(crate) item: Option<T>,
-    /// Its number in order of insertion into the network.
+    /// Number in order of insertion into the network.
     pub(crate) seq: u64,
     /// The way on which it continues; `None` for cross traffic of a link, which has no events.
     pub(crate) way: Option<WayId>,
     /// Bytes with the path's overhead.
     pub(crate) size: u32,
-    /// Its time of arrival.
+    /// Time of arrival.
     pub(crate) arrived: Instant,
     /// A hash of its 5-tuple, if it has no item that knows it.
     pub(crate) flow: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Queue<T> {
     departs: Instant,
     departed: u64,
     qdisc: Box<dyn Qdisc>,
-    /// It looks at packets' flows.
+    /// Whether the queueing discipline looks at packets' flows.
     by_flow: bool,
     capacity: Box<dyn Capacity>,
     /// Empty between calls.

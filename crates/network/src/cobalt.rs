@@ -22,7 +22,7 @@ pub struct CobaltSpec {
 const UP: f64 = 1.0 / 256.0;
 const DOWN: f64 = 1.0 / 4096.0;
 
-/// CoDel's control law at the head, with a count that falls where CoDel's begins anew, and BLUE's probability beside it.
+/// CoDel's control law at the head, with a count that falls where CoDel's begins again, and BLUE's probability beside it.
 #[derive(Clone, Debug)]
 pub struct Cobalt {
     spec: CobaltSpec,

@@ -18,9 +18,9 @@ pub trait ManagedQueue: Copy + Default + PartialEq {
     const ABOUT: &'static str;
     /// Capacity if a scenario states none.
     const LIMIT: Limit;
-    /// It draws random numbers.
+    /// Whether the discipline draws random numbers.
     const RANDOM: bool = false;
-    /// It looks at packets' flows.
+    /// Whether the discipline looks at packets' flows.
     const BY_FLOW: bool = false;
 
     /// Every parameter, in the order of a resolved scenario.
@@ -97,7 +97,7 @@ pub enum Limit {
 pub struct Threshold {
     /// Packets or bytes.
     pub amount: f64,
-    /// It counts bytes.
+    /// Whether the limit counts bytes.
     pub in_bytes: bool,
 }
 
@@ -111,7 +111,7 @@ impl Threshold {
 /// A parameter that does not fit the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Misfit {
-    /// Its name.
+    /// Name of a parameter.
     pub parameter: &'static str,
     /// The contradiction, as a sentence.
     pub message: &'static str,

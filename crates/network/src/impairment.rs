@@ -8,13 +8,13 @@ use core::fmt::Debug;
 /// The fate of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fate {
-    /// It does not arrive, for this cause.
+    /// The packet does not arrive, for this cause.
     pub dropped: Option<DropCause>,
-    /// It arrives with a wrong checksum.
+    /// The packet arrives with a wrong checksum.
     pub corrupted: bool,
-    /// It arrives twice.
+    /// The packet arrives twice.
     pub duplicated: bool,
-    /// It arrives late by this time.
+    /// The packet arrives late by this time.
     pub held_back: Duration,
 }
 
@@ -91,7 +91,7 @@ impl Impairment for Duplication {
     }
 }
 
-/// With a probability, a packet is held back, and others overtake it.
+/// A probability with which a packet is held back, and others overtake it.
 #[derive(Clone, Copy, Debug)]
 pub struct Reordering {
     /// Probability per packet.

@@ -4,7 +4,7 @@ use anabranch_wire::Ecn;
 
 /// An item, as far as queues look at it and change it. By default it is not ECN-capable, and of one flow with all others.
 pub trait Markable {
-    /// Its ECN field (RFC 3168 §5).
+    /// ECN field of the packet (RFC 3168 §5).
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
     }

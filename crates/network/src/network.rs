@@ -17,7 +17,7 @@ pub struct Delivery<T> {
     pub direction: Direction,
     /// The item carried.
     pub item: T,
-    /// Its checksum is wrong, and the network has recorded it as dropped: a receiver must discard it.
+    /// The packet's checksum is wrong, and the network has recorded it as dropped: a receiver must discard it.
     pub corrupted: bool,
 }
 
@@ -50,9 +50,9 @@ pub struct Network<T> {
 struct Entering<T> {
     /// Bytes.
     size: u32,
-    /// Its item, if it travels on behind the bottleneck.
+    /// Item of the packet, if it travels on behind the bottleneck.
     item: Option<T>,
-    /// A hash of its 5-tuple, if it has no item that knows it.
+    /// Hash of the packet's 5-tuple, if it has no item that knows it.
     flow: u64,
 }
 
@@ -79,7 +79,7 @@ enum Entrance {
 struct Drain<T> {
     queue: Queue<T>,
     least_delay: Duration,
-    /// Its slot in the agenda.
+    /// Slot of the drain in the agenda.
     slot: usize,
 }
 
@@ -123,7 +123,7 @@ impl<T: Clone + Markable> Network<T> {
         network
     }
 
-    /// Its slot follows the slots of all `ways`.
+    /// Adds a drain, whose slot follows the slots of all `ways`.
     fn add_drain(&mut self, spec: &BottleneckSpec, ways: usize, seed: u64, name: &str) -> usize {
         let drain = self.drains.len();
         self.drains.push(Drain::new(Queue::new(spec, seed, name), ways + drain));
@@ -269,7 +269,7 @@ impl<T: Clone + Markable> Network<T> {
     }
 
     /// The item that is to arrive so many `places` after the next one on a path, as far as is known: for a driver that prepares for it. `None`
-    /// also where few packets are under way, since no preparation pays there.
+    /// even where few packets are under way, since no preparation pays there.
     #[inline]
     pub fn coming(&self, path: usize, direction: Direction, places: usize) -> Option<&T> {
         self.ways[WayId::new(path, direction).index()].coming(places)

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// A waiting packet, as far as a discipline looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Its name in the bottleneck, unique among the packets that wait.
+    /// Name in the bottleneck, unique among the packets that wait.
     pub handle: u32,
     /// Bytes with the path's overhead.
     pub size: u32,
@@ -18,16 +18,16 @@ pub struct Waiting {
     pub arrived: Instant,
     /// A hash of its 5-tuple.
     pub flow: u64,
-    /// Its ECN field.
+    /// ECN field of the packet.
     pub ecn: Ecn,
 }
 
 /// The fate of a packet other than to wait and to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is gone.
+    /// The packet is gone.
     Dropped(DropCause),
-    /// It has experienced congestion (RFC 3168 §5), and stays.
+    /// The packet has experienced congestion (RFC 3168 §5), and stays.
     Marked,
 }
 

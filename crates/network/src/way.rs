@@ -46,13 +46,13 @@ pub(crate) struct Arrival<T> {
 /// The fate of a packet that was due.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome<T> {
-    /// It arrived.
+    /// The packet arrived.
     Delivered(T),
-    /// It arrived with a wrong checksum.
+    /// The packet arrived with a wrong checksum.
     Corrupted(T),
-    /// It did not arrive.
+    /// The packet did not arrive.
     Dropped(DropCause),
-    /// It will arrive later.
+    /// The packet will arrive later.
     HeldBack,
 }
 

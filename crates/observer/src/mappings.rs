@@ -11,14 +11,14 @@ pub(crate) struct Entry {
     pub sub: Range,
     /// Data offset of `sub.start`.
     pub data: u64,
-    /// It applies only once it is complete, because its checksum covers all of it.
+    /// The mapping applies only once it is complete, because its checksum covers all of it.
     pub whole: bool,
 }
 
 /// Why a mapping is not noted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It disagrees with another one on a byte.
+    /// The mapping disagrees with another one on a byte.
     Conflict,
     /// There are too many.
     NoRoom,

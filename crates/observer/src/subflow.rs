@@ -129,7 +129,7 @@ impl Subflow {
         matches!(self.stage, Stage::Unconfirmed | Stage::Established | Stage::TimeWait)
     }
 
-    /// It has not ended.
+    /// The subflow has not ended.
     pub fn is_live(&self) -> bool {
         !matches!(self.stage, Stage::TimeWait | Stage::Closed)
     }

@@ -160,7 +160,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Its DSS with the mapping or acknowledgment shifted; a segment without one gets one.
+/// Sets the DSS of a packet with the mapping or acknowledgment shifted; a segment without one gets one.
 fn set_dss(packet: &mut Packet, change: impl FnOnce(&mut Dss)) {
     let mut dss = packet.segment.options.dss().copied().unwrap_or_default();
     change(&mut dss);

@@ -42,7 +42,7 @@ pub enum What {
 #[derive(Clone, Copy, Debug)]
 struct Entering {
     path: PathId,
-    /// Its number, or −1 if it carries no payload.
+    /// Number of the packet, or −1 if it carries no payload.
     number: f64,
     /// The queue's management dropped a packet at this time: this one, unless a later event says that it was a waiting one.
     managed: Option<Instant>,

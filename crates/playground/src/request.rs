@@ -50,7 +50,7 @@ pub struct Described {
     pub congestion: String,
     /// Bytes of the receive buffer.
     pub recv_buffer: u64,
-    /// Its kind: `bulk`, `frames`, `request`, `web`.
+    /// Kind of the traffic: `bulk`, `frames`, `request`, `web`.
     pub traffic: &'static str,
     /// The paths.
     pub network: Network,
@@ -120,7 +120,7 @@ impl Request {
         plan.runs().next().ok_or_else(|| vec![Mistake::plain("the scenario has no run")])
     }
 
-    /// Its runs.
+    /// Plan of the runs.
     ///
     /// # Errors
     /// Every mistake.

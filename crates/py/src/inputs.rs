@@ -26,7 +26,7 @@ fn unreadable(py: Python<'_>, failure: &Failure) -> PyErr {
 
 #[pymethods]
 impl Inputs {
-    /// Of runs that are made now; `objects` has those of `schedulers` and `congestions` that are no names.
+    /// Inputs of runs that are made now; `objects` has those of `schedulers` and `congestions` that are no names.
     #[staticmethod]
     fn of(
         py: Python<'_>,
@@ -85,13 +85,13 @@ impl Inputs {
         self.0.whole.overrides.iter().map(|set| (set.key.clone(), set.value.clone())).collect()
     }
 
-    /// By name; empty = the scenario's.
+    /// Schedulers by name; empty = the scenario's.
     #[getter]
     fn schedulers(&self) -> Vec<String> {
         self.0.whole.schedulers.clone()
     }
 
-    /// Likewise.
+    /// Congestion controls by name; empty = the scenario's.
     #[getter]
     fn congestions(&self) -> Vec<String> {
         self.0.whole.congestions.clone()

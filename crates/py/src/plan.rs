@@ -155,7 +155,7 @@ impl Plan {
         self.plan.extent().0
     }
 
-    /// Of each cell, in order: how many rows it has, and how many repetitions of each, at least.
+    /// Shape of each cell, in order: how many rows it has, and how many repetitions of each, at least.
     fn shape(&self) -> Vec<(usize, u32)> {
         self.plan.shape()
     }

@@ -286,9 +286,9 @@ pub struct Event {
     kind: &'static str,
     /// The path's id; `None` for `data_ack`.
     path: Option<u8>,
-    /// Of `data_ack`: everything below this offset arrived.
+    /// Offset of `data_ack`: everything below it arrived.
     upto: Option<u64>,
-    /// Of `ack`: its content.
+    /// Content of `ack`.
     acked: Option<Acked>,
 }
 
@@ -315,7 +315,7 @@ pub struct Acked {
     now_ns: u64,
     /// Packets newly acknowledged or SACKed.
     packets: u32,
-    /// Of these, what counts for the growth of the window.
+    /// Part of these that counts for the growth of the window.
     counted: u32,
     /// In congestion avoidance it counts as one packet, whatever it acknowledges.
     one_in_avoidance: bool,

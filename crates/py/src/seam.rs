@@ -119,7 +119,7 @@ impl PathArgument<'_> {
 }
 
 enum Source {
-    /// Read anew each time.
+    /// Read again each time.
     Live(PathId),
     /// As it was.
     Copy(Box<PathView>),
@@ -183,7 +183,7 @@ impl Path {
     fn backup(&self) -> PyResult<bool> {
         self.get(|p| p.backup)
     }
-    /// It may take a segment now.
+    /// The path may take a segment now.
     #[getter]
     fn eligible(&self) -> PyResult<bool> {
         self.get(PathView::eligible)
@@ -435,7 +435,7 @@ impl Round {
         };
         self.perhaps(py, read(fastest)?)
     }
-    /// It is safe to send nothing now and wait for the path.
+    /// True if it is safe to send nothing now and wait for the path.
     fn may_wait_for(&self, path: PathArgument<'_>) -> PyResult<bool> {
         read(|view| view.may_wait_for(path.id()))
     }

@@ -27,7 +27,7 @@ pub struct PcapNg<W: io::Write> {
     error: Option<io::Error>,
 }
 
-/// Of the packet block's flags: bits 0 and 1 (§4.3.1).
+/// Value of the packet block's flags for packets that came in: bits 0 and 1 (§4.3.1).
 const INBOUND: u32 = 0b01;
 const OUTBOUND: u32 = 0b10;
 /// A power of ten, negated.

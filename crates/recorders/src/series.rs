@@ -18,7 +18,7 @@ pub struct Series {
 /// One value over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Its name, with the unit.
+    /// Name with the unit.
     pub name: &'static str,
     /// The path; `None` = the connection.
     pub path: Option<PathId>,

@@ -40,7 +40,7 @@ pub struct TimelinePacket {
     pub delivered_s: Option<f64>,
     /// Why it was sent.
     pub kind: SendKind,
-    /// Its fate at the end.
+    /// Fate of the packet at the end.
     pub fate: Fate,
 }
 
@@ -50,13 +50,13 @@ pub struct TimelinePacket {
 pub enum Fate {
     /// The application received its data from it.
     Delivered,
-    /// It arrived after other packets with the same data.
+    /// The packet arrived after other packets with the same data.
     Superseded,
-    /// It had arrived and waited for earlier data.
+    /// The packet had arrived and waited for earlier data.
     Waiting,
-    /// It was still in flight, or its loss was not yet visible.
+    /// The packet was still in flight, or its loss was not yet visible.
     OnTheWay,
-    /// It will not arrive: on a path that keeps the order a later packet arrived, or it is twice as old as the slowest
+    /// The packet will not arrive: on a path that keeps the order a later packet arrived, or it is twice as old as the slowest
     /// packet of its path.
     Lost,
 }
@@ -83,7 +83,7 @@ impl TimelinePacket {
 }
 
 impl Timeline {
-    /// It has the times at which subflows passed packets on; older versions did not write them.
+    /// The timeline has the times at which subflows passed packets on; older versions did not write them.
     pub fn knows_subflows(&self) -> bool {
         self.packets.iter().any(|packet| packet.subflow_in_order_s.is_some())
     }

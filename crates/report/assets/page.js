@@ -17,7 +17,7 @@ async function drawTimeline(figure, chart, parts) {
   drawn.set(figure, mine);
   try {
     const whole = await unpacked(figure, chart);
-    // Unless it is drawn anew by now.
+    // Unless it is drawn again by now.
     if (drawn.get(figure) === mine) timeline(whole, parts);
   } catch (error) {
     packed.delete(figure);

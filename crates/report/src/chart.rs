@@ -26,7 +26,7 @@ pub enum Chart {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Axis {
-    /// With the unit: `goodput, Mbit/s`.
+    /// Label with the unit: `goodput, Mbit/s`.
     pub label: String,
     /// Logarithmic.
     pub log: bool,
@@ -57,7 +57,7 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Of a metric, in a unit of which `per` of the metric's own make one.
+    /// The mean of a metric, in a unit of which `per` of the metric's own make one.
     pub fn of(summary: &Summary, per: f64) -> Self {
         let scaled = |value: Option<f64>| value.map(|value| value / per);
         Self { mean: summary.mean / per, low: scaled(summary.ci95_low), high: scaled(summary.ci95_high), n: summary.n }
@@ -67,7 +67,7 @@ impl Mean {
 /// Bars.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bars {
-    /// Of the values.
+    /// Axis of the values.
     pub axis: Axis,
     /// In the order in which they are drawn; those of one group together.
     pub bars: Vec<Bar>,
@@ -144,7 +144,7 @@ pub struct TimeSeries {
 /// One quantity over time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
-    /// Of the values.
+    /// Axis of the values.
     pub axis: Axis,
     /// One per path or row.
     pub curves: Vec<Curve>,
@@ -153,7 +153,7 @@ pub struct Panel {
 /// A value at equal steps. Absent where nothing was known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Of which path or row; empty if there is but one.
+    /// Name of the path or row; empty if there is but one.
     pub name: String,
     /// Time of the first value, in seconds.
     pub start_s: f64,
@@ -189,7 +189,7 @@ pub struct Scatter {
 /// Named points.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Points {
-    /// Of what.
+    /// Name of what the points show.
     pub name: String,
     /// `(x, y)`.
     pub points: Vec<(f64, f64)>,

@@ -120,7 +120,7 @@ fn timeline_in_words(timeline: &Timeline) -> String {
     format!(
         "{} packets over {} within {} s: {} sent for the first time, {} repeated on another path, {} retransmitted on the same; {} \
          were lost; at the end {} were on their way and {} waited at the receiver. Those that were delivered had waited for \
-         earlier data {} ms in the mean{part}, {} ms at most.",
+         earlier data {} ms on average{part}, {} ms at most.",
         packets.len(),
         timeline.paths.join(", "),
         figure(timeline.duration_s),
@@ -277,7 +277,7 @@ mod tests {
         );
         assert!(words.ends_with(
             "1 were lost; at the end 0 were on their way and 0 waited at the receiver. Those that were delivered had waited \
-             for earlier data 125 ms in the mean (62.5 ms of it behind gaps of their own subflow), 250 ms at most."
+             for earlier data 125 ms on average (62.5 ms of it behind gaps of their own subflow), 250 ms at most."
         ));
     }
 }

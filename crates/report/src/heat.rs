@@ -19,7 +19,7 @@ pub struct Heat {
 pub struct HeatRow {
     /// Rows that follow each other with the same group share its name and one block.
     pub group: String,
-    /// Of the row itself.
+    /// Label of the row itself.
     pub label: String,
     /// One per column; `None` is left white with a dot.
     pub values: Vec<Option<f64>>,

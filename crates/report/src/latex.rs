@@ -12,7 +12,7 @@ const LONGEST: usize = 60;
 pub struct Drawing {
     /// The file, without ending.
     pub stem: String,
-    /// Its caption beside others; empty if it is alone.
+    /// Caption beside others; empty if the drawing is alone.
     pub caption: String,
 }
 

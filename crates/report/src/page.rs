@@ -149,7 +149,7 @@ fn counts<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Vec<(Mark, usi
 /// Packets in a page unless the report says otherwise: what a browser draws fluently.
 const PACKETS: usize = 30_000;
 
-/// Likewise of one timeline.
+/// Packets of one timeline, under the same condition.
 const PACKETS_OF_ONE: usize = 20_000;
 
 /// How many packets of each timeline are shown.
@@ -249,7 +249,7 @@ struct FigureView<'a> {
     panels: String,
     /// A `figure` environment around the saved drawing.
     latex: String,
-    /// Likewise around those of all panels.
+    /// A `figure` environment around the drawings of all panels.
     latex_panels: String,
     /// The chart in words.
     words: String,
@@ -300,7 +300,7 @@ impl<'a> FigureView<'a> {
 
 #[derive(Serialize)]
 struct TableView {
-    /// Of its files, without ending.
+    /// Name of the table's files, without ending.
     stem: String,
     title: String,
     columns: Vec<Column>,

@@ -23,10 +23,10 @@ pub const PALETTE: [(&str, &str); 2 * HUES] = [
     ("#23272d", "#f2f4f7"), // ink
 ];
 
-/// Of which there are two shades each.
+/// Hues, of which there are two shades each.
 const HUES: usize = 7;
 
-/// Of the page: `(light, dark)`.
+/// Background of the page: `(light, dark)`.
 pub const BACKGROUND: (&str, &str) = ("#ffffff", "#14171c");
 
 /// Markers of d3-shape that can be filled.

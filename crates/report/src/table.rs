@@ -39,7 +39,7 @@ const LINE: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Column {
-    /// With the unit: `goodput, Mbit/s`.
+    /// Head of the column with the unit: `goodput, Mbit/s`.
     pub head: String,
     /// Aligned to the right.
     pub numeric: bool,

@@ -20,7 +20,7 @@ pub struct Report {
     pub made_by: MadeBy,
     /// `(key, value)`: how the figures came about.
     pub settings: Vec<(String, String)>,
-    /// Of all runs.
+    /// Seeds of all runs.
     pub seeds: Vec<u64>,
     /// `(name, text)` of each scenario.
     pub scenario_texts: Vec<(String, String)>,
@@ -39,7 +39,7 @@ pub struct Report {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MadeBy {
-    /// Its version.
+    /// Version of the program.
     pub version: String,
     /// The git commit it was built from, if known.
     pub git_commit: Option<String>,
@@ -58,7 +58,7 @@ pub struct Verdict {
     pub published: String,
     /// Ours, with interval and number of runs.
     pub ours: String,
-    /// Its class.
+    /// Class of the verdict.
     pub class: Class,
     /// Why, above all where they differ.
     pub reason: String,

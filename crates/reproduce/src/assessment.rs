@@ -8,7 +8,7 @@ pub struct Assessment {
     pub ours: String,
     pub estimate: Option<Estimate>,
     pub p: Option<f64>,
-    /// Of a change: see [`crate::outcome::Judged::scatter`].
+    /// Scatter of a change: see [`crate::outcome::Judged::scatter`].
     pub scatter: Option<f64>,
     pub verdict: Verdict,
     pub reason: Option<String>,

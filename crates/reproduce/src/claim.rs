@@ -8,7 +8,7 @@ use anabranch_run::RowKind;
 pub struct Claim {
     /// In our words: `OTIAS's goodput is 6 % above minRTT's`.
     pub text: String,
-    /// Its place in the paper: `Figure 3 (a)`.
+    /// Place in the paper: `Figure 3 (a)`.
     pub place: String,
     /// Metric of results, `path.NAME.METRIC`, `CURVE[20s..40s]`, `rd[-2..2]`; or `A / B` of these, run by run.
     pub metric: String,
@@ -16,15 +16,15 @@ pub struct Claim {
     pub unit: Unit,
     /// The cells that it speaks of: those that have these values. Empty = all.
     pub at: Vec<(String, String)>,
-    /// Its form.
+    /// Form of the claim.
     pub kind: Kind,
-    /// Its standing before any run.
+    /// Standing of the claim before any run.
     pub standing: Standing,
     /// Among the few that the paper is read for.
     pub headline: bool,
     /// The half-width of the 95 % interval that is published of the value or change, in its unit.
     pub uncertainty: Option<f64>,
-    /// It was written, or changed, when its outcome was known; the text says how.
+    /// Text for a claim that was written, or changed, when its outcome was known; it says how.
     pub post_hoc: Option<String>,
     /// Name of the finding that explains why our result differs.
     pub reason: Option<String>,
@@ -39,7 +39,7 @@ pub enum Standing {
     Open(String),
     /// Another place of the paper contradicts it; the text says which.
     Contradicted(String),
-    /// It holds with any scheduler; the text says why.
+    /// The claim holds with any scheduler; the text says why.
     Trivial(String),
     /// Another claim of the paper rests on the same datum. Says which.
     Duplicate(String),

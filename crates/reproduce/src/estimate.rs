@@ -16,7 +16,7 @@ pub(crate) struct RelativeChange {
 }
 
 impl RelativeChange {
-    /// Of the seeds that both have; `None` without any, or if b is zero.
+    /// Change of the seeds that both have; `None` without any, or if b is zero.
     pub fn of(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<Self> {
         let partner = |seed: u64| b.iter().find(|(s, _)| *s == seed).map(|(_, value)| *value);
         let pairs: Vec<(f64, f64)> = a.iter().filter_map(|(seed, a)| Some((*a, partner(*seed)?))).collect();
@@ -58,7 +58,7 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    /// Of `scores[row][seed]`, rows in the published order, the best first; `None` without rows or seeds.
+    /// Order of `scores[row][seed]`, rows in the published order, the best first; `None` without rows or seeds.
     pub fn of(scores: &[Vec<f64>], better: Better) -> Option<Self> {
         let ranking = Ranking::of(scores, better, Bootstrap::default())?;
         let published: Vec<usize> = (0..scores.len()).collect();

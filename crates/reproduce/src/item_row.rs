@@ -7,7 +7,7 @@ use anabranch_scenario::PlugIn;
 pub struct ItemRow {
     /// The scheduler.
     pub plug_in: PlugIn,
-    /// Its name in the item: with parameters only where another row differs in nothing else.
+    /// Name in the item: with parameters only where another row differs in nothing else.
     pub name: String,
 }
 
@@ -20,7 +20,7 @@ impl ItemRow {
         plug_ins.into_iter().zip(names).map(|(plug_in, name)| Self { plug_in, name }).collect()
     }
 
-    /// Its name in results, with its parameters: `daps(round=4)`.
+    /// Name in results, with its parameters: `daps(round=4)`.
     pub fn label(&self) -> String {
         self.plug_in.with_parameters()
     }

@@ -148,7 +148,7 @@ fn change(
     Ok(Assessment { ours: signed(&percent), estimate: Some(percent), p, scatter, verdict, reason: None })
 }
 
-/// By how much the quotient of two single runs varies where they share nothing, in per cent of itself, to first order.
+/// Scatter of the quotient of two single runs that share nothing, in per cent of itself, to first order.
 fn scatter(a: &[(u64, f64)], b: &[(u64, f64)]) -> Option<f64> {
     let of = |values: &[(u64, f64)]| {
         let values: Vec<f64> = values.iter().map(|(_, value)| *value).collect();

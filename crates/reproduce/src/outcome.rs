@@ -36,7 +36,7 @@ pub struct PaperOutcome {
     /// A contrast of schedulers is significant up to this p: so at most 5 % of those found are expected to be chance
     /// (Benjamini and Hochberg 1995).
     pub p_limit: f64,
-    /// Its items.
+    /// Items of the paper.
     pub items: Vec<ItemOutcome>,
 }
 
@@ -45,9 +45,9 @@ pub struct PaperOutcome {
 pub struct ItemOutcome {
     /// Name on the command line.
     pub id: String,
-    /// Its contents.
+    /// Contents of the item.
     pub title: String,
-    /// Its place in the paper.
+    /// Place in the paper.
     pub place: String,
     /// Kernels took part, in real time.
     pub live: bool,
@@ -78,7 +78,7 @@ pub struct ItemOutcome {
 pub struct Anchor {
     /// In our words.
     pub text: String,
-    /// Its place in the paper.
+    /// Place in the paper.
     pub place: String,
     /// Metric that answers it.
     pub metric: String,
@@ -116,7 +116,7 @@ pub struct Judged {
     pub text: String,
     /// Metric and rows: `goodput_bps of blest+or against minrtt+pr`.
     pub named: String,
-    /// Its place in the paper.
+    /// Place in the paper.
     pub place: String,
     /// Metric that answers it.
     pub metric: String,
@@ -130,19 +130,19 @@ pub struct Judged {
     pub figure: Option<f64>,
     /// The row and cell of the value, where the claim is one.
     pub of: Option<(String, CellValues)>,
-    /// Ours, likewise.
+    /// Our value, in the same form.
     pub ours: String,
     /// Mean and interval, in the unit.
     pub estimate: Option<Estimate>,
     /// That there is no difference, by the test: see `docs/reproduction.md`.
     pub p: Option<f64>,
-    /// Of a change: by how much the quotient of two single runs varies that share nothing, in per cent of itself (one
+    /// Scatter of a change: how much the quotient of two single runs varies that share nothing, in per cent of itself (one
     /// standard deviation).
     pub scatter: Option<f64>,
     /// The band in which ours reproduces it, as it was written before the run. In JSON, an end at infinity is `null`.
     #[serde(with = "band")]
     pub band: Option<(f64, f64)>,
-    /// It compares schedulers, and is not a duplicate of another claim.
+    /// The claim compares schedulers, and is not a duplicate of another claim.
     pub contrast: bool,
     /// Among the few that the paper is read for.
     pub headline: bool,
@@ -152,7 +152,7 @@ pub struct Judged {
     pub class: Class,
     /// The readings in which it holds, by their names.
     pub under: Vec<String>,
-    /// It was written, or changed, when its outcome was known.
+    /// Text for a claim that was written, or changed, when its outcome was known.
     pub post_hoc: Option<String>,
     /// Name of the finding that explains why the result differs.
     pub finding: Option<String>,
@@ -163,7 +163,7 @@ pub struct Judged {
 /// The claims in one reading.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReadingOutcome {
-    /// Its name.
+    /// Name of the reading.
     pub name: String,
     /// Why the paper may be read so.
     pub why: String,
@@ -171,13 +171,13 @@ pub struct ReadingOutcome {
     pub set: Vec<String>,
     /// The paper leaves it open; otherwise it changes what the paper states.
     pub open: bool,
-    /// It was thought of when outcomes of schedulers were known.
+    /// Text for a reading that was thought of when outcomes of schedulers were known.
     pub post_hoc: Option<String>,
     /// Ours of each anchor, in its unit; empty if the baselines were not run.
     pub anchors: Vec<Option<Estimate>>,
     /// Root mean square of the logarithms of ours over the published, over all anchors.
     pub distance: Option<f64>,
-    /// Its baselines are as near to the published ones as any reading's, so that claims are judged in it.
+    /// The reading's baselines are as near to the published ones as any reading's, so that claims are judged in it.
     pub admissible: bool,
     /// In the order of the item's claims; empty if schedulers were not run in it.
     pub claims: Vec<Tested>,
@@ -194,7 +194,7 @@ pub struct Tested {
     pub p: Option<f64>,
     /// See [`Judged::scatter`].
     pub scatter: Option<f64>,
-    /// By the runs of this reading alone.
+    /// Verdict by the runs of this reading alone.
     pub verdict: Verdict,
     /// Whether the claim holds in it.
     pub stand: Stand,
@@ -209,7 +209,7 @@ pub enum Stand {
     /// In sign or order, significantly.
     #[serde(rename = "in direction")]
     InDirection,
-    /// It does not.
+    /// The finding does not hold.
     #[serde(rename = "no")]
     No,
     /// Nothing was run, or nothing is to be tested.
@@ -220,9 +220,9 @@ pub enum Stand {
 /// A finding, and whether runs show it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FindingOutcome {
-    /// Its name.
+    /// Name of the finding.
     pub id: String,
-    /// Its sentence.
+    /// Sentence of the finding.
     pub text: String,
     /// The figures that show it.
     pub shown: Vec<Shown>,
@@ -240,7 +240,7 @@ impl FindingOutcome {
 pub struct Shown {
     /// The reading whose runs give it; `None` = as written.
     pub reading: Option<String>,
-    /// Its name, and its value.
+    /// Name of the figure, and its value.
     pub ours: String,
     /// Whether it is as the finding needs it; `None` = not run.
     pub holds: Option<bool>,
@@ -255,7 +255,7 @@ pub enum Class {
     /// Another place of the paper contradicts it.
     #[serde(rename = "the paper contradicts itself")]
     Contradicted,
-    /// It holds with any scheduler, or rests on another claim's datum.
+    /// The claim holds with any scheduler, or rests on another claim's datum.
     #[serde(rename = "trivial or duplicate")]
     Trivial,
     /// A published value of a baseline, by which readings were chosen.
@@ -324,7 +324,7 @@ impl ItemOutcome {
         self.readings.iter().filter(|reading| !reading.claims.is_empty())
     }
 
-    /// Of the judged readings that are admissible, the one whose baselines are nearest to the published ones; without
+    /// Nearest of the admissible judged readings, by its baselines' distance from the published ones; without
     /// anchors the one as written.
     pub fn nearest(&self) -> Option<&ReadingOutcome> {
         let admissible = self.judged_readings().filter(|reading| reading.admissible);

@@ -27,7 +27,7 @@ pub struct Paper {
     pub conclusion: String,
     /// XXH3-128 of the text of `claims.toml`, in hexadecimal.
     pub claims_digest: String,
-    /// Its tables and figures.
+    /// Tables and figures of the paper.
     pub items: Vec<Item>,
 }
 
@@ -43,9 +43,9 @@ impl Paper {
 pub struct Item {
     /// Name on the command line: `fig3-3g-wlan`.
     pub id: String,
-    /// Its contents.
+    /// Contents of the item.
     pub title: String,
-    /// Its place in the paper: `Figure 3`.
+    /// Place in the paper: `Figure 3`.
     pub place: String,
     /// The scenario file beside `claims.toml`.
     pub scenario: String,

@@ -17,7 +17,7 @@ pub struct Reading {
     /// The paper leaves it open, so that its own baselines decide whether it is admissible. Otherwise an assumption is made
     /// otherwise to see what it moves.
     pub open: bool,
-    /// It was added when outcomes of schedulers were known; the text says which.
+    /// Text for a reading that was added when outcomes of schedulers were known; it says which.
     pub post_hoc: Option<String>,
 }
 

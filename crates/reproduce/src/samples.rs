@@ -26,7 +26,7 @@ impl<'a> Samples<'a> {
         self.instead.get(place).or(self.rows.get(place))
     }
 
-    /// Its name in the item.
+    /// Name of the row in the item.
     pub fn name<'b>(&self, name: &'b str) -> &'b str
     where
         'a: 'b,
@@ -34,7 +34,7 @@ impl<'a> Samples<'a> {
         self.row(name).map_or(name, |row| &row.name)
     }
 
-    /// Its name in results.
+    /// Name of the row in results.
     fn label(&self, name: &str) -> String {
         self.row(name).map_or_else(|| name.to_owned(), ItemRow::label)
     }

@@ -64,7 +64,7 @@ pub enum AskError {
     },
     /// The run does not have it: the metric does not apply, or the run was made without curves.
     Absent {
-        /// Its name.
+        /// Name of the curve or metric.
         name: String,
     },
     /// No bin with a value lies within the time.

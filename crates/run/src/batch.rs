@@ -10,7 +10,7 @@ use std::ops::Range;
 
 /// One repetition of one row.
 pub(crate) struct Task {
-    /// Its number in the plan.
+    /// Number of the cell in the plan.
     pub cell: usize,
     pub row: usize,
     pub repetition: u32,
@@ -55,9 +55,9 @@ pub(crate) struct Batch<'a> {
 pub(crate) struct Step<'a> {
     plan: &'a Plan,
     cells: Range<usize>,
-    /// Of each cell.
+    /// Repetitions of each cell.
     repetitions: Vec<Range<u32>>,
-    /// Of each cell and row: the row whose runs it copies, if any, and the repetitions that this one has.
+    /// Sources by cell and row: the row whose runs it copies, if any, and the repetitions that this one has.
     sources: Vec<Vec<Option<(Place, u32)>>>,
 }
 

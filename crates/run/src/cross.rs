@@ -207,7 +207,7 @@ impl TcpFlow {
         (self.direction == direction).then_some(self.path)
     }
 
-    /// Its entry in the meter, as connection `id`.
+    /// Entry of the flow in the meter, as connection `id`.
     pub fn measured(&self, id: ConnId) -> CrossFlow {
         let size = match self.load {
             Load::Bulk(size) => size,

@@ -14,7 +14,7 @@ pub(crate) struct Connections {
     traffic: Traffic,
     opening: Opening,
     start: Instant,
-    /// Of traffic in which the client sends requests.
+    /// Exchange of traffic in which the client sends requests.
     exchange: Option<Exchange>,
 }
 

@@ -15,7 +15,7 @@ pub type Curves = IndexMap<String, Curve>;
 /// Values at regular distances: value `i` belongs to `start + i·step`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Of the first value. Seconds in curves over time, packets in distributions.
+    /// Position of the first value. Seconds in curves over time, packets in distributions.
     pub start: f64,
     /// From one value to the next.
     pub step: f64,

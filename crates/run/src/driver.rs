@@ -10,7 +10,7 @@ use std::fmt;
 pub enum Refusal {
     /// The plan names something that the hosts do not have.
     Word {
-        /// Its kind: `scheduler`.
+        /// Kind of the refused item: `scheduler`.
         kind: &'static str,
         /// The name.
         word: String,

@@ -141,9 +141,9 @@ impl fmt::Write for Name {
 /// The outcome of a run. In virtual time, nothing here depends on wall time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunOutcome {
-    /// Of the connection. What needs the baselines is filled in later.
+    /// Metrics of the connection. What needs the baselines is filled in later.
     pub metrics: Values,
-    /// Of each path that the run used, in the scenario's order.
+    /// Metrics of each path that the run used, in the scenario's order.
     pub paths: IndexMap<String, Values>,
     /// Hash over the canonical encoding of the run's events, in hexadecimal.
     pub digest: String,
@@ -153,7 +153,7 @@ pub struct RunOutcome {
     pub finished: bool,
     /// Empty unless the job requests them.
     pub curves: Curves,
-    /// Of a run in real time alone.
+    /// Facts of a run in real time alone.
     pub live: Option<Live>,
 }
 

@@ -39,7 +39,7 @@ pub(crate) type Span = (Instant, Instant);
 pub(crate) struct Share {
     capacity: CapacityCurve,
     flows: u32,
-    /// By their begin.
+    /// Outages, by their begin.
     outages: Vec<Span>,
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn all_lost(losses: impl Iterator<Item = (Instant, LossSpec)>) -> Vec
 /// traffic without congestion control are not deducted.
 #[derive(Clone, Debug)]
 pub(crate) struct KnownRates {
-    /// By path id; `None` for one without a limit.
+    /// Capacities by path id; `None` for one without a limit.
     capacities: Vec<Option<Share>>,
     /// Bytes of a packet without payload.
     headers: u64,

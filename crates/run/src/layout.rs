@@ -56,7 +56,7 @@ fn topology(scenario: &Scenario, seed: u64) -> Topology {
             }
         }
     }
-    // Nothing passes a path that is not there.
+    // Nothing passes an absent path.
     for (path, options) in topology.paths.iter_mut().zip(&scenario.paths) {
         let Presence { start, stop } = options.presence;
         let before = start.map(|start| (Instant::ZERO, start));
@@ -81,7 +81,7 @@ pub(crate) struct Best {
 pub struct Layout {
     /// Paths of the connections under test, by index; the first carries the first subflow unless the scenario names another.
     pub over: Vec<usize>,
-    /// It speaks Multipath TCP.
+    /// The connection speaks Multipath TCP.
     pub multipath: bool,
     crowd: Connections,
     cross: Vec<TcpFlow>,
@@ -305,7 +305,7 @@ impl Layout {
         self.crowd.opening()
     }
 
-    /// Its configuration in the meter.
+    /// Configuration in the meter.
     pub fn meter(&self, job: &Job) -> MeterConfig {
         let scenario = &*job.scenario;
         let used = scenario.topology.paths.iter().enumerate();

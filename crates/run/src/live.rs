@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 /// Fields of the kernel's `tcp_info` under their own names.
 pub type TcpInfo = BTreeMap<String, u64>;
 
-/// Of one run.
+/// The facts of one run in real time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// How true the emulated paths were.
     pub emulation: Emulation,
-    /// Its paths as measured before it; null if nothing was measured.
+    /// Paths as measured before the run; null if nothing was measured.
     #[serde(default)]
     pub preflight: Option<Preflight>,
     /// The kernel's release; null if both hosts are engines.

@@ -134,12 +134,12 @@ impl Plan {
         self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| self.job(cell, row, 0)))
     }
 
-    /// Whether the seed matters, cell by cell.
+    /// Whether the seed matters, per cell.
     pub fn randomness(&self) -> impl Iterator<Item = bool> + '_ {
         self.cells.iter().map(|cell| cell.random)
     }
 
-    /// It has several cells.
+    /// The plan has several cells.
     pub fn is_sweep(&self) -> bool {
         self.cells.len() > 1
     }
@@ -150,7 +150,7 @@ impl Plan {
         rows.flat_map(move |(cell, row)| (0..cell.first_target(self.auto)).map(move |n| self.job(cell, row, n)))
     }
 
-    /// Of each cell, in order: how many rows it has, and how many repetitions of each, at least.
+    /// Shape of each cell, in order: how many rows it has, and how many repetitions of each, at least.
     pub fn shape(&self) -> Vec<(usize, u32)> {
         self.cells.iter().map(|cell| (cell.rows.len(), cell.first_target(self.auto))).collect()
     }

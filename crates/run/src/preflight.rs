@@ -3,7 +3,7 @@
 use anabranch_units::{Direction, Duration};
 use serde::{Deserialize, Serialize};
 
-/// Of one network.
+/// The pre-flight check of one network.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Preflight {
     /// How long it took.
@@ -14,7 +14,7 @@ pub struct Preflight {
     pub ways: Vec<WayCheck>,
 }
 
-/// Of one direction of a path.
+/// The check of one direction of a path.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WayCheck {
     /// The path's name.
@@ -38,7 +38,7 @@ pub struct WayCheck {
 /// An absent figure does not apply, or could not be measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WayFigures {
-    /// Of the bottleneck.
+    /// Rate of the bottleneck.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_bps: Option<f64>,
     /// One way, without queueing and transmission.
@@ -84,7 +84,7 @@ impl WayCheck {
         self.accurate = rate && delay && queue;
     }
 
-    /// It was measured, and is outside the tolerance.
+    /// The direction was measured, and is outside the tolerance.
     pub fn deviates(&self) -> bool {
         self.skipped.is_none() && !self.accurate
     }

@@ -24,9 +24,9 @@ pub struct RunRecord {
     pub cell: CellValues,
     /// False if a sized transfer did not end within the duration.
     pub finished: bool,
-    /// Of the connection.
+    /// Metrics of the connection.
     pub metrics: Values,
-    /// Of each path used.
+    /// Metrics of each path used.
     pub paths: IndexMap<String, Values>,
     /// Hash over the run's events.
     pub digest: String,
@@ -35,7 +35,7 @@ pub struct RunRecord {
     /// Values over time and distributions, by name; empty unless requested.
     #[serde(default)]
     pub curves: Curves,
-    /// Of a run in real time: how true it was, and what kernels counted. Null in virtual time.
+    /// Facts of a run in real time: how true it was, and what kernels counted. Null in virtual time.
     #[serde(default)]
     pub live: Option<Live>,
 }

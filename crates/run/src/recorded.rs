@@ -12,7 +12,7 @@ use anabranch_units::Duration;
 /// The traces of one path or link.
 struct Recorded<'a> {
     name: &'a str,
-    /// Of the shortest.
+    /// Period of the shortest trace.
     period: Duration,
     /// They begin where the seed says.
     drawn: bool,

@@ -94,9 +94,9 @@ pub struct Comparison {
     pub a: Arc<str>,
     /// The scheduler that it is compared with.
     pub b: Arc<str>,
-    /// Of both.
+    /// Congestion control of both.
     pub congestion: Arc<str>,
-    /// Of both.
+    /// Cell of both.
     pub cell: Arc<CellValues>,
     /// A metric of the connection.
     pub metric: Arc<str>,
@@ -104,7 +104,7 @@ pub struct Comparison {
     pub n: usize,
     /// Mean of `a − b`.
     pub mean_diff: f64,
-    /// Lower end of its 95 % interval; null likewise.
+    /// Lower end of its 95 % interval; null in the same cases.
     #[serde(default)]
     pub ci95_low: Option<f64>,
     /// Upper end.

@@ -15,7 +15,7 @@ pub enum RowKind<'a> {
 }
 
 impl<'a> RowKind<'a> {
-    /// Of a row whose scheduler is called `blest` or `single:wlan`.
+    /// The kind of a row whose scheduler is called `blest` or `single:wlan`.
     pub fn of(scheduler: &'a str) -> Self {
         scheduler.strip_prefix(SINGLE).map_or(Self::Multipath, Self::Single)
     }

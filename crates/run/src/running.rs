@@ -51,7 +51,7 @@ impl<R: Recorder> Running<R> {
         }
     }
 
-    /// Its outcome without curves, its metrics, and the recorder that listened.
+    /// The outcome without curves, its metrics, and the recorder that listened.
     pub fn finish(self) -> (RunOutcome, RunMetrics, R) {
         let (events, now) = (self.world.events(), self.world.now());
         let Tee(Tee(meter, digest), listener) = self.recorder;

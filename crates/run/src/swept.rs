@@ -13,7 +13,7 @@ pub struct SweptKey {
 }
 
 impl SweptKey {
-    /// Of the values of `key`; `None` if one of them is no number, or of another unit.
+    /// The key with the values of `key`; `None` if one of them is no number, or of another unit.
     pub(crate) fn of<'a>(key: &str, texts: impl Iterator<Item = &'a String>) -> Option<Self> {
         let mut unit = None;
         let mut number = |text: &String| {

@@ -13,7 +13,7 @@ pub(crate) type Place = (usize, usize);
 pub(crate) struct Twins(BTreeMap<Place, Place>);
 
 impl Twins {
-    /// Of the baselines; schedulers use every path, and so every key.
+    /// The twins of the baselines; schedulers use every path, and so every key.
     pub fn of(plan: &Plan) -> Self {
         let mut first = BTreeMap::new();
         if plan.in_virtual_time() && plan.cells.len() > 1 {

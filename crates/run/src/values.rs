@@ -20,7 +20,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// Of as many values as names.
+    /// Values, as many as names.
     pub(crate) fn new(names: Arc<Vec<Name>>, values: Vec<f64>) -> Self {
         Self { names, values }
     }

@@ -67,7 +67,7 @@ impl<'a> ResultRow<'a> {
         Self { scheduler, congestion, cell, name: scheduler.to_owned(), summaries: Vec::new() }
     }
 
-    /// Its kind.
+    /// Kind of the row.
     pub fn kind(&self) -> RowKind<'a> {
         RowKind::of(self.scheduler)
     }
@@ -103,7 +103,7 @@ impl<'a> ResultRow<'a> {
         self.summaries.iter().map(|summary| summary.unfinished).max().unwrap_or(0)
     }
 
-    /// With its congestion control and cell.
+    /// Name with congestion control and cell.
     pub fn full_name(&self) -> String {
         let cell: String = self.cell.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
         format!("{} ({}{cell})", self.scheduler, self.congestion)

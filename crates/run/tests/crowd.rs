@@ -46,7 +46,7 @@ struct Heard {
     /// Bytes that each host's application was given.
     up: u64,
     down: u64,
-    /// Of each of the client's connections, the bytes that it was given so far.
+    /// Bytes by connection of the client that it was given so far.
     given: std::collections::BTreeMap<u32, u64>,
     /// The most connections at a time that were open and had been given less than [`OBJECT`].
     most_busy: usize,

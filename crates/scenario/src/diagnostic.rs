@@ -94,7 +94,7 @@ const LONG_HELP: usize = 1500;
 /// One mistake in a scenario. A [`miette::Diagnostic`], so that any of miette's handlers prints it.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// Its kind.
+    /// Kind of the mistake.
     pub code: Code,
     /// The mistake, in one line.
     pub message: String,

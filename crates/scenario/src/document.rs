@@ -90,7 +90,7 @@ fn document(report: &mut Report, traces: &mut Traces<'_>, source: &Source, overr
 
 /// Where an override's key and value stand in its text, without surrounding blanks.
 struct Places {
-    /// Its parts, as a full key.
+    /// Parts of the key, as a full key.
     key: Vec<Key>,
     key_at: Span,
     value_at: Span,

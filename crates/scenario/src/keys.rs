@@ -118,7 +118,7 @@ impl Section {
         }
     }
 
-    /// Its keys, in the order of a resolved scenario. Keys of several kinds may have one name.
+    /// Keys of the section, in the order of a resolved scenario. Keys of several kinds may have one name.
     pub fn keys(self) -> impl Iterator<Item = &'static Key> + Clone {
         KEYS.iter().filter(move |key| key.section == self)
     }
@@ -253,37 +253,37 @@ pub enum Fallback {
 /// One key.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Its section.
+    /// Section of the key.
     pub section: Section,
-    /// The kinds of traffic, cross traffic or queue that have it; empty if it is there for all.
+    /// Kinds of traffic, cross traffic or queue that have the key; empty if it is there for all.
     pub kinds: Vec<&'static str>,
-    /// Its name in a file.
+    /// Name in a file.
     pub name: &'static str,
     /// The form of its value.
     pub form: Form,
     /// Whether it has a value per direction.
     pub directions: Directions,
-    /// Its default.
+    /// Default of the key.
     pub fallback: Fallback,
-    /// Its meaning.
+    /// Meaning of the key.
     pub about: &'static str,
-    /// A timeline may change it.
+    /// Whether a timeline may change the key.
     pub changeable: bool,
 }
 
 impl Key {
-    /// Whether it has a meaning for this kind.
+    /// Whether the key has a meaning for this kind.
     pub fn counts_for(&self, kind: &str) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
-    /// Whether it differs from `other` in its kinds alone.
+    /// Whether the key differs from `other` in its kinds alone.
     pub(crate) fn is_alike(&self, other: &Key) -> bool {
         let alike = (self.name, self.about, &self.fallback) == (other.name, other.about, &other.fallback);
         alike && self.form == other.form && self.directions == other.directions
     }
 
-    /// With its section: `path.loss`, `seed`.
+    /// Name with the section: `path.loss`, `seed`.
     pub fn full_name(&self) -> String {
         match self.section.name() {
             "" => self.name.into(),
@@ -300,7 +300,7 @@ impl Key {
         }
     }
 
-    /// Its default as text.
+    /// Default as text.
     pub fn default(&self) -> &str {
         match &self.fallback {
             Fallback::Required => "required",

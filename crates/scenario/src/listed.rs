@@ -66,7 +66,7 @@ pub fn outside_brackets(text: &str) -> Vec<Range<usize>> {
 struct Scale<'a> {
     /// As written behind the first value.
     unit: &'a str,
-    /// With its multiple of the smallest unit, if values are whole numbers of that.
+    /// Units, with a multiple of the smallest one if values are whole numbers of that.
     family: Option<(&'static Units, u64)>,
 }
 

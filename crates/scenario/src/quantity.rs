@@ -7,9 +7,9 @@ use anabranch_units::{Duration, Rate};
 /// Why a quantity cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It does not begin with a decimal number.
+    /// The text does not begin with a decimal number.
     NotANumber,
-    /// It begins with a minus sign.
+    /// The text begins with a minus sign.
     Negative,
     /// A number without a unit.
     NoUnit,
@@ -20,9 +20,9 @@ pub(crate) enum Fault {
         /// The unit to write instead, or the reason for the refusal.
         hint: Option<String>,
     },
-    /// It is not a whole number of the smallest unit.
+    /// The value is not a whole number of the smallest unit.
     TooFine,
-    /// It exceeds the integer type, or a probability of one.
+    /// The value exceeds the integer type, or a probability of one.
     TooLarge,
 }
 

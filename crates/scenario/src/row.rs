@@ -129,12 +129,12 @@ impl<'a> Row<'a> {
         Self { silence: Silence::Value(value), ..self }
     }
 
-    /// With a value per direction; one alone counts for both.
+    /// Same row with a value per direction; one alone counts for both.
     pub fn both(self) -> Self {
         Self { directions: Directions::Both, ..self }
     }
 
-    /// With a value per direction; one alone counts for `down`.
+    /// Same row with a value per direction; one alone counts for `down`.
     pub fn down(self) -> Self {
         Self { directions: Directions::Down, ..self }
     }

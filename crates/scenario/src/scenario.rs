@@ -49,7 +49,7 @@ pub struct Scenario {
 pub struct PathOptions {
     /// The part of its own trace at time 0.
     pub trace_start: TraceStart,
-    /// It is used only if no other path works.
+    /// Whether the path is used only if no other path works.
     pub backup: bool,
     /// Price, cap and weight.
     pub policy: PathPolicy,
@@ -81,7 +81,7 @@ impl Presence {
 /// The part of a path's own trace at time 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TraceStart {
-    /// Its beginning.
+    /// The beginning of the trace.
     #[default]
     Begin,
     /// A place that the seed draws: the same part of the way through the traces of all paths.
@@ -100,7 +100,7 @@ pub struct PlugIn {
 }
 
 impl PlugIn {
-    /// With every parameter at its default.
+    /// Plug-in with every parameter at its default.
     pub(crate) fn named(name: &str) -> Self {
         Self { name: name.into(), parameters: Vec::new() }
     }
@@ -201,7 +201,7 @@ pub enum ConnectionsPer {
 pub enum ObjectSizes {
     /// As equal as possible.
     Equal,
-    /// Lognormal, drawn anew with each seed.
+    /// Lognormal, drawn again with each seed.
     Lognormal,
 }
 
@@ -319,9 +319,9 @@ pub const PACKET_SIZES: (u32, u32) = (40, 1500);
 /// The application on a TCP cross flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CrossData {
-    /// It sends as much as it can: this many bytes, or until the end.
+    /// The flow sends as much as it can: this many bytes, or until the end.
     Bulk(Option<u64>),
-    /// It writes packets at exponential intervals.
+    /// The flow writes packets at exponential intervals.
     Packets {
         /// Mean packets per second.
         per_second: f64,
@@ -339,11 +339,11 @@ pub enum CrossData {
 pub enum CrossKind {
     /// A TCP flow.
     Tcp {
-        /// Its congestion control.
+        /// Congestion control of the flow.
         congestion: PlugIn,
         /// One-way delay behind the bottleneck, in each direction; `None` = the path's.
         delay: Option<TimeRange>,
-        /// Its data.
+        /// Data of the flow.
         data: CrossData,
     },
     /// Constant bit rate.

@@ -5,7 +5,7 @@ use std::fmt;
 /// A scenario file: its name, for messages, and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Its name for the user, such as `scenarios/handover.toml`; also the title of a scenario without `name`.
+    /// Name for the user, such as `scenarios/handover.toml`; also the title of a scenario without `name`.
     pub name: String,
     /// TOML.
     pub text: String,
@@ -33,7 +33,7 @@ pub struct Override {
     pub key: String,
     /// Plain text (`2%`, `blest`, `true`) or a TOML list, table or quoted string; of a sweep, several.
     pub value: String,
-    /// Its effect on the key.
+    /// Effect on the key.
     pub role: Role,
     /// As the user typed it, for messages.
     typed: String,

@@ -20,7 +20,7 @@ const MOST_AXES: usize = 16;
 pub(crate) struct Axis {
     /// As written, for results.
     pub name: String,
-    /// Its parts, as a full key.
+    /// Parts of the key, as a full key.
     pub key: Vec<Key>,
     pub values: Vec<Node>,
     /// [`Role::Set`] for one of the file.

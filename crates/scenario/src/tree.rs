@@ -85,7 +85,7 @@ impl Node {
         }
     }
 
-    /// Its type, with an article.
+    /// Type of the node, with an article.
     pub fn kind(&self) -> &'static str {
         match self.value {
             Value::Text(_) => "a string",

@@ -32,7 +32,7 @@ pub fn words() -> impl Iterator<Item = NamedValue> {
 }
 
 impl NamedValue {
-    /// Its meaning: the clause of the key's text that has it as a label, else the whole text.
+    /// Meaning of the value: the clause of the key's text that has it as a label, else the whole text.
     pub fn about(&self) -> &'static str {
         clause(self.key.about, self.siblings(), self.name).unwrap_or(self.key.about)
     }

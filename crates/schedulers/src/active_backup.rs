@@ -178,7 +178,7 @@ mod tests {
         let (mut bench, mut scheduler) = (bench(), ActiveBackup::new(Config { updelay: second, ..PLAIN }));
         usable(&mut bench, 0, false);
         assert_eq!(next(&mut bench, &mut scheduler), [1]);
-        // The path flaps: the time begins anew.
+        // The path flaps: the time begins again.
         for (ms, works, expect) in
             [(100, true, 1), (900, false, 1), (1000, true, 1), (1999, true, 1), (2000, true, 0), (2001, false, 1)]
         {

@@ -46,7 +46,7 @@ data that the window admits is bound by then; in the other forms a path that has
 The printed algorithm numbers segments in the transmit loop only, which gives every path the same numbers;
 here blocks are numbered when planned. Departure times are not enforced: windows and ACKs pace the blocks. D is at most
 `horizon` times the least D, and so is L, because the product of co-prime delays is huge. When a path fails or gives data
-back, `daps` takes all queues back and plans anew; in the other forms its blocks are dropped, and their data goes to the
+back, `daps` takes all queues back and plans again; in the other forms its blocks are dropped, and their data goes to the
 next in the plan. While a path has no RTT sample, minRTT decides.
 
 # References

@@ -103,7 +103,7 @@ impl DataTimer {
         self.at <= view.now()
     }
 
-    /// The timer expired: retransmits `piece` on `on`, and starts anew.
+    /// The timer expired: retransmits `piece` on `on`, and starts again.
     pub fn expire(&mut self, round: &mut Round<'_>, on: Option<PathId>, piece: Range) {
         self.at = round.now() + self.interval;
         self.again_on(round, on, piece);

@@ -88,12 +88,12 @@ impl Chunk {
         Self { range, last, back: range.end, taken: [0; PathId::LIMIT], budget, looked_at: None }
     }
 
-    /// Its unbound bytes: nothing beyond it is bound before these.
+    /// Unbound bytes of the chunk: nothing beyond it is bound before these.
     fn left(&self, view: &View) -> u64 {
         view.backlog().bytes().saturating_sub(view.written().saturating_sub(self.range.end))
     }
 
-    /// Its last unbound segment.
+    /// The last unbound segment of the chunk.
     fn last_segment(&self, view: &View, mss: u32) -> Option<Range> {
         let piece = view.backlog().iter().rev().find(|piece| piece.start < self.back)?;
         let end = piece.end.min(self.back);

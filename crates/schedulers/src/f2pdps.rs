@@ -202,7 +202,7 @@ impl Known {
 pub struct F2pDps {
     config: Config,
     lossless: Fps,
-    /// By path.
+    /// Known values by path.
     known: Vec<Option<Known>>,
 }
 

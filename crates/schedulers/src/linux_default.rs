@@ -59,7 +59,7 @@ the subflow that came first.
 Then a path that timed out gets data as before. Each time the connection's timer expires, a path with data in flight or
 queued that acknowledged nothing since the last expiry is silent for another interval, and one piece is retransmitted on a
 path with nothing in flight. After more than `stale_loss_cnt` silent intervals the path is stale, if another one was
-silent for less: it gets no data until it delivers again, and everything that is not acknowledged is bound anew, whatever
+silent for less: it gets no data until it delivers again, and everything that is not acknowledged is bound again, whatever
 path carries it. Timers of silent paths do not count for the interval.
 
 # When it helps
@@ -129,7 +129,7 @@ struct SubflowState {
     /// Average pacing rate, bytes per second; 0 = none yet.
     average: u64,
     memory: SendMemory,
-    /// Its place in the order in which the subflows came; 0: the sender does not act as a kernel.
+    /// Place in the order in which the subflows came; 0: the sender does not act as a kernel.
     place: u32,
     /// When a path that timed out will be stale.
     stale_at: Option<Instant>,

@@ -154,7 +154,7 @@ pub struct Mtcs {
     threshold: f64,
     /// Most packets that may wait for a path beyond its free window.
     queue: u64,
-    /// It reads the capacities of the paths.
+    /// The scheduler reads the capacities of the paths.
     capacity: bool,
     ahead: Ahead,
     lines: [Line; PathId::LIMIT],

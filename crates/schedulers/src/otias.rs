@@ -42,7 +42,7 @@ that time.
 The paper's formula gives an idle path a negative T; c and n are clamped at zero. A path without an RTT sample takes the
 packets for which its window has room, after all others. The limit of `otias` is chosen here, not the authors'. If the
 limit of one path sent segments to another path's queue, a deep queue's large windows would bind all written data to the
-later path. When a path fails or gives data back, all queues are taken back and bound anew, because queues must stay in
+later path. When a path fails or gives data back, all queues are taken back and bound again, because queues must stay in
 order.
 
 # References

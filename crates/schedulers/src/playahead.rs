@@ -69,13 +69,13 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 /// The scheduler.
 #[derive(Clone, Debug, Default)]
 pub struct Playahead {
-    /// By path id.
+    /// Lines by path id.
     lines: Vec<Line>,
     /// All candidates had a forward delay when they were looked at last.
     measured: bool,
 }
 
-/// Of a round's candidates those with room, and the full ones that can be waited for, as [`PathId::bit`]s.
+/// Candidates of a round: those with room, and the full ones that can be waited for, as [`PathId::bit`]s.
 #[derive(Clone, Copy, Default)]
 struct Ways {
     open: u32,

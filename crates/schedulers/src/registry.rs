@@ -12,9 +12,9 @@ enum Binds {
     Pull,
     /// Ahead of time, by a plan or into queues; it retransmits, if at all, by its own rules.
     Ahead,
-    /// It copies everything in any case.
+    /// The scheduler copies everything in any case.
     Copies,
-    /// By an operator's rule, which copies on other paths would break.
+    /// The scheduler binds by an operator's rule, which copies on other paths would break.
     Policy,
 }
 

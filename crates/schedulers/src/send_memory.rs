@@ -184,7 +184,7 @@ mod tests {
         assert!(held(&PathView { srtt: None, mss: 0, ..path(0, 20, 10, 3) }) > 0);
     }
 
-    /// From a kernel's tracepoint (`mptcp_subflow_get_send`) while data was SACKed: 29 658 bytes of memory in the mean, where
+    /// From a kernel's tracepoint (`mptcp_subflow_get_send`) while data was SACKed: 29 658 bytes of memory on average, where
     /// 20 672 bytes waited for an acknowledgment, 7806 of them not SACKed; never less than waited.
     #[test]
     fn what_the_peer_sacked_is_held_until_an_acknowledgment_covers_it() {

@@ -6,7 +6,7 @@ use anabranch_units::PathId;
 /// Intervals of the connection's timer in which paths were silent.
 #[derive(Clone, Debug, Default)]
 pub struct Silence {
-    /// By path. Not 0: something is under way on it, and was at an expiry before.
+    /// Intervals by path. Not 0: something is under way on it, and was at an expiry before.
     intervals: [u8; PathId::LIMIT],
     /// Paths that acknowledged something since, as [bits](PathId::bit).
     acked: u32,

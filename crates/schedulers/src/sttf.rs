@@ -10,7 +10,7 @@ page!(
 # Idea
 
 Shortest transfer time first: as OTIAS, queue each segment on the path where it is predicted to arrive first, but
-let the prediction follow the window as it grows, in slow start too; and make the plan anew when it no longer fits.
+let the prediction follow the window as it grows, in slow start too; and make the plan again when it no longer fits.
 
 # Rule
 
@@ -33,13 +33,13 @@ Short transfers: the prediction shows that a fast path in slow start will have r
 # When it hurts
 
 The newest sample moves the whole plan. A window that does not grow as predicted, because of losses or a full
-buffer, leaves a long queue behind it until the plan is made anew.
+buffer, leaves a long queue behind it until the plan is made again.
 
 # Departures
 
 The rounds of congestion avoidance are summed in closed form. The module's own formula differs where a threshold is
 no power of two times the window: there the round in which slow start ends sends only part of a window. Waiting packets
-are distributed anew only after a tenth of their number was acknowledged since the last time: so each packet sent costs
+are distributed again only after a tenth of their number was acknowledged since the last time: so each packet sent costs
 at most ten that are queued again. A path without an RTT sample takes the packets for which its window has room, after
 all others. When a path fails or gives data back, all queues are taken back, because queues must stay in order. The
 module also retransmits when the peer's window is full; this form does not.
@@ -53,7 +53,7 @@ Networking 27(1), 2019. The authors' kernel module, mptcp_sttf.c.
 
 const REPLAN: Handle<u64> = whole("replan", 1, 0..=1_000_000)
     .unit("packets")
-    .about("waiting packets are distributed anew if a path has this many more or fewer than by the rule");
+    .about("waiting packets are distributed again if a path has this many more or fewer than by the rule");
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn Scheduler> = Entry {
@@ -65,7 +65,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     build: |p: &Parameters<'_>| Box::new(Sttf::new(REPLAN.of(p))),
 };
 
-/// Waiting data is distributed anew after this fraction of it (one in this many) was acknowledged.
+/// Waiting data is distributed again after this fraction of it (one in this many) was acknowledged.
 const AMORTISED: u64 = 10;
 
 /// Whole rounds until `packets` are sent by a window that has just sent `window` and grows before each round.

@@ -86,7 +86,7 @@ impl Planned {
         Self { room, counts, next: queue + base / 2.0 + first, open_step, full_step }
     }
 
-    /// It takes the next segment, which is sent on it if it has room.
+    /// Takes the next segment, which is sent on it if it has room.
     fn take(&mut self) -> bool {
         let had_room = self.room > 0;
         self.room = self.room.saturating_sub(1);
@@ -127,7 +127,7 @@ proptest! {
         prop_assert_eq!(round(&mut view), sent);
     }
 
-    /// Of the plan: a path that has room takes each of its segments no later than when it is full, so that the last one of all
+    /// A path that has room takes each of its segments no later than when it is full, so that the last one of all
     /// arrives no later.
     #[test]
     fn room_makes_nothing_later(ways in some_ways(), segments in 1u64..200, extra in 1u32..20, at in 0usize..6) {
@@ -164,7 +164,7 @@ proptest! {
         }
     }
 
-    /// In any state of the paths, also without an RTT, as backups, silent or in repair.
+    /// In any state of the paths, even without an RTT, as backups, silent or in repair.
     #[test]
     fn it_waits_only_for_a_path_that_calls_again(
         ways in some_ways(),

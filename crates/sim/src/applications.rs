@@ -21,7 +21,7 @@ pub(crate) struct Application {
 #[derive(Debug, Default)]
 pub(crate) struct Applications {
     list: Vec<Application>,
-    /// By [`Handle::index`]: the place of the application whose connection came last to this index. It stays when that leaves.
+    /// Places by [`Handle::index`]: that of the application whose connection came last to this index. It stays when that leaves.
     places: Vec<usize>,
     /// Every wake-up that is not `MAX`.
     wakeups: BTreeSet<(Instant, Handle)>,

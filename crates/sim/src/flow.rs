@@ -14,7 +14,7 @@ pub const PORT: u16 = 5001;
 pub enum End {
     /// This engine.
     Engine {
-        /// Its connections. A server assigns each to the client whose address its setup names, otherwise in the order
+        /// Connections of this end. A server assigns each to the client whose address its setup names, otherwise in the order
         /// of arrival.
         parties: Vec<Party>,
         /// When a client opens them.
@@ -61,7 +61,7 @@ impl HostId {
         Self(self.0 ^ 1)
     }
 
-    /// Its place in a list of all hosts.
+    /// Place in a list of all hosts.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -41,7 +41,7 @@ pub enum Opening {
 /// A scheduler that takes over during a connection.
 #[derive(Clone)]
 pub struct Switch {
-    /// Its name, for the trace.
+    /// Name of the scheduler, for the trace.
     pub name: SchedulerName,
     /// Makes one for a connection.
     pub make: Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>,
@@ -62,7 +62,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// It is a client's, and there is a path.
+    /// Whether the host is a client, and there is a path.
     fn may_connect(&mut self) -> bool {
         self.setup.as_ref().is_some_and(|setup| !setup.paths.is_empty())
     }
@@ -95,7 +95,7 @@ pub struct Host {
     fault: Option<Fault>,
     /// The earliest wake-up in the world's agenda.
     pub(crate) alarm: Instant,
-    /// Its activity since time last advanced.
+    /// Activity since time last advanced.
     pub(crate) still: Stillness,
 }
 

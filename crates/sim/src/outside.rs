@@ -22,7 +22,7 @@ impl From<Bytes> for Raw {
 }
 
 impl Raw {
-    /// Its TCP segment. A checksum that is not filled in yet counts as correct.
+    /// The TCP segment in the packet. A checksum that is not filled in yet counts as correct.
     ///
     /// # Errors
     /// It has no segment, or a damaged one.

@@ -32,9 +32,9 @@ pub enum Stuck {
         flow: usize,
         /// The end of the flow.
         side: Side,
-        /// Its timer rounds at this time.
+        /// Rounds of the timer at this time.
         rounds: u32,
-        /// Its packets at this time.
+        /// Packets at this time.
         packets: u32,
     },
     /// A stop was requested: see [`crate::World::stop_when`].

@@ -70,7 +70,7 @@ pub struct SourceSetup {
     pub over: usize,
     /// `over` counts links.
     pub shared: bool,
-    /// Its direction.
+    /// Direction of the source.
     pub direction: Direction,
 }
 
@@ -125,7 +125,7 @@ pub struct World {
     spare: Vec<Box<Parcel>>,
     /// The parcel for the next packet.
     draft: Box<Parcel>,
-    /// By [`HostId::index`].
+    /// Hosts by [`HostId::index`].
     hosts: Vec<Place>,
     /// Packets that reached hosts outside.
     outbox: VecDeque<Outbound>,

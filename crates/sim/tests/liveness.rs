@@ -28,7 +28,7 @@ const STEP: Duration = Duration::from_millis(20);
 const LIMIT: Instant = Instant::from_millis(2 * 3600 * 1000);
 /// Networks per pair of scheduler and congestion control in a commit's test run.
 const SEEDS_PER_PAIR: u64 = 10;
-/// Networks per scheduler that takes over in mid-transfer in a commit's test run.
+/// Networks per scheduler that takes over during a transfer in a commit's test run.
 const SWITCHED_PER_SCHEDULER: u64 = 40;
 /// Networks, each with scheduler and congestion control, for defects that no smaller test shows: a FIN before data that
 /// OTIAS had taken back; a full queue behind the window and lower data unbound; lower data behind half a megabyte of

@@ -118,9 +118,9 @@ pub struct ParityRow {
     pub congestion: String,
     /// A metric's name, `path.NAME.METRIC` for one of a path.
     pub metric: String,
-    /// By mode. A metric that a mode cannot know is absent.
+    /// Values by mode. A metric that a mode cannot know is absent.
     pub values: IndexMap<String, Estimate>,
-    /// By mode: mean ÷ mean between two kernels − 1. Absent where that mean is zero.
+    /// Difference by mode: mean ÷ mean between two kernels − 1. Absent where that mean is zero.
     pub difference: IndexMap<String, f64>,
 }
 

@@ -66,9 +66,9 @@ pub enum Outcome {
     /// The scheduler bound nothing, although a path had room and data waited.
     #[default]
     Waited,
-    /// It bound data.
+    /// The scheduler bound data.
     Bound,
-    /// It bound data, and then waited.
+    /// The scheduler bound data, and then waited.
     BoundThenWaited,
 }
 
@@ -79,13 +79,13 @@ pub enum Outcome {
 pub struct Decision {
     /// When, in seconds since the run began.
     pub at_s: f64,
-    /// Its outcome.
+    /// Outcome of the round.
     pub outcome: Outcome,
     /// Bytes that were written and bound to no path.
     pub backlog_bytes: u64,
     /// Bytes that the peer's window admitted beyond all that was bound.
     pub window_bytes: u64,
-    /// By the place of a path in the timeline (`Timeline::paths`).
+    /// Paths in the order of the timeline (`Timeline::paths`).
     pub paths: Vec<SeenPath>,
     /// The scheduler's own values, as [`Decisions::state`] names them; NaN = none.
     pub state: Vec<f64>,
@@ -118,7 +118,7 @@ pub struct Decisions {
     pub state: Vec<String>,
     /// Names of those that each path has: `planned`.
     pub path_state: Vec<String>,
-    /// By time. Each is an array: seconds since the run began, outcome (0: waited, 1: bound data, 2: bound data, then waited), bytes
+    /// Decisions by time. Each is an array: seconds since the run began, outcome (0: waited, 1: bound data, 2: bound data, then waited), bytes
     /// bound to no path, bytes that the window admits, an array per path, and the scheduler's own values.
     pub rows: Vec<Decision>,
 }

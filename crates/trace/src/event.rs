@@ -165,7 +165,7 @@ pub enum LinkEvent {
         /// Bytes waiting.
         queue_bytes: u64,
     },
-    /// Its last bit left the bottleneck, at the event's time. [`crate::Digest`] leaves this out.
+    /// The packet's last bit left the bottleneck, at the event's time. [`crate::Digest`] leaves this out.
     Departed,
     /// Dropped.
     Dropped(DropCause),
@@ -269,7 +269,7 @@ pub enum Event {
     Violation(Violation),
     /// A value that a scheduler publishes (λ of BLEST, for instance), times 10⁶, rounded.
     SchedulerValue {
-        /// Its name.
+        /// Name of the value.
         #[serde(deserialize_with = "crate::name::deserialize")]
         name: Name,
         /// Times 10⁶.

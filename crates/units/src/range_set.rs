@@ -41,14 +41,14 @@ impl Range {
 pub struct RangeSet {
     ranges: Row<Range>,
     bytes: u64,
-    /// Of a set of which something was to be taken behind its lowest range.
+    /// Index of a set of which something was to be taken behind its lowest range.
     index: Option<Box<Index>>,
 }
 
 /// How many offsets of the set lie before a range, as far as [`RangeSet::take`] ever came: a place is found by halving then.
 #[derive(Clone, Debug, Default)]
 struct Index {
-    /// Of the ranges but the first, in their order: the offsets before it, and `gone`.
+    /// Offsets before each range but the first, in their order, and `gone`.
     before: Row<u64>,
     /// Offsets that were removed at the lower end: so that nothing else changes then.
     gone: u64,

@@ -28,7 +28,7 @@ impl From<&Packet> for FiveTuple {
 }
 
 impl FiveTuple {
-    /// Of an IP packet of any protocol; `None` if it is malformed.
+    /// 5-tuple of an IP packet of any protocol; `None` if it is malformed.
     pub fn of(bytes: &[u8]) -> Option<Self> {
         let packet = SlicedPacket::from_ip(bytes).ok()?;
         let (src, dst, protocol) = match packet.net? {

@@ -14,7 +14,7 @@ pub struct VnetHeader {
 /// How a packet is to be cut up (Generic Segmentation Offload).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gso {
-    /// Its protocol.
+    /// Protocol of the segments.
     pub kind: GsoKind,
     /// Bytes of all headers.
     pub header_len: u16,

@@ -42,9 +42,9 @@ pub trait Workload: Debug + Send {
     fn next_wakeup(&self) -> Option<Instant> {
         None
     }
-    /// It has finished all its writing and reading, and has nothing to do ever after.
+    /// The application has finished all its writing and reading, and has nothing to do ever after.
     fn is_done(&self) -> bool;
-    /// It has read all that it requested, though its connection may not have closed yet.
+    /// The application has read all that it requested, though its connection may not have closed yet.
     fn is_served(&self) -> bool {
         self.is_done()
     }

@@ -44,7 +44,7 @@ pub struct ForgedDss {
     pub ack: Option<i32>,
     /// Added to data sequence number and subflow sequence number; length.
     pub map: Option<(i32, i32, u16)>,
-    /// Of the mapping.
+    /// Checksum of the mapping.
     pub checksum: Option<u16>,
     /// DATA_FIN.
     pub fin: bool,

@@ -20,25 +20,25 @@ use std::collections::BTreeMap;
 /// One change of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
-    /// It is lost.
+    /// The packet is lost.
     Drop,
     /// A copy follows after this time.
     Duplicate(Duration),
-    /// It is delayed by this time.
+    /// The packet is delayed by this time.
     Delay(Duration),
-    /// It is cut into pieces of this many bytes.
+    /// The packet is cut into pieces of this many bytes.
     Split(u16),
-    /// It waits for the next one; both are merged if one header can describe both.
+    /// The packet waits for the next one; both are merged if one header can describe both.
     Hold,
     /// Options are removed.
     Strip(Strip),
     /// The byte at this offset of its payload is changed.
     Change(u16),
-    /// Its window becomes this.
+    /// The packet's window becomes this.
     Window(u16),
-    /// Its window becomes at most this.
+    /// The packet's window becomes at most this.
     Clamp(u16),
-    /// Its MP_CAPABLE is changed.
+    /// The packet's MP_CAPABLE is changed.
     Capable(Twist),
     /// A forged packet follows it.
     Forge(Forgery),
@@ -46,7 +46,7 @@ pub enum What {
     Replace(Forgery),
     /// The ECN field of its IP header becomes this.
     Mark(Ecn),
-    /// Its control bits become these.
+    /// The packet's control bits become these.
     Flags(Flags),
 }
 
@@ -90,7 +90,7 @@ pub(crate) struct Middle {
     /// LISTEN (RFC 9293 §3.10.7.4).
     pub guesses: bool,
     pub done: Vec<Deed>,
-    /// By path and direction: packets so far, consecutive losses, and the packet that waits.
+    /// State by path and direction: packets so far, consecutive losses, and the packet that waits.
     lines: BTreeMap<(u8, Direction), Line>,
 }
 

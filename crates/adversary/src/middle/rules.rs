@@ -63,12 +63,12 @@ pub(crate) struct Rule {
 }
 
 impl Rule {
-    /// It forges segments that must have no effect.
+    /// The rule forges segments that must have no effect.
     pub fn guesses(&self) -> bool {
         self.does == Does::Guess
     }
 
-    /// It drops packets above a size on this path.
+    /// The rule drops packets above a size on this path.
     pub fn narrows(&self, path: u8) -> bool {
         matches!(self.does, Does::Limit(_)) && self.path.is_none_or(|p| p == path)
     }
@@ -79,7 +79,7 @@ impl Rule {
         whole && self.chance == 1.0 && self.which == Which::All && self.does == Does::Strip(Strip::Mptcp)
     }
 
-    /// Its change of a packet, if any.
+    /// The rule's change of a packet, if any.
     pub fn apply(&self, luck: &mut Luck<'_>, place: Place, packet: &Packet, may_lose: bool) -> Option<What> {
         let (path, way, n) = place;
         let meant = self.path.is_none_or(|p| p == path) && self.way.is_none_or(|w| w == way);

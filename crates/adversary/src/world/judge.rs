@@ -19,7 +19,7 @@ impl World<'_> {
         let connection = self.apps[n].handle.and_then(|h| self.ends[n].connection(h));
         let subflows = connection.map_or(0, |c| c.subflows().count()).max(1) as u64;
         // Out-of-order data waits within its subflow's window; data that a subflow has handed on waits within the
-        // connection's, also after the subflow's end.
+        // connection's, even after the subflow's end.
         if held > settings.recv_buffer * (subflows + 1) + SPARE {
             let buffer = settings.recv_buffer;
             let text = format!("{:?} holds {held} bytes on {subflows} subflows, its buffer is {buffer}", SIDES[n]);

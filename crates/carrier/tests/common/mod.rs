@@ -21,7 +21,7 @@ pub fn random(n: u8) -> Box<ChaCha20Rng> {
     Box::new(ChaCha20Rng::from_seed([n; 32]))
 }
 
-/// Of the server.
+/// The server's number.
 pub const SERVER: u8 = 1;
 /// Wall time at the beginning.
 pub const EPOCH: u128 = 1_800_000_000_000_000_000;

@@ -12,7 +12,7 @@ Examples:
   anabranch key show laptop.key
   anabranch key show laptop.key --authorize laptop >> authorized
 
-A key file has a private key and a pre-shared key; only its owner may read it (mode 0600). docs/links.md says how far links go.";
+A key file has a private key and a pre-shared key; only its owner may read it (mode 0600). docs/links.md describes real links.";
 
 /// `anabranch key`.
 #[derive(Debug, Subcommand)]
@@ -42,14 +42,14 @@ Examples:
   anabranch serve --proxy --allow 192.168.7.0/24
   sudo anabranch serve --native --via eth0,eth1 --forward 8080:127.0.0.1:80
 
-The clients are those whose keys are in the list of authorised keys, one line each, as `anabranch key show \
-CLIENT.KEY --authorize NAME` prints it. The server is silent to all others. It needs no root, and ends on \
-Ctrl-C or SIGTERM. docs/links.md has an example to follow.
+Only clients whose keys are in the list of authorised keys are served. `anabranch key show CLIENT.KEY --authorize NAME` prints a \
+client's line. The server does not reply to other hosts. It needs no root, and ends on Ctrl-C or SIGTERM. docs/links.md has an \
+example.
 
-With --native there are no keys: any host may connect to the ports of --forward at the addresses of --via, by Multipath TCP as its kernel \
-speaks it, or by TCP, over IPv4. Each connection goes to the target of its port; what is sent to the client follows --scheduler. The other addresses are announced to \
-it. Nothing is encrypted beyond what programs encrypt. Devices, routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and \
-root for them; what serves clients gives root up. docs/native-machine.md says what it changes.";
+With --native there are no keys: any host may connect to the ports of --forward at the addresses of --via, by its kernel's \
+Multipath TCP, or by TCP, over IPv4. Each connection goes to the target of its port; --scheduler applies to data for the client. \
+The other addresses are announced to the client. Only programs encrypt. The command adds devices, routes and nftables rules while \
+it runs. For these it needs `ip`, `nft` and root; the process that serves clients gives up root. docs/native-machine.md says what it changes.";
 
 /// `anabranch serve`.
 #[derive(Debug, Args)]
@@ -64,17 +64,17 @@ pub struct ServeArguments {
     /// The server's key
     #[arg(long, value_name = "FILE", default_value = "server.key")]
     pub key: PathBuf,
-    /// Where `anabranch status` finds the server: a UNIX socket, which is made. Unless given, status.sock in $RUNTIME_DIRECTORY (systemd), else
+    /// UNIX socket to create for `anabranch status`. Default: status.sock in $RUNTIME_DIRECTORY (systemd), else
     /// anabranch.sock in $XDG_RUNTIME_DIR, else none
     #[arg(long, value_name = "FILE")]
     pub socket: Option<PathBuf>,
-    /// Let every client of the list measure: the server sends the data of their runs
+    /// Let all clients in the list measure: the server sends the data of their runs
     #[arg(long, required_unless_present = "carrying")]
     pub measure: bool,
     /// Be the far end of the clients' proxies: the server dials the targets of their connections
     #[arg(long)]
     pub proxy: bool,
-    /// Also dial these addresses, which are not public; may be repeated
+    /// Dial these addresses too, although they are not public; may be repeated
     #[arg(long, value_name = "CIDR", value_delimiter = ',', requires = "proxy")]
     pub allow: Vec<String>,
     /// Multipath TCP on the wire, for clients of any kind, without keys; needs root for the setup
@@ -86,10 +86,10 @@ pub struct ServeArguments {
     /// A port of these interfaces, and the target of its connections: PORT:HOST:PORT; may be repeated
     #[arg(long, value_name = "PORT:HOST:PORT", requires = "native")]
     pub forward: Vec<String>,
-    /// Scheduler of what --native sends to clients
+    /// Scheduler of the data that --native sends to clients
     #[arg(long, value_name = "NAME", default_value = "minrtt", requires = "native")]
     pub scheduler: String,
-    /// Congestion control of what --proxy or --native sends to clients
+    /// Congestion control of the data that --proxy or --native sends to clients
     #[arg(long, value_name = "NAME", default_value = "cubic", requires = "carrying")]
     pub congestion: String,
     /// How long a connection of --proxy or --native survives without any path
@@ -108,15 +108,15 @@ Examples:
       --rules rules --forward 8080:intranet.example:80
   sudo anabranch proxy --native --via wlan0,usb0
 
-SERVER runs `anabranch serve --proxy`; KEY is what `anabranch key show server.key` prints there. Each connection of a program \
+SERVER runs `anabranch serve --proxy`; KEY is the output of `anabranch key show server.key` there. Each connection of a program \
 is one Multipath TCP connection to the server, over all interfaces; the server dials its target. Programs reach the proxy by SOCKS5 \
 (CONNECT, names resolved by the server), or at a port of this host that --forward gives to a target.
 
-A rule per line: HOST PORTS KEY=VALUE…, such as `*.example.net 443 scheduler=blest path.usb0.backup=true`; the first that fits counts. \
-SIGHUP reloads the file. Interfaces may come and go; those that are not there yet are used when they come. docs/proxy.md has everything.
+Each line of --rules is a rule HOST PORTS KEY=VALUE…, such as `*.example.net 443 scheduler=blest path.usb0.backup=true`. The first matching rule applies. \
+SIGHUP reloads the file. Interfaces may go down and come up; missing ones are used as soon as they come up. docs/proxy.md has the details.
 
-With --native there is no server: each connection is one Multipath TCP connection to the target itself, by IPv4. A Linux server with Multipath TCP \
-answers on all interfaces; one without it is reached by plain TCP, over one. Nothing is encrypted beyond what programs encrypt. Devices, \
+With --native there is no server: each connection is one Multipath TCP connection to the target itself, by IPv4. A Linux server \
+with Multipath TCP uses all interfaces; other servers get plain TCP over one interface. Only programs encrypt. Devices, \
 routes and nftables rules are made for the time that it runs; it needs `ip` and `nft`, and root for them; what serves programs gives root up. docs/native-machine.md says what it changes.";
 
 /// This host's part of a real link.
@@ -153,10 +153,10 @@ pub struct ProxyArguments {
     /// Users of --socks, USER:PASSWORD in each line (mode 0600): needed where other hosts can reach the port
     #[arg(long, value_name = "FILE")]
     pub credentials: Option<PathBuf>,
-    /// Scheduler of connections that no rule gives one
+    /// Scheduler of connections without a rule that sets one
     #[arg(long, value_name = "NAME", default_value = "minrtt")]
     pub scheduler: String,
-    /// Congestion control of what this host sends
+    /// Congestion control of the data that this host sends
     #[arg(long, value_name = "NAME", default_value = "cubic")]
     pub congestion: String,
     /// Schedulers and policies of the paths, by target
@@ -178,8 +178,8 @@ Examples:
   anabranch status
   anabranch status --json --socket /run/anabranch/status.sock
 
-Of each client with a session: the scheduler of the run under way, and for each path its address, smoothed RTT, rate \
-in the last whole second, share of the payload, retransmitted part, congestion windows. --json has all of it, and the \
+The output has, for each client with a session, the scheduler of the current run. For each path it has the address, smoothed RTT, \
+rate in the last second, share of the payload, retransmitted share and congestion windows. --json also has the \
 counts of what the server refused.";
 
 /// `anabranch status`.
@@ -207,19 +207,18 @@ Examples:
   anabranch measure example.net --via wlan0,usb0 --server-key KEY \\
       --scheduler minrtt,blest --congestion lia --repeat 20 --out results
 
-SERVER runs `anabranch serve --measure`; KEY is what `anabranch key show server.key` prints there. The server sends, \
-this host receives, as in `anabranch run`: the same metrics, tables and files. Of the paths, the results have what \
-was measured: right before each run, idle_rtt_s, idle_jitter_s and idle_loss_ratio; what each carries alone is in the rows \
-single:INTERFACE. Metrics that need the capacity or the queue of a path (oracle_ratio, utilisation, queue_max_packets) are \
+SERVER runs `anabranch serve --measure`; KEY is the output of `anabranch key show server.key` there. The server sends, this host \
+receives. Metrics, tables and files are those of `anabranch run`. Each path is measured right before each run: idle_rtt_s, \
+idle_jitter_s and idle_loss_ratio. The rows single:INTERFACE have the goodput of each path alone. Metrics that need the capacity or the queue of a path (oracle_ratio, utilisation, queue_max_packets) are \
 absent.
 
-Real networks change while one measures: each repetition has a run of every row, in a random order, and rows are compared \
-run by run within a repetition. The first interface opens connections. Nothing else should use the interfaces meanwhile. An interrupted command prints what is \
+Real networks change during a measurement. So each repetition runs every row, in a random order, and compares rows within the \
+repetition. The first interface opens connections. Other programs should not use the interfaces meanwhile. An interrupted command prints what is \
 finished; it cannot be continued.
 
 Before the runs each path is surveyed, for about three seconds (with --record eleven, unless the rows single:INTERFACE are \
-downloads); the rates and delays of the scenario in --out are from there. --record makes a better one, and compares the results with what `anabranch run` makes of it. docs/measure.md says \
-from what it is made.";
+downloads); the scenario in --out has its rates and delays. --record makes a better scenario, and compares the results with those \
+of `anabranch run` on it. docs/measure.md describes how it is made.";
 
 /// `anabranch measure`.
 #[derive(Debug, Args)]
@@ -234,19 +233,19 @@ pub struct MeasureArguments {
     /// Schedulers, separated by commas; `NAME(PARAMETER=VALUE)` sets a parameter
     #[arg(long, value_name = "A[,B…]|all", default_value = "minrtt")]
     pub scheduler: Vec<String>,
-    /// Congestion controls, written likewise
+    /// Congestion controls, in the same notation
     #[arg(long, value_name = "A[,B…]|all", default_value = "cubic")]
     pub congestion: Vec<String>,
     /// The application
     #[arg(long, value_enum, default_value_t)]
     pub traffic: TrafficName,
-    /// How long each run takes; a page ends on its own. 10s unless given
+    /// Duration of each run, 10s by default; a run of a web page ends with the page
     #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub duration: Option<String>,
     /// Set a key of the scenario, as in connection.mss=1360 or traffic.size=64MiB; may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Repetitions; `auto` adds some until the mean is known to 2 %, at most 200
+    /// Repetitions; `auto` adds repetitions until the 95 % interval is narrower than 2 % of the mean, at most 200
     #[arg(long, value_name = "N|auto", default_value = "5", allow_negative_numbers = true, value_parser = number::repetitions)]
     pub repeat: Repetitions,
     /// Seed of the order of the runs and of random traffic
@@ -255,8 +254,8 @@ pub struct MeasureArguments {
     /// Skip the single-path baselines
     #[arg(long)]
     pub no_baselines: bool,
-    /// Write a scenario of the paths as the downloads over each alone show them, for `anabranch run`, with traces beside it; and
-    /// print how well the simulator predicts the results
+    /// Write a scenario of the paths for `anabranch run`, with traces beside it, from the downloads over each path alone;
+    /// and print how well the simulator predicts the results
     #[arg(long, value_name = "FILE.toml")]
     pub record: Option<PathBuf>,
     /// Write captures of this host's packets, decrypted, of the first repetition of each row into this directory

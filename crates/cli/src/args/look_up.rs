@@ -61,7 +61,7 @@ pub struct NewArguments {
     /// The kind of plug-in
     #[arg(value_enum)]
     pub kind: PlugInKind,
-    /// Its name: small letters and digits, with - between words
+    /// Name of the plug-in: small letters and digits, with - between words
     pub name: String,
 }
 

@@ -77,22 +77,22 @@ pub enum Command {
     /// Run the experiments of a paper, and print the published values beside ours with a verdict for each claim
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArguments),
-    /// Run all schedulers over a reference grid, and rank them by how near they come to the best possible
+    /// Run all schedulers over a reference grid, and rank them by their distance from the best possible result
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),
-    /// Evaluate a closed-form model, or the best possible in a scenario
+    /// Evaluate a closed-form model, or the best possible result in a scenario
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
-    /// Run a scenario in the simulator and with Linux at either end, and show how far the results lie apart
+    /// Run a scenario in the simulator and with Linux at either end, and show how much the results differ
     #[command(after_help = PARITY_EXAMPLES)]
     Parity(Box<ParityArguments>),
     /// Serve a page that simulates in the browser: sketch paths, watch packets, compare schedulers
     #[command(after_help = PLAYGROUND_EXAMPLES)]
     Playground(PlaygroundArguments),
-    /// Create a scheduler in a checkout of the repository: its file, and its lines in the lists
+    /// Create a scheduler in a checkout of the repository: its file and its registry lines
     #[command(after_help = "Example:\n  anabranch new scheduler my-rule")]
     New(NewArguments),
-    /// Make a key for a real link, or show the part of it that others need
+    /// Make a key for a real link, or show its public part
     #[command(after_help = KEY_EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
     Key {
         /// The action
@@ -105,16 +105,16 @@ pub enum Command {
     /// Carry the connections of programs over several interfaces at once: a SOCKS5 proxy, and forwarded ports
     #[command(after_help = PROXY_EXAMPLES)]
     Proxy(Box<ProxyArguments>),
-    /// Show what a running `serve` or `proxy` does
+    /// Show the state of a running `serve` or `proxy`
     #[command(after_help = STATUS_EXAMPLES)]
     Status(StatusArguments),
     /// Measure schedulers over your own network interfaces, between this host and a server
     #[command(after_help = MEASURE_EXAMPLES)]
     Measure(Box<MeasureArguments>),
-    /// Bring the shards of a command together: the results of one run of all
+    /// Merge the shards of a command into the results of one run
     #[command(after_help = MERGE_EXAMPLES)]
     Merge(MergeArguments),
-    /// Make the runs of a results directory again, and say what differs
+    /// Repeat the runs of a results directory, and show the differences
     #[command(after_help = RERUN_EXAMPLES)]
     Rerun(RerunArguments),
     /// Make the HTML report of a results directory

@@ -9,13 +9,13 @@ Examples:
   anabranch playground --port 8080
   anabranch playground --out site
 
-The page runs the simulator in the browser. The server listens on this machine alone, until Ctrl-C. `--out` writes the same files \
+The page runs the simulator in the browser. The server accepts connections from this machine only, until Ctrl-C. `--out` writes the same files \
 as a static site, which any web server can serve. docs/playground.md says what the page shows.";
 
 /// `anabranch playground`.
 #[derive(Debug, Args)]
 pub struct PlaygroundArguments {
-    /// TCP port on 127.0.0.1; 0 = any that is free
+    /// TCP port on 127.0.0.1; 0 = any free port
     #[arg(long, value_name = "PORT", default_value_t = 8686)]
     pub port: u16,
     /// Open the page in a browser

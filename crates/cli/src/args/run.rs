@@ -23,12 +23,13 @@ same losses. The same version and seed give the same bytes on every machine, wit
 
 A Linux host is this machine's own kernel in a network namespace, with the scenario's paths emulated in real time. \
 This needs Linux and root, or a user who may make user namespaces and open /dev/net/tun. A Linux sender has the \
-scheduler `linux-default` and the congestion controls of the kernel. Results then have `live`: how accurate the emulation \
-was, the kernels' settings and counters, tcp_info of each subflow. Nothing is left behind, however a run ends.
+scheduler `linux-default` and the congestion controls of the kernel. The results then have `live`: the accuracy of the emulation, \
+the kernels' settings and counters, and tcp_info of each subflow. However a run ends, it leaves nothing on the machine.
 
---out DIR replaces the files that an earlier --out of the same scenario left in DIR, when all is written. Ctrl-C ends the runs, with exit \
-code 130, and prints the results of those that are finished. With --out they are also kept in DIR, whatever ends the \
-command: the same command continues from there. Results are printed even if a file cannot be written, which is exit code 1.";
+--out DIR replaces the files that an earlier --out of the same scenario left in DIR, after all new files are complete. Ctrl-C ends the runs, with exit \
+code 130, and prints the results of those that are finished. With --out the finished runs are also kept in DIR, and the same \
+command continues from there, even after a crash. If a file cannot be written, the results are still printed, and the exit code \
+is 1.";
 
 /// `anabranch run`.
 #[derive(Debug, Args)]
@@ -39,7 +40,7 @@ pub struct RunArguments {
     /// sets a parameter
     #[arg(long, value_name = "A[,B…]|all")]
     pub scheduler: Vec<String>,
-    /// Congestion controls to run instead of the scenario's, written likewise
+    /// Congestion controls to run instead of the scenario's, in the same notation
     #[arg(long, value_name = "A[,B…]|all")]
     pub congestion: Vec<String>,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated
@@ -66,7 +67,7 @@ pub struct RunArguments {
     pub no_baselines: bool,
     #[command(flatten)]
     pub output: Output,
-    /// Only make and keep the runs of one of N machines, I from 1 to N; `anabranch merge` brings them together
+    /// Make and keep only the runs of machine I of N; `anabranch merge` combines the machines' results
     #[arg(long, value_name = "I/N", requires = "out", value_parser = number::shard, conflicts_with_all = ["realtime", "pcap", "events", "open"])]
     pub shard: Option<Shard>,
     /// Write captures of the first repetition of each row into this directory
@@ -91,7 +92,7 @@ pub struct RunArguments {
 /// Options of every command that runs scenarios.
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Threads; one per core unless given, one for runs in real time, which disturb each other
+    /// Threads. The default is one per core, or one for runs in real time, because these disturb each other
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the results
@@ -104,15 +105,15 @@ pub struct Output {
     /// Replace the results of another scenario in --out
     #[arg(long, requires = "out")]
     pub force: bool,
-    /// How many packets timeline/ follows, from the beginning of the measured time, in each row's first run; 0 for none.
-    /// 20000 unless given; a sweep has no series/ and timeline/ without this option
+    /// Packets that timeline/ follows in each row's first run, from the beginning of the measured time: 20000 by default,
+    /// 0 for none. A sweep has series/ and timeline/ only with this option
     #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
     pub timeline: Option<usize>,
-    /// How many packets of each timeline report.html shows, which grows with them; 30000 over all timelines unless given. timeline/
-    /// follows at least as many, unless --timeline says otherwise
+    /// Packets of each timeline in report.html: by default 30000 over all timelines. More packets make a larger file.
+    /// timeline/ follows at least as many, unless --timeline sets another number
     #[arg(long, value_name = "N", requires = "out", allow_negative_numbers = true, value_parser = number::packets)]
     pub packets: Option<usize>,
-    /// Which of several connections series/ and timeline/ follow, as they are opened; 1 is the first
+    /// The connection that series/ and timeline/ follow, numbered in the order of opening
     #[arg(long, value_name = "N", default_value = "1", requires = "out", allow_negative_numbers = true, value_parser = number::ordinal::<NonZeroU32>)]
     pub connection: NonZeroU32,
     /// Show the report when it is written
@@ -125,10 +126,10 @@ Examples:
   anabranch rerun results                 # compares
   anabranch rerun results --out again     # and writes all files again
 
-A results directory has in inputs.json what its runs were made from: the scenario, the traces that it names, all options. The \
-runs are made from these texts, and the results compared with DIR/results.json. The exit code is 0 if every byte comes \
-out again. Otherwise it is 1, and the differences are said: another build of the program, runs with other events. A trace \
-that has changed since is named, too. Runs that followed the clock cannot be made again.";
+inputs.json of a results directory has the inputs of its runs: the scenario, its traces, and all options. The command repeats the \
+runs from these texts, and compares the results with DIR/results.json. The exit code is 0 if every byte is equal. Otherwise it is \
+1, and the command prints the differences: another build of the program, runs with other events, a changed trace. Runs in real \
+time cannot be repeated.";
 
 /// `anabranch rerun`.
 #[derive(Debug, Args)]
@@ -146,9 +147,9 @@ Examples:
   anabranch report results --open
 
 DIR/report.html is one file, which fetches nothing: summary and comparisons, charts with intervals (each can be saved \
-as SVG), series over time, the packet timeline, settings, seeds, the scenario. The tables are also in DIR/tables as \
-CSV, and as LaTeX for booktabs, with 1,000 rows at most. It is made of results.json, manifest.json, series/*.csv and timeline/*.json, or of a \
-report.json.";
+as SVG), series over time, the packet timeline, settings, seeds, the scenario. DIR/tables has the tables as CSV and as LaTeX for \
+booktabs, with at most 1,000 rows. The report is made from results.json, manifest.json, series/*.csv and timeline/*.json, or from \
+a report.json.";
 
 pub(super) const MERGE_EXAMPLES: &str = "\
 Example:
@@ -175,7 +176,7 @@ pub struct ReportArguments {
     /// The directory that `--out` wrote
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// How many packets of each timeline the page shows, of those in DIR/timeline; 30000 over all timelines unless given. A packet
+    /// Packets of each timeline on the page, from those in DIR/timeline: by default 30000 over all timelines. A packet
     /// takes about 6 bytes in the demo's page
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::packets)]
     pub packets: Option<usize>,
@@ -197,11 +198,11 @@ pub struct DemoArguments {
 /// Whether to measure emulated paths before anything runs over them.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct PreflightArguments {
-    /// Measure every path before the run, however long that takes; without it, those that take no longer than two seconds
-    /// in all
+    /// Measure every path before the run, even if that takes long. By default only paths that take no more than two
+    /// seconds together are measured
     #[arg(long, conflicts_with = "no_preflight")]
     pub preflight: bool,
-    /// Measure nothing before the run
+    /// Do not measure paths before the run
     #[arg(long)]
     pub no_preflight: bool,
 }

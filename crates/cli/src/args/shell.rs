@@ -19,10 +19,10 @@ run PROGRAM`, uses all paths; TCP, UDP and ICMP take the first. Time 0 of outage
 CMD. Programs are the traffic: the scenario's own traffic, scheduler and duration do not count; its cross traffic \
 does. This needs root.
 
-CMD gets the terminal and its keys, and its exit code is that of this command (127 if it cannot be started). The \
-network stays until what CMD sent has arrived and the server has read it; if nothing arrives for half a minute, or on \
-Ctrl-C, standard error says what is lost. Programs that CMD or the server left behind are ended. A table of what \
-crossed each path follows on standard error.
+CMD gets the terminal, and its exit code becomes that of this command (127 if CMD cannot be started). The network stays until \
+CMD's data has arrived and the server has read it. After half a minute without an arrival, or on Ctrl-C, the lost data is \
+reported on standard error. Programs that CMD or the server left running are ended. A table of the traffic on each path follows \
+on standard error.
 
 Variables for CMD and server:
   ANABRANCH_SERVER       the server's address
@@ -36,8 +36,8 @@ Variables for CMD and server:
 pub struct ShellArguments {
     /// A scenario file, the name of a built-in scenario, or `-` for standard input
     pub scenario: PathBuf,
-    /// A command line for `sh` in the server's namespace, started first and ended last; it stays in the foreground, and
-    /// what it prints goes to standard error
+    /// A command line for `sh` in the server's namespace, started first and ended last. It must stay in the foreground;
+    /// its output goes to standard error
     #[arg(long, value_name = "CMD")]
     pub server: Option<String>,
     /// Set a key of the scenario, as in path.wlan.loss=2%; may be repeated

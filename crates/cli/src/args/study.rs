@@ -53,14 +53,14 @@ pub struct CompareArguments {
     /// How to print the standings
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,
-    /// Also open the connections on each path in turn: the cost of the choice of the first path
+    /// Also open the connections on each path in turn, to show what the choice of the first path costs
     #[arg(long)]
     pub first_path: bool,
     /// Also remove slow start, loss, other traffic, the window, the congestion control: the causes of the distance to the oracle
     #[arg(long)]
     pub room: bool,
-    /// Also run each scheduler that measures its paths' capacities with the true ones, as `known-rates+NAME`: an equal part
-    /// of each bottleneck for all who share it, nothing in an outage
+    /// Also run each scheduler that measures capacities with the true capacities, as `known-rates+NAME`. Connections that
+    /// share a bottleneck get equal parts, and a path in an outage has no capacity
     #[arg(long, conflicts_with_all = ["update", "picture", "room", "first_path"])]
     pub known_rates: bool,
     /// Also write frontier.json, .csv, .md and .svg into this directory, and the results of --first-path and --room
@@ -92,7 +92,7 @@ Several sweeps give every combination. JSON and CSV have SI units. `anabranch ex
 pub struct ModelArguments {
     /// Which model; without it, all of them with their parameters
     pub name: Option<String>,
-    /// Of `oracle` alone: a scenario file or the name of a built-in scenario
+    /// For `oracle` only: a scenario file or the name of a built-in scenario
     pub scenario: Option<PathBuf>,
     /// Set a parameter, as in gamma=4.4 or rtt=30ms (of `oracle`, a key of the scenario); may be repeated
     #[arg(long, value_name = "KEY=VALUE")]
@@ -199,7 +199,7 @@ pub struct ParityArguments {
     /// Repetitions of each row
     #[arg(long, value_name = "N", default_value = "3", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: NonZeroU32,
-    /// Runs in real time at once: more finish sooner, but disturb each other when the paths are fast
+    /// Number of simultaneous runs in real time; more of them finish sooner, but disturb each other on fast paths
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: NonZeroUsize,
     /// How to print the results

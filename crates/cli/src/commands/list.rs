@@ -78,7 +78,7 @@ impl Item {
         Self { name: metric.name.into(), unit, per_path, about: metric.about.into(), ..Self::default() }
     }
 
-    /// Its name, as a table shows it.
+    /// Name of the item, as a table shows it.
     fn label(&self) -> String {
         let path = if self.per_path == Some(true) { "path.NAME." } else { "" };
         format!("{path}{}", self.name)

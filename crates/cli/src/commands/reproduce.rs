@@ -109,7 +109,7 @@ struct ItemRuns {
     readings: Vec<ReadingRuns>,
 }
 
-/// Of one reading.
+/// The runs of one reading.
 #[derive(Default)]
 struct ReadingRuns {
     baselines: Option<Results>,
@@ -242,7 +242,7 @@ fn chosen<'a>(source: &'a Source, arguments: &ReproduceArguments) -> Result<Vec<
 /// Where the runs are kept, those of all items together: some items share runs.
 struct Journals<'a> {
     virtual_time: Kept<'a>,
-    /// Of live items, if these may run.
+    /// The journal of live items, if these may run.
     real_time: Option<Kept<'a>>,
 }
 

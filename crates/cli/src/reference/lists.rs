@@ -33,7 +33,7 @@ fn section(section: Section) -> String {
     format!("\n## {title}\n\n{}\n\n{keys}{}", sentence(section.about()), words(section))
 }
 
-/// With a capital and a full stop.
+/// A sentence, with a capital and a full stop.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str())).unwrap_or_default()

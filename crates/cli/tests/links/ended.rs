@@ -1,4 +1,4 @@
-//! A proxy or its server ends in mid-stream, by SIGTERM or SIGKILL: what it carried is reset, and never ends as if it were whole.
+//! A proxy or its server ends in the middle of a stream, by SIGTERM or SIGKILL: what it carried is reset, and never ends as if it were whole.
 
 use super::{Server, listening};
 use std::io::{ErrorKind, Read, Write};

@@ -60,7 +60,7 @@ pub(super) struct Ground {
     pub client: Namespace,
     pub server: Namespace,
     pub folder: tempfile::TempDir,
-    /// Of each interface, if it is limited.
+    /// Rate of each interface, if it is limited.
     rate: Option<&'static str>,
 }
 
@@ -542,7 +542,7 @@ fn a_download_outlives_the_loss_of_all_interfaces() {
     let (mut process, socks) = ground.proxy_via("va0", &[]);
     // The same address: plain TCP has what it needs.
     exchange(socks, Protocol::TCP, &|| away(0..1));
-    // Multipath TCP is joined anew, also with another one.
+    // Multipath TCP is joined again, also with another one.
     exchange(socks, Protocol::MPTCP, &|| ground.readdress(0, 7));
     // Plain TCP is over with that, and its program gets a reset.
     let listener = ground.listen(Protocol::TCP);
@@ -585,7 +585,7 @@ fn a_start_takes_back_what_a_killed_command_left() {
     assert_eq!(ground.traces(), before);
 }
 
-/// Of two starts at once one waits. What is not of this network is left alone.
+/// One of two simultaneous starts waits. Records of other networks are left alone.
 #[test]
 fn one_start_at_a_time_looks_at_the_records_and_none_at_those_of_other_networks() {
     let Some(ground) = Ground::new() else { return };

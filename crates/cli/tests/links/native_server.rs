@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The server's first address, and the port that has a target.
 const SERVER: &str = "10.99.0.1:8080";
-/// Of each direction, an interface carries at least one part of so many.
+/// Denominator of the least part of each direction that an interface carries.
 const PART: u64 = 20;
 
 /// The hosts of `native.rs` with the parts exchanged: its client listens, its server connects, as a Linux client does that joins what is announced.
@@ -264,7 +264,7 @@ fn an_interface_that_is_down_for_a_moment_has_its_routes_again() {
     process.end(&ground);
 }
 
-/// A firewall that is loaded anew may remove all rules of nftables, those included that keep the host from being a router.
+/// A firewall that is loaded again may remove all rules of nftables, those included that keep the host from being a router.
 #[test]
 fn a_flush_of_all_rules_ends_the_server_and_nothing_is_left() {
     let Some(ground) = ground() else { return };

@@ -53,7 +53,7 @@ struct Pending {
 struct Welcome {
     path: u8,
     pattern: Pattern,
-    /// It may come more than once.
+    /// The segment may come more than once.
     again: bool,
 }
 
@@ -168,7 +168,7 @@ impl Player<'_> {
         Ok(self.subject.inject(&bytes)?)
     }
 
-    /// A new connection uses the path: the host's numbers are learned anew.
+    /// A new connection uses the path: the host's numbers are learned again.
     fn forget(&mut self, number: u8) {
         let client = self.script.is_client();
         let path = &mut self.world.paths[usize::from(number)];

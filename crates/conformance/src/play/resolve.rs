@@ -15,7 +15,7 @@ pub struct Resolver<'a> {
     pub path: u8,
     /// The packet's direction.
     pub way: InOut,
-    /// Its payload as in the stream, for a checksum over all of it.
+    /// Payload as in the stream, for a checksum over all of it.
     pub payload: &'a [u8],
 }
 

@@ -37,7 +37,7 @@ impl Stream {
 struct Piece {
     /// Subflow number of its first byte.
     ssn: i64,
-    /// Its offset in the stream.
+    /// Offset in the stream.
     offset: i64,
     /// `None` = without end (RFC 8684 §3.7).
     len: Option<i64>,

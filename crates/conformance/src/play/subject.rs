@@ -17,7 +17,7 @@ pub struct Sent {
 pub struct Status {
     /// The handshake was completed.
     pub established: bool,
-    /// It speaks MPTCP.
+    /// The connection speaks MPTCP.
     pub multipath: bool,
     /// How it ended.
     pub closed: Option<Closed>,

@@ -58,7 +58,7 @@ pub struct World {
     pub local_key: Option<u64>,
     /// The stream of the host's application.
     pub written: Stream,
-    /// Its length so far.
+    /// Length of the written stream so far.
     pub written_len: u64,
     /// The stream of the script.
     pub sent: Stream,

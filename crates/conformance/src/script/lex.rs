@@ -7,7 +7,7 @@ use super::error::{ScriptError, nearest};
 pub(super) struct Token {
     pub text: String,
     pub column: usize,
-    /// It was quoted.
+    /// The token was quoted.
     pub quoted: bool,
 }
 

@@ -5,9 +5,9 @@ use core::net::IpAddr;
 /// An address of a path's end, by its owner and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// Of the host under test: `local.1`.
+    /// An address of the host under test: `local.1`.
     Local(u8),
-    /// Of the script: `peer.1`.
+    /// An address of the script: `peer.1`.
     Peer(u8),
     /// A literal address.
     Literal(IpAddr),

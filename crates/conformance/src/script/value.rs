@@ -6,7 +6,7 @@ use core::time::Duration;
 /// A script: its clauses, the host's settings, and the steps.
 #[derive(Clone, Debug)]
 pub struct Script {
-    /// Its file, relative to the suite's root.
+    /// File of the script, relative to the suite's root.
     pub file: String,
     /// The comment before the first line, in one line.
     pub title: String,
@@ -47,22 +47,22 @@ pub struct Clause {
 /// The expected result for Linux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KernelWord {
-    /// It passes.
+    /// The kernel passes.
     Passes,
-    /// It fails, for this reason.
+    /// The kernel fails, for this reason.
     Differs(String),
-    /// It cannot be tested, for this reason.
+    /// The script cannot be tested with a kernel, for this reason.
     Skipped(String),
 }
 
 /// The expected result for the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineWord {
-    /// It passes.
+    /// The engine passes.
     Passes,
-    /// It fails because of a defect.
+    /// The engine fails because of a defect.
     Fails(String),
-    /// It fails on purpose: the engine leaves the clause out.
+    /// The engine fails on purpose: it leaves the clause out.
     LeavesOut(String),
 }
 
@@ -200,9 +200,9 @@ pub enum Most {
 /// A line of the script.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Its number.
+    /// Number of the step's line.
     pub line: usize,
-    /// Its text.
+    /// Text of the step.
     pub text: String,
     /// The time.
     pub after: After,
@@ -232,7 +232,7 @@ pub enum What {
 /// Whether an expected packet must come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// It must.
+    /// The host must support this.
     Required,
     /// At most once, at any time from here on.
     Optional,
@@ -284,13 +284,13 @@ pub enum State {
     Established,
     /// The handshake is not complete.
     Opening,
-    /// It speaks MPTCP.
+    /// The connection speaks MPTCP.
     Multipath,
-    /// It speaks plain TCP, from the start or after a fallback.
+    /// The connection speaks plain TCP, from the start or after a fallback.
     Fallback,
-    /// It ended.
+    /// The connection ended.
     Closed(Closed),
-    /// It has not ended.
+    /// The connection has not ended.
     Open,
 }
 
@@ -299,13 +299,13 @@ pub enum State {
 pub enum Closed {
     /// Both directions in order.
     Finished,
-    /// By the peer's RST or MP_FASTCLOSE.
+    /// The peer's RST or MP_FASTCLOSE ended it.
     Reset,
     /// No answer came.
     TimedOut,
     /// The SYN was refused.
     Refused,
-    /// By the application.
+    /// The application ended it.
     Aborted,
 }
 

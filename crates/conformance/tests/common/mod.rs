@@ -1,6 +1,6 @@
 //! A correct script, and ways to make it wrong.
 
-/// It passes against any host.
+/// A script that passes against any host.
 pub const RIGHT: &str = "\
 # Data is acknowledged.
 clause  rfc9293 3.10.7.4

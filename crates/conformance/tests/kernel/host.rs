@@ -32,7 +32,7 @@ pub struct KernelHost {
     sent: VecDeque<Sent>,
     listener: Option<Socket>,
     socket: Option<Socket>,
-    /// It has been connected.
+    /// The host has been connected.
     established: bool,
     closed: Option<Closed>,
     /// The local direction was ended.

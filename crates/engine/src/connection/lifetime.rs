@@ -12,7 +12,7 @@ use anabranch_units::{Duration, Instant};
 /// How far a connection is from its end.
 #[derive(Debug, Default)]
 pub(super) struct Lifetime {
-    /// It has ended; subflows may be left.
+    /// The connection has ended; subflows may be left.
     pub closed: bool,
     /// Without any subflow since.
     pub orphaned: Option<Instant>,
@@ -145,8 +145,8 @@ impl Facts {
 pub(super) enum Verdict {
     GoesOn,
     Ended(CloseReason),
-    /// Its data was not delivered on any of too many subflows.
+    /// The connection's data was not delivered on any of too many subflows.
     InVain,
-    /// Its first subflows have failed.
+    /// The first subflows of the connection have failed.
     NeverOpened,
 }

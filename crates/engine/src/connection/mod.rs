@@ -140,12 +140,12 @@ impl Connection {
 
     // ---- for drivers ----
 
-    /// Its number in traces.
+    /// Number of the connection in traces.
     pub fn id(&self) -> ConnId {
         self.frame.id
     }
 
-    /// It speaks MPTCP (and has not fallen back).
+    /// The connection speaks MPTCP (and has not fallen back).
     pub fn is_multipath(&self) -> bool {
         self.session.is_multipath()
     }
@@ -165,7 +165,7 @@ impl Connection {
         self.subflows.epoch()
     }
 
-    /// Its part in the endpoint's ensemble.
+    /// The connection's part in the endpoint's ensemble.
     pub(crate) const fn member_mut(&mut self) -> &mut Member {
         self.sending.member_mut()
     }
@@ -185,12 +185,12 @@ impl Connection {
         self.lifetime.closed
     }
 
-    /// It ended in order, everything was read, and that was polled: nothing but old duplicates is waited for (TIME-WAIT).
+    /// The connection ended in order, everything was read, and that was polled: only old duplicates are waited for (TIME-WAIT).
     pub(crate) fn only_lingers(&self) -> bool {
         self.pending.over && self.read_finished() && self.subflows.iter().all(|s| s.state == State::TimeWait)
     }
 
-    /// It [is closed](Self::is_closed), and that was polled.
+    /// The connection [is closed](Self::is_closed), and that was polled.
     pub(crate) fn is_over(&self) -> bool {
         self.pending.over && self.is_closed()
     }
@@ -202,7 +202,7 @@ impl Connection {
         }
     }
 
-    /// Adds a path, or sets backup flag, policy and MSS of one. A client joins over it at once, also if it was lost or withdrawn.
+    /// Adds a path, or sets backup flag, policy and MSS of one. A client joins over it at once, even if it was lost or withdrawn.
     pub fn set_path(&mut self, path: PathSetup) {
         self.sending.set_policy(path.id, path.policy);
         self.set_backup(path.id, path.backup);
@@ -221,7 +221,7 @@ impl Connection {
         self.sending.set_device(id, device);
     }
 
-    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew; what is in
+    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound again; what is in
     /// flight stays. Congestion control has no such method: its windows are the state of the subflows themselves.
     pub fn set_scheduler(&mut self, cx: &mut Cx<'_>, name: SchedulerName, mut scheduler: Box<dyn Scheduler>) {
         scheduler.seed(cx.rng.fork("scheduler"));

@@ -26,20 +26,20 @@ pub type Accept = Box<dyn FnMut(FourTuple) -> Option<Setup> + Send>;
 #[derive(Debug)]
 struct Slot {
     connection: Connection,
-    /// It may have something to send or tell.
+    /// The connection may have something to send or report.
     awake: bool,
-    /// It is among those that have something to tell.
+    /// The connection is among those that have something to report.
     listed: bool,
-    /// Its entry among the timers.
+    /// The connection's entry among the timers.
     timer: Instant,
-    /// Its entries among the ends, and the state of its subflows that they are for.
+    /// The connection's entries among the ends, and the state of its subflows that they are for.
     ends: Vec<Ends>,
     epoch: u64,
-    /// It ended while it sent, and a timer has said so.
+    /// The connection ended while it sent, and a timer has said so.
     prompted: bool,
-    /// Its SYN/ACK is not acknowledged yet.
+    /// The connection's SYN/ACK is not acknowledged yet.
     unproven: bool,
-    /// It is among those that linger.
+    /// The connection is among those that linger.
     lingers: bool,
 }
 
@@ -55,7 +55,7 @@ impl Slot {
 
 struct Listener {
     accept: Accept,
-    /// Of the connection that it accepted last.
+    /// Settings of the connection that the listener accepted last.
     settings: Option<Settings>,
     /// No handshake has a connection before it is complete.
     complete_only: bool,

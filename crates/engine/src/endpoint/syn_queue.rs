@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 const ROOM: usize = 49_152;
 /// Entries of which the oldest is given up for a new one.
 const CHOICES: usize = 16;
-/// With more entries than this, SYN/ACKs are not repeated when time has passed: whoever forges SYNs makes others suffer from
+/// Number of entries above which time no longer repeats SYN/ACKs: whoever forges SYNs makes others suffer from
 /// the answers, and an honest peer repeats its SYN.
 const CROWD: usize = 4096;
 
 /// Why an answer is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Due {
-    /// It is not.
+    /// No SYN/ACK is due.
     No,
     /// A SYN came.
     Asked,
@@ -128,7 +128,7 @@ impl SynQueue {
         }
     }
 
-    /// It is to be answered again.
+    /// Marks the entry at `place` as one to be answered again.
     pub fn answer_again(&mut self, place: Place) {
         self.demand(place, Due::Asked);
     }

@@ -127,7 +127,7 @@ impl Addresses {
     }
 
     /// Joins are accepted there: at the port of the first subflow, and where we announced another one; but not where
-    /// REMOVE_ADDR takes the address back, unless it is announced anew.
+    /// REMOVE_ADDR takes the address back, unless it is announced again.
     pub fn listens_on(&self, local: SocketAddr) -> bool {
         let of_kind = |kind: Announcement| self.own.iter().filter(move |own| own.kind == kind && own.covers(local));
         let port = local.port() == self.first.port() || of_kind(Announcement::Add).any(|own| own.port.is_some());

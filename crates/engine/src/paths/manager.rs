@@ -16,7 +16,7 @@ const MAX_IN_VAIN: u32 = 5;
 /// A path that is known beforehand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathSetup {
-    /// Its id, the same at both ends.
+    /// Id of the path, the same at both ends.
     pub id: PathId,
     /// Our address and the peer's. Ports of a server's list are not looked at.
     pub tuple: FourTuple,
@@ -195,7 +195,7 @@ impl PathManager {
         }
     }
 
-    /// Adds a path to be tried, or changes one; it is tried anew unless there is a subflow over it.
+    /// Adds a path to be tried, or changes one; it is tried again unless there is a subflow over it.
     pub fn set(&mut self, setup: PathSetup) {
         let fresh = Known::new(setup, self.first_delay);
         match self.of(fresh.setup.id) {

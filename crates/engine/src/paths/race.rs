@@ -63,7 +63,7 @@ impl Race {
         Some(path)
     }
 
-    /// It is not decided yet which path is the first.
+    /// The race is not decided yet.
     pub fn is_open(&self) -> bool {
         self.open
     }

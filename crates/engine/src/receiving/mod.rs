@@ -78,7 +78,7 @@ impl Receiving {
         self.fin.is_some_and(|fin| self.reassembly.next() >= fin)
     }
 
-    /// With MPTCP: the peer's stream has ended, so that there is nothing to wait for but the FINs of subflows.
+    /// The peer's stream has ended (with MPTCP), so that only the FINs of subflows are waited for.
     pub fn is_over(&self, mode: Mode) -> bool {
         !mode.is_plain() && self.is_finished()
     }

@@ -12,7 +12,7 @@ const WINDOW_START: u64 = 65_535;
 pub(super) struct Room {
     /// The window while nothing is held.
     limit: u64,
-    /// Its greatest value.
+    /// Greatest value of the window.
     most: u64,
     mss: u64,
     truesize: Option<Truesize>,
@@ -20,7 +20,7 @@ pub(super) struct Room {
     measured: Option<Measurement>,
 }
 
-/// Of what the application reads in a round trip.
+/// A measurement of the data that the application reads in a round trip.
 #[derive(Clone, Copy, Debug)]
 struct Measurement {
     since: Instant,
@@ -44,7 +44,7 @@ impl Room {
         self.limit
     }
 
-    /// It follows what the application reads.
+    /// The window follows the application's reads.
     pub fn is_sized(&self) -> bool {
         self.measured.is_some()
     }

@@ -33,7 +33,7 @@ impl Deref for Assignment {
 }
 
 impl Assignment {
-    /// Of an empty connection; `nagle` holds back small rests.
+    /// The assignment of an empty connection; `nagle` holds back small rests.
     pub fn new(nagle: bool) -> Self {
         Self { view: View { nagle, send_buffer: u64::MAX, ..View::default() }, ..Self::default() }
     }

@@ -50,7 +50,7 @@ pub enum SchedulerEvent<'a> {
     Ack {
         /// Which subflow.
         path: PathId,
-        /// Its content.
+        /// Content of the acknowledgment.
         acked: &'a Acked,
     },
     /// Everything below `upto` arrived at the peer's connection level.
@@ -99,7 +99,7 @@ pub trait Scheduler: Debug + Send {
     /// A fact.
     fn on_event(&mut self, _event: &SchedulerEvent<'_>, _view: &View) {}
 
-    /// True: called also while only one path may carry data. Otherwise a plain window check decides then, as in
+    /// True: called even while only one path may carry data. Otherwise a plain window check decides then, as in
     /// single-path TCP.
     fn serves_lone_path(&self) -> bool {
         false
@@ -132,7 +132,7 @@ pub trait Scheduler: Debug + Send {
         None
     }
 
-    /// Its own state after this round, for a reader who asks why it chose: calls `put` with a name, a path if the value is one of a
+    /// The scheduler's own state after this round, for a reader who asks why it chose: calls `put` with a name, a path if the value is one of a
     /// path, and the value. The default: [`Self::values`].
     fn state(&self, put: &mut dyn FnMut(&'static str, Option<PathId>, f64)) {
         if let Some((name, value)) = self.values() {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// First transmissions, and copies that stand before some of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathQueue {
-    /// With their numbers, which ascend.
+    /// First transmissions with their numbers, which ascend.
     firsts: VecDeque<(u64, Queued)>,
     /// Each with the number of the first transmission before which it leaves; these numbers ascend.
     copies: VecDeque<(u64, Queued)>,

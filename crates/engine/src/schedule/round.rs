@@ -96,7 +96,7 @@ impl<'a> Round<'a> {
         self.eligible(on).is_some_and(|i| self.assignment.bind_ahead(i, skip))
     }
 
-    /// Binds `range` of unassigned data to `on`, to be sent now. Refused also if the range is empty, longer than a
+    /// Binds `range` of unassigned data to `on`, to be sent now. Refused too if the range is empty, longer than a
     /// segment, or not wholly unassigned.
     pub fn send(&mut self, on: PathId, range: Range) -> bool {
         let Some(i) = self.eligible(on) else { return false };
@@ -351,7 +351,7 @@ mod tests {
         assert!(!view.may_wait_for(A));
     }
 
-    /// The time goes with the data, though its head is acknowledged; a copy has none, nor has data that was bound anew.
+    /// The time goes with the data, though its head is acknowledged; a copy has none, nor has data that was bound again.
     #[test]
     fn what_waits_for_its_window_keeps_when_it_was_bound() {
         let mut view = Assignment::new(false);

@@ -9,7 +9,7 @@ const BESIDE_PAYLOAD: Duration = Duration::from_secs(1);
 /// Our DATA_FIN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DataFin {
-    /// It has left once.
+    /// The DATA_FIN has left once.
     left: bool,
     /// When it is repeated, without payload.
     again: Instant,
@@ -31,12 +31,12 @@ impl DataFin {
         self.due
     }
 
-    /// It is to be sent without payload on `id`.
+    /// The DATA_FIN is to be sent without payload on `id`.
     pub fn is_due_on(&self, id: PathId) -> bool {
         self.due & id.bit() != 0
     }
 
-    /// It has left, with or without payload.
+    /// The DATA_FIN has left, with or without payload.
     pub fn has_left(&self) -> bool {
         self.left
     }
@@ -51,17 +51,17 @@ impl DataFin {
         self.again
     }
 
-    /// It is to be sent without payload, on every subflow.
+    /// Has the DATA_FIN sent without payload, on every subflow.
     pub fn send(&mut self) {
         self.due = u32::MAX;
     }
 
-    /// It is no longer to be sent without payload.
+    /// Has the DATA_FIN no longer sent without payload.
     pub fn hold(&mut self) {
         self.due = 0;
     }
 
-    /// It left on `id` at `now`, where the retransmission timeout is `rto` and `most` at most.
+    /// Notes that the DATA_FIN left on `id` at `now`, where the retransmission timeout is `rto` and `most` at most.
     pub fn on_sent(&mut self, now: Instant, id: PathId, rto: Duration, most: Duration) {
         let wait = rto * (1 << self.repeats.min(6));
         // Bounded as the retransmission timer is (RFC 6298 §2.5): after a slow handshake the RTO itself may be a minute.
@@ -77,7 +77,7 @@ impl DataFin {
         self.due = 0;
     }
 
-    /// It was not acknowledged in time: it is repeated, if it is `alone`. One beside payload is repeated with that. How often
+    /// Handles a DATA_FIN that was not acknowledged in time: repeats it if it is `alone`. One beside payload is repeated with that. Gives how often
     /// it was repeated, if it is now.
     pub fn on_timer(&mut self, now: Instant, alone: bool) -> Option<u32> {
         if !alone {

@@ -48,7 +48,7 @@ pub(crate) struct Sending {
     /// The connection has ended.
     stopped: bool,
     wants_to_write: bool,
-    /// It waited for room when the last round was held, and has had no time to write since.
+    /// The application waited for room when the last round was held, and has had no time to write since.
     waited: bool,
     /// An event is to report to the application that there is room again.
     pub writable: bool,

@@ -66,9 +66,9 @@ impl Persist {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Peer {
     pub mode: Mode,
-    /// It speaks MPTCP, and has shown so by a DSS or a join.
+    /// The peer speaks MPTCP, and has shown so by a DSS or a join.
     pub maps: bool,
-    /// It has joined a second subflow.
+    /// The peer has joined a second subflow.
     pub joined: bool,
 }
 

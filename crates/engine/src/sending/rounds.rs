@@ -14,7 +14,7 @@ use anabranch_units::{Instant, PathId, RangeSet};
 pub(super) struct Rounds {
     /// When the scheduler wants to be called again, as it said in its last round.
     wakeup: Instant,
-    /// It waited although nothing would have called it again.
+    /// The scheduler waited although nothing would have called it again.
     stalled: bool,
     /// Data waits only for the peer's window.
     window_blocked: bool,
@@ -49,7 +49,7 @@ impl Sending {
         }
     }
 
-    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound anew.
+    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound again.
     pub fn set_scheduler(
         &mut self,
         cx: &mut Scope<'_>,

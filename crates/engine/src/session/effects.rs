@@ -17,9 +17,9 @@ pub(crate) enum Effect {
     Addresses,
     /// Whether the subflow is a backup may have changed.
     Backup,
-    /// It could not verify our data from this number on.
+    /// The peer could not verify our data from this number on.
     Failed(u64),
-    /// It aborts the connection: all subflows are reset (RFC 8684 §3.5).
+    /// The peer aborts the connection: all subflows are reset (RFC 8684 §3.5).
     FastClose,
 }
 

@@ -30,7 +30,7 @@ impl Keys {
         }
     }
 
-    /// With a key of ours, and what follows from it.
+    /// The keys with one of ours, and what follows from it.
     pub fn of(local: u64) -> Self {
         let (local_token, local_idsn) = crypto::token_and_idsn(local);
         Self { local, local_token, local_idsn, ..Self::default() }

@@ -37,7 +37,7 @@ pub(crate) struct Session {
     dss_seen: bool,
     /// Bytes of its data that MP_CAPABLE mapped.
     pub first_len: u64,
-    /// It has sent a data sequence number of 8 bytes: it must be acknowledged with 8 (RFC 8684 §3.3).
+    /// The peer has sent a data sequence number of 8 bytes: it must be acknowledged with 8 (RFC 8684 §3.3).
     peer_wide: bool,
     failure: Failure,
     /// The mapping that shows the peer a fall back, after one.

@@ -19,7 +19,7 @@ const LARGEST_SEGMENT: u64 = 0xffff;
 /// Why a segment is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It is not acceptable: its offset, if it is anywhere near; whether its timestamp is older than one that came before
+    /// The segment is not acceptable: its offset, if it is anywhere near; whether its timestamp is older than one that came before
     /// (RFC 7323 §5.3).
     Unacceptable { seq: Option<u64>, old: bool },
     /// An off-path attacker may have sent it (RFC 5961).
@@ -45,7 +45,7 @@ pub(crate) enum Opening {
     Nothing,
     /// The peer refuses.
     Refused,
-    /// It acknowledges our SYN.
+    /// The segment acknowledges our SYN.
     Answered,
     /// Both SYNs crossed (RFC 9293 §3.5).
     Crossed,
@@ -54,13 +54,13 @@ pub(crate) enum Opening {
 /// The meaning of a segment in a synchronized state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accepted {
-    /// It says nothing.
+    /// The segment has no effect.
     Nothing,
     /// The peer resets.
     Reset,
-    /// Its contents are to be taken: where it begins, and what it acknowledges.
+    /// The segment's contents are to be taken: where it begins, and what it acknowledges.
     Contents { seq: u64, ack: u64 },
-    /// It is not to be taken, and to be answered as it must be: see [`Subflow::on_refused`].
+    /// The segment is refused, and answered as it must be: see [`Subflow::on_refused`].
     Refused(Refused),
 }
 

@@ -15,7 +15,7 @@ use core::ops::{Deref, Index, IndexMut};
 /// Values derived from the state of a subflow since it may last have changed.
 #[derive(Debug)]
 pub(super) struct Derived {
-    /// It has nothing to send unless something waits for it.
+    /// The subflow has nothing to send unless something waits for it.
     idle: bool,
     /// `next` is known.
     timed: bool,

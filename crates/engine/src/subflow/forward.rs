@@ -37,7 +37,7 @@ impl PeerClock {
     }
 }
 
-/// The estimate with one more sample: smoothed with gain 1/8, begun anew where the last is too old.
+/// The estimate with one more sample: smoothed with gain 1/8, begun again where the last is too old.
 pub(crate) fn smoothed(before: Option<ForwardDelay>, srtt: Duration, sample: Duration, now: Instant) -> ForwardDelay {
     let relative = match before {
         Some(before) if before.is_fresh(srtt, now) => before.relative - before.relative / 8 + sample / 8,

@@ -29,13 +29,13 @@ pub(crate) enum Sense {
     Nothing,
     /// The peer's SYN again: it is answered again.
     Again,
-    /// It is not acceptable: what was answered is said again (RFC 9293 §3.10.7.4, RFC 5961 §3.2, §4).
+    /// The segment is not acceptable: the answer is repeated (RFC 9293 §3.10.7.4, RFC 5961 §3.2, §4).
     Unacceptable,
     /// The peer gives up.
     Over,
-    /// It acknowledges what was never sent: answered with a reset.
+    /// The segment acknowledges what was never sent: answered with a reset.
     Refused,
-    /// It acknowledges our SYN.
+    /// The segment acknowledges our SYN.
     Complete,
 }
 
@@ -112,12 +112,12 @@ impl HalfOpen {
         self.terms.ecn &= sets_up(syn);
     }
 
-    /// Its ends.
+    /// Ends of the handshake, in few bytes.
     pub fn ends(&self) -> CompactEnds {
         self.ends
     }
 
-    /// Its ends.
+    /// Ends of the handshake.
     pub fn tuple(&self) -> FourTuple {
         let [local, remote] = [0, 1].map(|n| {
             let ip = IpAddr::V6(Ipv6Addr::from(self.ends.addresses[n])).to_canonical();

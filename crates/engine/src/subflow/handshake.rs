@@ -63,7 +63,7 @@ pub(crate) struct Handshake {
     pub retries: u32,
     /// When it was first sent.
     pub sent: Option<Instant>,
-    /// It was repeated since: because time passed, or for a SYN that was repeated.
+    /// The SYN/ACK was repeated since: because time passed, or for a SYN that was repeated.
     again: bool,
     /// The peer proved that it holds all it needs: data may flow.
     pub confirmed: bool,

@@ -59,7 +59,7 @@ pub(crate) enum Expired {
 /// Facts about the connection for a subflow that lingers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ending {
-    /// With MPTCP: the peer's stream has ended, so that nothing but its FIN is waited for.
+    /// The peer's stream has ended (with MPTCP), so that only its FIN is waited for.
     pub over: bool,
     /// The peer closes subflows because both streams have ended, since.
     pub closing: Option<Instant>,

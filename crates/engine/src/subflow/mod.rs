@@ -87,7 +87,7 @@ pub(crate) enum Answers {
     None,
     /// Without a DATA_ACK.
     Bare,
-    /// With a DATA_ACK: options pass in both directions. Or it is plain TCP, which has none.
+    /// The peer answered with a DATA_ACK: options pass in both directions. Or it is plain TCP, which has none.
     Mapped,
 }
 
@@ -107,7 +107,7 @@ pub(crate) enum Reset {
 pub(crate) struct Fin {
     /// To be sent after the last data.
     pub wanted: bool,
-    /// Its offset, once sent.
+    /// Offset of the FIN, once sent.
     pub offset: Option<u64>,
 }
 
@@ -116,7 +116,7 @@ pub(crate) struct Fin {
 pub(crate) struct Subflow {
     pub id: PathId,
     pub tuple: FourTuple,
-    /// Of the packets that it sends.
+    /// Ends of the packets that the subflow sends.
     pub ends: PacketEnds,
     pub state: State,
     /// The state that was recorded last.
@@ -324,7 +324,7 @@ impl Subflow {
         self.backup.ours || self.backup.theirs
     }
 
-    /// It ended before it was of any use: a join of ours was reset, because something on its path may take options off, or nothing of its
+    /// The subflow ended before it was of any use: a join of ours was reset, because something on its path may take options off, or nothing of its
     /// data was ever acknowledged. Nothing follows from the end of one that carried no data.
     pub fn was_in_vain(&self) -> bool {
         let sent = self.sender.nxt() > 1;

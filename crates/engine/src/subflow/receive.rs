@@ -15,7 +15,7 @@ pub(crate) struct Arrival {
     pub ready: Option<(u64, Bytes)>,
     /// A part that was there already, for DSACK (RFC 2883).
     pub duplicate: Option<Range>,
-    /// It lies beyond a hole, fills one, or repeats: acknowledge at once (RFC 5681 §4.2).
+    /// The segment lies beyond a hole, fills one, or repeats: acknowledge at once (RFC 5681 §4.2).
     pub acknowledge_now: bool,
 }
 

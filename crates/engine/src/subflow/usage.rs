@@ -35,7 +35,7 @@ pub(crate) struct Underuse {
 }
 
 impl Underuse {
-    /// The time starts anew.
+    /// The time starts again.
     pub fn restart(&mut self, now: Instant) {
         self.since = now;
     }
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(underuse.on_sent(at(209), 5, 20, rto), None);
         assert_eq!(underuse.on_sent(at(210), 3, 20, rto), Some(7));
         assert_eq!(underuse.on_sent(at(300), 3, 20, rto), None);
-        // Full once: the time starts anew.
+        // Full once: the time starts again.
         assert_eq!(underuse.on_sent(at(310), 20, 20, rto), None);
         assert_eq!(underuse.on_sent(at(500), 4, 20, rto), None);
         underuse.restart(at(505));

@@ -222,7 +222,7 @@ impl Solo {
         self.sent.pop_front().expect("a segment").1.segment
     }
 
-    /// Its numbers as offsets, on path 0.
+    /// The next segment's numbers as offsets, on path 0.
     pub fn recv_numbers(&mut self) -> (u64, u64, Segment) {
         let s = self.recv();
         let (seq, ack) = self.numbers(0, &s);

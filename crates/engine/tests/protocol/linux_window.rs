@@ -187,7 +187,7 @@ fn an_acknowledgment_that_keeps_the_window_of_its_subflow_acknowledges_no_more_t
     assert_eq!(take(&mut h, 60, 1, 1, 0, LEN), (6144, 32_000));
 }
 
-/// It counts as a Linux receiver does, and acknowledges as one.
+/// A receiver that counts as Linux does acknowledges as Linux does.
 #[test]
 fn a_receiver_that_counts_memory_acknowledges_all() {
     let tcp = TcpSettings { buffer_accounting: BufferAccounting::Truesize, ..plain_stamps().tcp };

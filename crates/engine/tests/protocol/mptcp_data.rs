@@ -263,7 +263,7 @@ fn data_far_beyond_the_window_is_not_taken() {
     assert_eq!(h.read(), b"hello");
 }
 
-/// Its subflow has acknowledged it: only the peer's data-level timer would bring it again.
+/// Data in the eighth is acknowledged by its subflow: only the peer's data-level timer would bring it again.
 #[test]
 fn an_eighth_of_the_window_is_taken_beyond_it() {
     let mut h = Solo::open_server(Settings { recv_buffer: 4000, ..plain_stamps() });

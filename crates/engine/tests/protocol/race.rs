@@ -156,7 +156,7 @@ fn an_opening_path_that_is_named_keeps_its_id() {
     assert_eq!(syns(&mut h), [(900, 0), (900, 2)]);
     let ids: Vec<PathId> = h.connection().view().paths().iter().map(|path| path.id).collect();
     assert_eq!((ids, h.state_of(1)), (vec![PathId(1)], State::Established));
-    // One that is not there is the first.
+    // A missing path means the first one.
     let settings = Settings { first_path: FirstPath::On(PathId(9)), ..plain_stamps() };
     assert_eq!(syns(&mut Solo::client_with(setup(settings, client_paths(2)))), [(0, 0)]);
 }

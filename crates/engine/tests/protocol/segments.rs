@@ -80,7 +80,7 @@ fn a_forgery_is_no_sign_of_life() {
 
 #[test]
 fn the_echo_is_that_of_what_reaches_back_to_the_last_acknowledgment() {
-    // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent, also while an acknowledgment is delayed.
+    // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent, even while an acknowledgment is delayed.
     let [mut h, _] = stamped_servers();
     for n in 0..16 {
         h.send(stamp(h.seg(1 + n, 1).data(b"x"), 1001 + n as u32)).clear();

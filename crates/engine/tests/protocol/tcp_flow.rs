@@ -587,7 +587,7 @@ fn a_window_that_was_not_filled_for_a_timeout_is_told_to_congestion_control() {
     // With the first packet nothing has been measured yet.
     let used = told(LimitedDecay::Rfc2861, 3);
     assert!((4..=5).contains(&used.len()) && used[1..].iter().all(|packets| *packets == 3), "{used:?}");
-    // Linux's time starts anew with each acknowledgment. Full windows are not reported; by default no windows are.
+    // Linux's time starts again with each acknowledgment. Full windows are not reported; by default no windows are.
     assert!(told(LimitedDecay::Linux, 3).len() <= 1);
     assert!(told(LimitedDecay::Rfc2861, 10).len() <= 1);
     assert_eq!(told(LimitedDecay::None, 3), [0; 0]);

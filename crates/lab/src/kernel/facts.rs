@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Its release, such as `6.18.1`.
+/// Release of the kernel, such as `6.18.1`.
 pub fn release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }

@@ -44,11 +44,11 @@ impl Addresses {
 pub struct KernelHost {
     /// The namespace.
     pub namespace: Namespace,
-    /// Its devices, in the order of the paths.
+    /// Devices of the host, in the order of the paths.
     pub devices: Vec<Tun>,
     /// The addresses of both hosts.
     pub addresses: Addresses,
-    /// Its settings.
+    /// Settings of the host.
     pub settings: KernelSettings,
     /// Counters at the end of setup.
     before: Counters,
@@ -128,7 +128,7 @@ impl KernelHost {
         Ok(text.lines().filter_map(dropped).sum())
     }
 
-    /// Its settings and the Multipath TCP sysctls, by name.
+    /// The settings and the Multipath TCP sysctls, by name.
     ///
     /// # Errors
     /// The namespace is gone.

@@ -25,7 +25,7 @@ pub struct KernelSettings {
     pub send_buffer: u64,
     /// Settings of the scenario that a kernel does not have, each with the reason.
     pub not_applied: Vec<String>,
-    /// Its devices pass packets of up to 64 KB. Useful where paths have no limits; elsewhere the packets are cut up.
+    /// The devices pass packets of up to 64 KB. Useful where paths have no limits; elsewhere the packets are cut up.
     pub offload: bool,
 }
 

@@ -19,7 +19,7 @@ pub struct SocketInfo {
 /// The data that waits in a socket of TCP or of Multipath TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backlog {
-    /// Its state.
+    /// State of the socket.
     pub state: State,
     /// A Multipath TCP socket. Its subflows are separate TCP sockets.
     pub mptcp: bool,

@@ -49,11 +49,11 @@ pub struct Shell {
 /// The outcome of a server's start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
-    /// It listens: a socket of its namespace waits for connections or datagrams.
+    /// The program listens: a socket of its namespace waits for connections or datagrams.
     Listening,
-    /// It runs, but nothing listens yet.
+    /// The program runs, but nothing listens yet.
     Silent,
-    /// It has ended, without an error.
+    /// The program has ended, without an error.
     Ended,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Program {
 /// The way in which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// With the terminal, in this process's group.
+    /// A program with the terminal, in this process's group.
     Foreground,
     /// Without input, as the leader of a group that the terminal's keys do not reach; its output goes to standard
     /// error.
@@ -128,7 +128,7 @@ impl Program {
         }
     }
 
-    /// Its exit code once it has ended, in the form of a shell: 128 and the signal's number if a signal ended it. Its
+    /// The exit code of a program that has ended, in the form of a shell: 128 and the signal's number if a signal ended it. Its
     /// descendants may still run.
     pub fn exited(&mut self) -> Result<Option<u8>, LabError> {
         if self.code.is_none() {

@@ -15,7 +15,7 @@ pub struct ShellSummary {
     pub schema: u32,
     /// The scenario's name.
     pub scenario: String,
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Seconds from the program's start until its data had arrived.
     pub elapsed_s: f64,

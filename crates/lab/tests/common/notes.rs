@@ -38,7 +38,7 @@ pub struct Notes {
     file: Option<PcapNg<BufWriter<File>>>,
 }
 
-/// With this variable set to a directory, every test writes a capture there, named after the test.
+/// A variable that names a directory, into which every test writes a capture, named after the test.
 const PCAP: &str = "ANABRANCH_PCAP";
 
 impl Notes {

@@ -23,7 +23,7 @@ fn begin(plan: Plan) -> Option<Lab> {
     Some(lab)
 }
 
-/// With `engine_first` the engine finishes first, and the kernel sends after that; otherwise the reverse.
+/// Half-closes a connection: with `engine_first` the engine finishes first, and the kernel sends after that; otherwise the reverse.
 fn half_close(plan: Plan, engine_first: bool) {
     let Some(mut lab) = begin(plan) else { return };
     lab.engine.send(BYTES);

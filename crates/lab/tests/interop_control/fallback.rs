@@ -226,7 +226,7 @@ fn stripped_in_the_middle_engine_server() {
     stripped_in_the_middle(Plan::new(Side::Server, 2).endpoint(1, "subflow"));
 }
 
-/// With DSS checksums: once `on`, a box changes the payload of one packet in direction `way` on `path`.
+/// A box that, once `on`, changes the payload of one packet in direction `way` on `path`; with DSS checksums.
 fn changing(way: InOut, path: usize, switch: &Switch) -> Middlebox {
     let switch = switch.clone();
     rewriting(move |at_way, at, tcp| {
@@ -352,7 +352,7 @@ fn stripping_all(on: &Switch) -> Middlebox {
 }
 
 /// The kernel sends: the engine holds unmapped data for a while, and resets the subflow (RFC 8684 §3.7). Once options
-/// pass again it joins anew, and everything arrives.
+/// pass again it joins again, and everything arrives.
 #[test]
 fn stripped_in_the_middle_of_the_only_subflow_from_the_kernel() {
     let on = Switch::default();

@@ -40,7 +40,7 @@ fn is_syn(seen: &Seen) -> bool {
     has(seen, Flags::SYN)
 }
 
-/// Of so many SYNs and SYN/ACKs of either end, so many set ECN up.
+/// The number of SYNs and SYN/ACKs of either end, and how many of them set ECN up.
 fn set_up(outcome: &Outcome) -> (usize, usize) {
     let syns = || outcome.notes.packets.iter().filter(|seen| is_syn(seen));
     (syns().count(), syns().filter(|seen| has(seen, Flags::ECE)).count())

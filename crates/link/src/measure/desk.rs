@@ -44,7 +44,7 @@ pub(crate) struct Desk {
     runs: u16,
     /// When the last was requested.
     requested: Option<Instant>,
-    /// Of all clients.
+    /// Memory of all clients.
     memory: Memory,
     /// The part of it that the run has, until its events were sent.
     share: Option<Share>,

@@ -31,11 +31,11 @@ pub(crate) struct RunAsk {
     pub scenario: String,
     /// The path that plain TCP uses; `None` = Multipath TCP over all.
     pub single: Option<u8>,
-    /// With parameters, as `--scheduler` takes it.
+    /// Scheduler with parameters, as `--scheduler` takes it.
     pub scheduler: String,
-    /// With parameters, as `--congestion` takes it.
+    /// Congestion control with parameters, as `--congestion` takes it.
     pub congestion: String,
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Reply {
         /// The version of the server's program.
         program: String,
     },
-    /// It cannot be done.
+    /// The request cannot be done.
     Refused {
         /// Why, in a sentence.
         why: String,

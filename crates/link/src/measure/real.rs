@@ -184,7 +184,7 @@ struct Made {
     count: u64,
     /// The server's time less the client's, in nanoseconds.
     offset: i64,
-    /// Of the run, in its time.
+    /// End of the run, in its time.
     end: Instant,
 }
 
@@ -289,7 +289,7 @@ impl Patience {
         Self { limit, delivered: 0, since }
     }
 
-    /// It is over; never while connections are still to be opened.
+    /// The run is over; never while connections are still to be opened.
     fn ends(&mut self, now: Instant, delivered: u64, opens_later: bool) -> bool {
         if delivered > self.delivered || opens_later {
             (self.delivered, self.since) = (delivered, now);
@@ -298,7 +298,7 @@ impl Patience {
     }
 }
 
-/// With their number, which the server says.
+/// The server's events, with their number, which the server says.
 fn events_of_server(session: &mut Session) -> Result<(Vec<u8>, u64), RunError> {
     let mut reply = session.ask(&Ask::End).map_err(why)?;
     let mut bytes = Vec::new();

@@ -21,7 +21,7 @@ pub enum Capacity {
     Constant(f64),
     /// Bit/s in each step of time.
     Varying {
-        /// Of every step.
+        /// Length of every step.
         step: Duration,
         /// In the order in which they were seen; times in which nothing waited for the path are left out.
         rates: Vec<f64>,

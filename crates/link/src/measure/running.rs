@@ -72,12 +72,12 @@ impl Running {
         self.host.fault().map(|fault| fault.to_string())
     }
 
-    /// It has more events than it keeps.
+    /// The run has more events than it keeps.
     pub fn is_cut(&self) -> bool {
         self.record.0.is_cut()
     }
 
-    /// Its end: the events.
+    /// Ends the run, and gives its events.
     pub fn finish(self) -> Tape {
         self.record.0
     }
@@ -87,7 +87,7 @@ impl Running {
         &self.scheduler
     }
 
-    /// Its paths' load.
+    /// Load of the run's paths.
     pub fn tally(&self) -> &Tally {
         &self.record.1
     }

@@ -65,7 +65,7 @@ const COMPARISONS: u32 = 5;
 /// Round-trip times of an idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Idle {
-    /// Of the challenges that were answered.
+    /// Round-trip times of the challenges that were answered.
     pub times: Vec<Duration>,
     /// Challenges.
     pub sent: u32,
@@ -94,7 +94,7 @@ impl Session {
     /// Joins the server over every interface.
     ///
     /// # Errors
-    /// An interface is not there, the server or a path does not answer, or the server admits no measurements.
+    /// An interface is missing, the server or a path does not answer, or the server admits no measurements.
     pub fn open(reach: Reach) -> Result<Self, LinkError> {
         let Reach { key, server, address, interfaces } = reach;
         let clock = Clock::start();

@@ -22,7 +22,7 @@ const _: () = assert!((MSS + HEADERS) as usize + anabranch_carrier::OVERHEAD <= 
 /// Usable bytes of either buffer.
 const BUFFER: u64 = 4 << 20;
 
-/// Its setup at either end, over the paths that a client names.
+/// The setup of the control connection at either end, over the paths that a client names.
 pub(super) fn control(paths: Vec<PathSetup>) -> Option<Setup> {
     Some(Setup {
         id: ConnId(0),

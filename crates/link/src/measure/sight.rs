@@ -102,7 +102,7 @@ struct Landed {
     due: Time,
     at: Time,
     bytes: u64,
-    /// Of its sending.
+    /// Place of the packet among the sent ones.
     sent: usize,
 }
 

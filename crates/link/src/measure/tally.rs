@@ -4,7 +4,7 @@ use anabranch_trace::{Event, Origin, Recorder, SendKind};
 use anabranch_units::{Duration, Instant};
 use std::collections::BTreeMap;
 
-/// Of one path of one connection, since the run began.
+/// The load of one path of one connection, since the run began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PathTally {
     /// Payload.

@@ -46,7 +46,7 @@ impl Tape {
         self.cut
     }
 
-    /// Its bytes and the number of events; `None` if not all had room.
+    /// The bytes of the tape and the number of events; `None` if not all had room.
     pub fn finish(self) -> Option<(Vec<u8>, u64)> {
         (!self.cut).then_some((self.bytes, self.events))
     }

@@ -15,7 +15,7 @@ const MTU: u16 = 1_500;
 pub(super) struct Footing {
     ground: Ground,
     turns: Turns,
-    /// The last turn of each interface, also while it is gone.
+    /// The last turn of each interface, even while it is gone.
     last: Turns,
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Laid {
 pub(super) struct Change {
     /// Those that can be used.
     pub present: Vec<PathId>,
-    /// Of these, those with another address than before: what is left over it is lost.
+    /// Paths of `present` with another address than before: data left over them is lost.
     pub moved: Vec<PathId>,
     /// The address of each, while it can be used.
     pub sources: Vec<Option<Ipv4Addr>>,

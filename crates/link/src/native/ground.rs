@@ -14,7 +14,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 pub(super) struct Ground {
     keeper: Child,
     report: ChildStdout,
-    /// Its output that is not read yet, up to a line that is not whole.
+    /// Output of the keeper that is not read yet, up to a line that is not whole.
     text: Vec<u8>,
 }
 

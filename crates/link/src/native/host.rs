@@ -20,7 +20,7 @@ pub struct NativeHostSettings {
     pub services: Vec<Service>,
     /// The scheduler of what is sent to clients.
     pub scheduler: PlugIn,
-    /// Of the connections with clients.
+    /// Settings of the connections with clients.
     pub common: Common,
     /// Resolves names of targets.
     pub lookup: Lookup,

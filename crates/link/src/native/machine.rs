@@ -60,7 +60,7 @@ pub(super) struct Rule {
 }
 
 impl Route {
-    /// It leads somewhere, and its interface is up.
+    /// The route leads somewhere, and its interface is up.
     fn is_usable(&self) -> bool {
         let dead = self.flags.iter().any(|flag| ["linkdown", "dead"].contains(&flag.as_str()));
         !dead && self.kind.as_deref().is_none_or(|kind| kind == "unicast")
@@ -129,7 +129,7 @@ fn read<T: DeserializeOwned + Default>(text: &str) -> serde_json::Result<T> {
 }
 
 impl Machine {
-    /// Its interfaces and the routes of this table.
+    /// The machine's interfaces and the routes of this table.
     pub fn read(table: &str) -> Result<Self, LinkError> {
         Ok(Self { interfaces: shown(&["address", "show"])?, routes: shown(&["route", "show", "table", table])? })
     }

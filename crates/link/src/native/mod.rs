@@ -53,7 +53,7 @@ type Turns = Vec<Option<Turn>>;
 enum Report {
     /// All is set up.
     Ready(Ready),
-    /// It cannot be set up, or not kept.
+    /// The network cannot be set up, or not kept.
     Failed { what: String, help: Option<String> },
     /// Interfaces came or went.
     Turns(Turns),

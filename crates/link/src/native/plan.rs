@@ -101,7 +101,7 @@ impl Way<'_> {
     }
 
     /// For `nft`, in the table `name`: from now on connections of the device leave with this address, and those of others to these ports of it come to
-    /// the device. Those that exist keep theirs, also when the interface goes and comes back, which would end them under `masquerade`.
+    /// the device. Those that exist keep theirs, even when the interface goes and comes back, which would end them under `masquerade`.
     pub fn translation(&self, name: &str, source: Ipv4Addr, ports: &[u16]) -> String {
         let Self { device, address, .. } = self;
         let mut script =

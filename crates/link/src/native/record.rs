@@ -91,7 +91,7 @@ fn folder() -> Result<&'static Path, LinkError> {
 }
 
 impl Record {
-    /// Of this process, which has changed nothing yet.
+    /// The record of this process, which has changed nothing yet.
     pub fn new(interfaces: Vec<String>, addresses: Vec<Ipv4Addr>) -> Result<Self, LinkError> {
         let keeper = std::process::id();
         let (began, namespace) = (began(keeper).unwrap_or_default(), namespace()?);
@@ -103,7 +103,7 @@ impl Record {
         Path::new(FOLDER).join(format!("{}.json", self.keeper))
     }
 
-    /// Lets one keeper at a time look at the records and write its own. The system lets the next one in when the file is closed, also
+    /// Lets one keeper at a time look at the records and write its own. The system lets the next one in when the file is closed, even
     /// if its keeper is killed.
     pub fn lock() -> Result<File, LinkError> {
         let path = folder()?.join("lock");
@@ -126,7 +126,7 @@ impl Record {
         named.map_err(LinkError::system(format!("writing {}", path.display())))
     }
 
-    /// Its keeper is at work.
+    /// The record's keeper is at work.
     fn is_kept(&self) -> bool {
         began(self.keeper) == Some(self.began)
     }
@@ -198,7 +198,7 @@ impl Record {
         Ok(self.addresses.iter().copied().find(|address| rules.iter().any(|rule| rule.table == own(address))))
     }
 
-    /// Rules and tables that are not there are no failure; those that remain are.
+    /// Missing rules and tables are no failure; those that remain are.
     fn remove_rules(&self) -> Result<(), LinkError> {
         let script: String = self.addresses.iter().copied().map(plan::removal).collect();
         let _ = tool::run("ip", &["-4", "-force", "-batch", "-"], &script);

@@ -18,7 +18,7 @@ pub struct NativeSettings {
     pub listeners: Listeners,
     /// The treatment of their connections.
     pub rules: Rules,
-    /// Of the connections with targets.
+    /// Settings of the connections with targets.
     pub common: Common,
     /// Resolves names.
     pub lookup: Lookup,
@@ -62,7 +62,7 @@ impl NativeProxy {
         self.footing.missing()
     }
 
-    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes anew.
+    /// Has connections use the interfaces that there are. One whose address has changed is gone, and comes again.
     fn follow(&mut self, Change { present, moved, .. }: Change) {
         let now = self.driver.now();
         let Some(station) = self.driver.station(()) else { return };
@@ -72,7 +72,7 @@ impl NativeProxy {
         hall.set_present(now, present);
     }
 
-    /// Its state now.
+    /// State of the proxy now.
     pub fn status(&self) -> Status {
         self.state()
     }

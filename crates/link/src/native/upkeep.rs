@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write;
 use std::net::Ipv4Addr;
 
-/// The MTU of an interface that is not there yet.
+/// The MTU of an interface that does not exist yet.
 const MTU: u32 = 1_500;
 
 /// The state of an interface.
@@ -19,9 +19,9 @@ const MTU: u32 = 1_500;
 struct Known {
     seen: Option<Seen>,
     turn: u32,
-    /// The address with which connections leave by it, also while it is gone.
+    /// The address with which connections leave by it, even while it is gone.
     source: Option<Ipv4Addr>,
-    /// It forwards for us alone.
+    /// The interface forwards for us alone.
     guarded: bool,
 }
 

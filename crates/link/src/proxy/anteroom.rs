@@ -21,7 +21,7 @@ pub(crate) enum Origin {
 }
 
 impl Origin {
-    /// Of a program that connects from `address`.
+    /// The origin of a program that connects from `address`.
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             own if own.is_loopback() => Self::Local,

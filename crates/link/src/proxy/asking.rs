@@ -31,14 +31,14 @@ pub(crate) enum Heard {
     Nothing,
     /// The target is connected; these are its first bytes.
     Opened(Vec<u8>),
-    /// It is not.
+    /// The server refused the request.
     Refused(Refusal),
     /// The server said nothing in time, or what is no answer.
     Nonsense(Refusal),
 }
 
 impl Asking {
-    /// Of a program.
+    /// The request of a program.
     pub fn new(wish: Wish) -> Self {
         Self { wish, waited: false, until: Instant::MAX, begins: 0, frames: Frames::default() }
     }

@@ -126,7 +126,7 @@ impl<S> Board<S> {
         self.alarms.insert((at, token));
     }
 
-    /// It has nothing to do then any more.
+    /// Removes the alarm of a line that has nothing to do then any more.
     pub fn disarm(&mut self, at: Instant, token: u64) {
         self.alarms.remove(&(at, token));
     }
@@ -163,7 +163,7 @@ impl<S> Board<S> {
         self.forgotten.remove(&handle)
     }
 
-    /// The peer knows no connection any more that was open: it began anew. One that is being opened it may yet learn of.
+    /// The peer knows no connection any more that was open: it began again. One that is being opened it may yet learn of.
     fn forget(&mut self) {
         let endpoint = &self.engine.endpoint;
         let was_open = |handle: &Handle| endpoint.connection(*handle).is_some_and(Connection::is_multipath);
@@ -287,14 +287,14 @@ fn is_open(packet: &Packet, ends: FourTuple, state: State) -> bool {
 /// News of a connection. Other events say only that there is something to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct News {
-    /// Its first subflow is established.
+    /// The first subflow is established.
     pub established: bool,
-    /// It ended.
+    /// The connection ended.
     pub closed: Option<CloseReason>,
 }
 
 impl News {
-    /// Of a connection, since the last time.
+    /// The changes of a connection, since the last time.
     pub fn of(connection: &mut Connection) -> Self {
         let mut news = Self::default();
         while let Some(event) = connection.poll_event() {
@@ -336,7 +336,7 @@ impl<S> Board<S> {
 pub(crate) trait Served {
     /// How far its lines are.
     type Stage;
-    /// Its lines.
+    /// Lines of the station.
     fn board(&self) -> &Board<Self::Stage>;
     /// The same, to change them.
     fn board_mut(&mut self) -> &mut Board<Self::Stage>;

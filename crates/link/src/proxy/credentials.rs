@@ -1,4 +1,4 @@
-//! Users of a listener that others than this host can reach (RFC 1929).
+//! Users of a listener that other hosts can reach (RFC 1929).
 
 use crate::{LinkError, secrets};
 use std::collections::BTreeMap;

@@ -26,15 +26,15 @@ const NAMES: u64 = FIRST_LINE - 1;
 /// How far a program is.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// It says where it wants to go.
+    /// The program says where it wants to go.
     Talking(Talk),
     /// The name of its target is being resolved.
     Resolving(Wish),
-    /// Its target is being connected.
+    /// The program's target is being connected.
     Opening(Box<Opening>),
-    /// It is joined with its target.
+    /// The program is joined with its target.
     Joined(Joint, Target, SocketAddr),
-    /// It gets its last bytes.
+    /// The program gets its last bytes.
     Ending(Joint),
     /// Nothing more is read from the connection.
     Over,
@@ -221,7 +221,7 @@ impl Direct {
         }
     }
 
-    /// With a connection that has not ended.
+    /// Carries on a line with a connection that has not ended.
     fn advance(
         &mut self,
         now: Instant,

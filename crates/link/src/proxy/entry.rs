@@ -68,7 +68,7 @@ impl Entry {
         let Some(Line { handle, share, stage }) = self.hall.board.take(token) else { return };
         let forgotten = handle.filter(|handle| self.hall.board.is_forgotten(*handle));
         if let Some(handle) = forgotten {
-            // The server began anew, or gave it up. So it may be with the others that wait.
+            // The server began again, or gave it up. So it may be with the others that wait.
             self.hall.board.with(now, handle, |connection, cx| connection.abort(cx));
             self.pool.forget(now, &mut self.hall.board);
         }
@@ -112,7 +112,7 @@ impl Entry {
         }
     }
 
-    /// With a connection that has not ended.
+    /// Carries on a line with a connection that has not ended.
     fn advance(&mut self, now: Instant, token: u64, handle: Handle, line: Line<Stage>, stage: Stage) -> Line<Stage> {
         let stage = match stage {
             Stage::Warm(frames, greeted) => self.warm(now, handle, frames, greeted),

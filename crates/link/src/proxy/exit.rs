@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 
 /// Connections of one client, or of all that are not ours; those that wait with a request and those in TIME-WAIT included.
 const CONNECTIONS: usize = 8_192;
-/// Of them: targets that are being resolved or dialled.
+/// Connections whose targets are being resolved or dialled, at most.
 const DIALLING: usize = 512;
 /// Bytes of either buffer of a connection for which there is no memory: it says so, and ends.
 const BARE: u64 = 4 << 10;
@@ -42,7 +42,7 @@ pub struct ExitSettings {
     pub guard: Guard,
     /// Resolves names.
     pub resolver: Resolver,
-    /// Of the connections with clients.
+    /// Settings of the connections with clients.
     pub common: Common,
     /// Bytes of buffers for all connections of all clients.
     pub memory: u64,
@@ -51,13 +51,13 @@ pub struct ExitSettings {
 /// How far a connection of a client's is.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// It has not said where it goes; greeted or not.
+    /// The client has not said where the connection goes; greeted or not.
     Asked(Frames, bool),
-    /// Its name is being resolved; the bytes are for the target.
+    /// The target's name is being resolved; the bytes are for the target.
     Resolving(u16, Bytes),
-    /// Its target is dialled.
+    /// The target is dialled.
     Dialling(Dial, Bytes),
-    /// It is joined with its target.
+    /// The connection is joined with its target.
     Joined(Joint),
     /// Nothing more is read from it.
     Over,
@@ -163,7 +163,7 @@ impl Exit {
         self.board.abort(now);
     }
 
-    /// Clients have these addresses of the gate's now, by path; on the paths `moved` they are others than before.
+    /// Clients have these addresses of the gate's now, by path; on the paths `moved` they have changed.
     pub fn set_addresses(&mut self, now: Instant, there: &[Option<Ipv4Addr>], moved: &[PathId]) {
         let Manner::Given(gate) = &mut self.manner else { return };
         gate.set(there);
@@ -384,7 +384,7 @@ impl Exit {
 }
 
 impl Stage {
-    /// Its target is being resolved or dialled.
+    /// The target is being resolved or dialled.
     fn is_dialling(&self) -> bool {
         matches!(self, Self::Resolving(..) | Self::Dialling(..))
     }

@@ -15,7 +15,7 @@ pub(crate) const LOOK: Duration = Duration::from_millis(50);
 pub(crate) trait Lobby {
     /// How far its lines are.
     type Stage: Staged;
-    /// Its hall.
+    /// Hall of the front.
     fn hall(&self) -> &Hall<Self::Stage>;
     /// The same, to change it.
     fn hall_mut(&mut self) -> &mut Hall<Self::Stage>;
@@ -49,7 +49,7 @@ impl<T: Lobby> Served for T {
 pub(crate) trait Front {
     /// The carrier of its packets.
     type Link: Link<()>;
-    /// Its station.
+    /// Station of the front.
     type Station: Served;
     /// The loop with both.
     fn driver(&self) -> &Driver<Self::Link, (), Self::Station>;

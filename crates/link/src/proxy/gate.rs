@@ -28,7 +28,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// For these services; `here` are the engine's addresses on the paths through the interfaces `names`, which are not there yet.
+    /// For these services; `here` are the engine's addresses on the paths through the interfaces `names`, which may not exist yet.
     pub fn new(services: Vec<Service>, scheduler: PlugIn, names: Vec<String>, here: &[Ipv4Addr]) -> Self {
         let targets = services.into_iter().map(|Service { port, target }| (port, target)).collect();
         let doors = here.iter().map(|here| Door { here: *here, there: None }).collect();

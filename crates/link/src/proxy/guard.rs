@@ -59,12 +59,12 @@ const PLATFORM_V4: [Ipv4Net; 4] = [
     v4(166, 8, 0, 14),
 ];
 
-/// Of IPv4; that of IPv6 is one address.
+/// Loopback of IPv4; that of IPv6 is one address.
 const LOOPBACK: IpNet = IpNet::V4(v4(127, 0, 0, 8));
 
 /// The part of IPv6 that is given out as global unicast. What lies outside (loopback, mapped, link-local, ULA, multicast) is refused.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
-/// Of that part: protocol assignments with Teredo (RFC 4380), benchmarks and ORCHID; and documentation.
+/// Private blocks of that part: protocol assignments with Teredo (RFC 4380), benchmarks and ORCHID; and documentation.
 const PRIVATE_V6: [Ipv6Net; 3] = [v6(0x2001, 0, 23), v6(0x2001, 0xdb8, 32), v6(0x3fff, 0, 20)];
 /// RFC 3056: 6to4 has an IPv4 address behind these bits.
 const SIX_TO_FOUR: Ipv6Net = v6(0x2002, 0, 16);

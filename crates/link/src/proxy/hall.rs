@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 pub(super) const CONNECTIONS: usize = 8_192;
 /// Connections with programs, and those that wait for one.
 pub(crate) const LINES: usize = 4_096;
-/// Of the lines, those that programs of other hosts may have: the rest is for programs of this one.
+/// Lines that programs of other hosts may have: the rest is for programs of this one.
 const REMOTE: u64 = 3_072;
 /// When the system has no file descriptor left, the next attempt to accept a program.
 const LATER: Duration = Duration::from_millis(100);
@@ -61,7 +61,7 @@ pub(crate) struct Hall<S> {
     crowded_out: u64,
     /// Requests that came to nothing.
     refused: BTreeMap<Refusal, u64>,
-    /// Of these, the targets that are not public, for the user.
+    /// Targets among these that are not public, for the user.
     unallowed: Unallowed,
     /// Joined connections that were cut off.
     cut_off: BTreeMap<&'static str, u64>,

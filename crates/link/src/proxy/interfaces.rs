@@ -15,7 +15,7 @@ pub(super) const SILENCE: Duration = Duration::from_secs(24);
 pub(crate) struct Interfaces {
     server: SocketAddr,
     names: Vec<String>,
-    /// The interfaces in use, by the system's number: one that is made anew has another one.
+    /// The interfaces in use, by the system's number: one that is made again has another one.
     in_use: Vec<Option<u32>>,
     next: Instant,
 }

@@ -29,7 +29,7 @@ const READING: Duration = Duration::from_secs(1);
 pub(crate) enum Progress {
     /// There is more to do at once.
     More,
-    /// It waits for the socket or the connection.
+    /// The joint waits for the socket or the connection.
     Waits,
     /// Both directions have ended in order.
     Done,
@@ -61,7 +61,7 @@ pub(crate) struct Joint {
     failed: Option<Instant>,
     /// The connection was cut off; the socket is reset then.
     cut: Option<Instant>,
-    /// Its place among those of other hosts' programs.
+    /// Place among those of other hosts' programs.
     pub place: Option<Share>,
     /// Payload so far, from the socket and to it.
     pub up: u64,
@@ -69,7 +69,7 @@ pub(crate) struct Joint {
 }
 
 impl Joint {
-    /// Of a socket that does not block.
+    /// The joint of a socket that does not block.
     pub fn new(socket: TcpStream) -> Self {
         // Whole messages come from the connection: none waits for an acknowledgment.
         let _ = socket.set_nodelay(true);

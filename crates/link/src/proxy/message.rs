@@ -28,16 +28,16 @@ pub(crate) enum Ask {
 pub(crate) struct Open {
     /// The target.
     pub target: Target,
-    /// With parameters, as `--scheduler` takes it.
+    /// Scheduler with parameters, as `--scheduler` takes it.
     pub scheduler: String,
-    /// Of the paths with another policy than the default.
+    /// Policies of the paths with another one than the default.
     pub policies: Vec<Policy>,
 }
 
 /// The operator's policy for a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Policy {
-    /// Its number.
+    /// Number of the path.
     pub path: u8,
     /// Per byte, finite and not negative.
     pub price: f64,
@@ -54,7 +54,7 @@ pub(crate) enum Answer {
     Welcome,
     /// The target is connected.
     Opened,
-    /// It is not; nothing follows.
+    /// The connection is refused; nothing follows.
     Refused(Refusal),
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum Answer {
 pub enum Refusal {
     /// The server speaks another version of the format, or does not understand the request.
     Unknown,
-    /// It dials no such address: its owner has to allow it.
+    /// The server dials no such address: its owner has to allow it.
     NotAllowed,
     /// The name is not known.
     NoSuchName,

@@ -32,7 +32,7 @@ impl Own {
         Ok(Self { addresses, routes })
     }
 
-    /// It is the address of an interface, also of one in another VRF, or a route makes it local (`ip route add local`).
+    /// True for the address of an interface, even of one in another VRF, or if a route makes it local (`ip route add local`).
     ///
     /// # Errors
     /// The system does not say.

@@ -38,7 +38,7 @@ pub(crate) struct Drawn {
     pub handle: Handle,
     pub share: Part,
     pub frames: Frames,
-    /// It had waited.
+    /// The connection had waited.
     pub waited: bool,
 }
 

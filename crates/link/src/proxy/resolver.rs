@@ -23,10 +23,10 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Of a client among others.
+    /// Limits of a client among others.
     pub const SHARED: Self = Self { running: 2, waiting: 32 };
 
-    /// Of the only client, whose programs have at most so many names.
+    /// Limits of the only client, whose programs have at most so many names.
     pub const fn alone(waiting: usize) -> Self {
         Self { running: THREADS, waiting }
     }
@@ -201,7 +201,7 @@ impl Names {
         self.found.try_recv().ok()
     }
 
-    /// It is readable when there are answers.
+    /// A descriptor that is readable when there are answers.
     pub fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }

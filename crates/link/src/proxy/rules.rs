@@ -33,7 +33,7 @@ pub(super) fn built(scheduler: &PlugIn) -> Option<(SchedulerName, Box<dyn Schedu
 pub struct Treatment {
     /// The scheduler, of both ends.
     pub scheduler: PlugIn,
-    /// By interface; others have no wish.
+    /// Path rules by interface; others have no wish.
     pub paths: BTreeMap<String, PathRule>,
 }
 

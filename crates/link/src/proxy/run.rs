@@ -30,7 +30,7 @@ pub struct ProxySettings {
     pub listeners: Listeners,
     /// The treatment of their connections.
     pub rules: Rules,
-    /// Of the connections with the server.
+    /// Settings of the connections with the server.
     pub common: Common,
 }
 
@@ -110,7 +110,7 @@ impl Proxy {
         }
     }
 
-    /// Its state now.
+    /// State of the proxy now.
     pub fn status(&self) -> Status {
         self.state()
     }

@@ -58,7 +58,7 @@ impl Sockets {
         count > 0
     }
 
-    /// It is readable while a socket has changed and was not polled.
+    /// A descriptor that is readable while a socket has changed and was not polled.
     pub fn input(&self) -> BorrowedFd<'_> {
         self.epoll.0.as_fd()
     }

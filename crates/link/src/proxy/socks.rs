@@ -68,7 +68,7 @@ pub struct Outcome {
 pub enum End {
     /// A connection to `target` is requested; `early` are bytes that came behind the request.
     Connect {
-        /// Its target.
+        /// Target of the request.
         target: Target,
         /// The first bytes for it.
         early: Vec<u8>,

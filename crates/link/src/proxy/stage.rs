@@ -10,13 +10,13 @@ use super::target::Target;
 /// How far a connection is.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// It waits for a program; greeted or not.
+    /// The connection waits for a program; greeted or not.
     Warm(Frames, bool),
     /// The program says where it wants to go.
     Talking(Talk),
     /// The server was asked.
     Asking(Box<Asking>),
-    /// It is joined.
+    /// The connection is joined.
     Joined(Joint, Target),
     /// The program gets its last bytes.
     Ending(Joint),

@@ -44,7 +44,7 @@ pub(crate) enum Talked {
 }
 
 impl Talk {
-    /// With a program that must give user and password if it is `guarded`.
+    /// The negotiation with a program that must give user and password if it is `guarded`.
     pub fn new(now: Instant, joint: Joint, guarded: bool) -> Self {
         Self { joint, dialogue: Dialogue::new(guarded), until: now + NEGOTIATION }
     }

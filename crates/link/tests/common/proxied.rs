@@ -45,7 +45,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Its state.
+    /// State of the proxy.
     pub fn status(&self) -> Status {
         read_status(&self.window).unwrap()
     }

@@ -14,11 +14,11 @@ use crate::inference::Better;
 /// One metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MetricInfo {
-    /// Its name in results.
+    /// Name in results.
     pub name: &'static str,
-    /// Its name in tables and charts.
+    /// Name in tables and charts.
     pub label: &'static str,
-    /// Its unit in results; empty for counts and ratios.
+    /// Unit in results; empty for counts and ratios.
     pub unit: &'static str,
     /// The unit in which tables show it.
     pub scale: Scale,
@@ -26,7 +26,7 @@ pub struct MetricInfo {
     pub better: Option<Better>,
     /// Values below zero have a meaning.
     pub signed: bool,
-    /// Its definition, in a sentence or two.
+    /// Definition of the metric, in a sentence or two.
     pub about: &'static str,
     /// One value per path, not one per run.
     pub per_path: bool,
@@ -72,7 +72,7 @@ pub enum Prominence {
     Summarised,
     /// Also in the table on the terminal.
     Tabled,
-    /// Its chart is open.
+    /// The metric's chart is open.
     Charted,
     /// The measure of one kind of traffic. The table on the terminal has only the [`main_metric`] of these.
     Main,

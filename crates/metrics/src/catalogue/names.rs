@@ -1,14 +1,14 @@
 //! Names of the metrics that code refers to, as results write them.
 
-/// Of unlimited data; what baselines are compared by.
+/// Goodput of unlimited data, by which baselines are compared.
 pub const GOODPUT: &str = "goodput_bps";
-/// Of sized transfers and web pages.
+/// Completion time of sized transfers and web pages.
 pub const COMPLETION: &str = "completion_s";
-/// Of several sized flows.
+/// Mean completion time of several sized flows.
 pub const FLOW_COMPLETION: &str = "flow_completion_mean_s";
-/// Of requests.
+/// Mean response time of requests.
 pub const RESPONSE: &str = "response_mean_s";
-/// Of frames.
+/// Mean delay of frames.
 pub const FRAME_DELAY: &str = "app_delay_mean_s";
 /// The connection-level out-of-order queue.
 pub const OFO_MEAN: &str = "ofo_mean_bytes";
@@ -20,7 +20,7 @@ pub const BENEFIT: &str = "aggregation_benefit";
 pub const BEST_SINGLE_RATIO: &str = "best_single_ratio";
 /// Against the best that the paths allow.
 pub const ORACLE_RATIO: &str = "oracle_ratio";
-/// Of a run over one path alone, against the best that all paths allow.
+/// Oracle ratio of a run over one path alone, against the best that all paths allow.
 pub const ORACLE_RATIO_OF_ALL: &str = "oracle_ratio_of_all";
 /// Money spent.
 pub const PRICE: &str = "price";

@@ -24,7 +24,7 @@ impl<'a> MetricRef<'a> {
         of_path.map_or(Self { path: None, name: text }, |(path, name)| Self::of_path(path, name))
     }
 
-    /// Its entry in the table; `None` for a name that is no metric's.
+    /// Entry of the metric in the table; `None` for a name that is no metric's.
     pub fn info(&self) -> Option<&'static MetricInfo> {
         if self.path.is_some() { MetricInfo::of_path(self.name) } else { MetricInfo::of_run(self.name) }
     }

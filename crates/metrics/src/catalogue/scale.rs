@@ -12,19 +12,19 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Of counts and ratios.
+    /// Scale of counts and ratios.
     pub const PLAIN: Self = Self { unit: "", per: 1.0, decimals: 3 };
-    /// Of parts of a whole.
+    /// Scale of parts of a whole.
     pub const PERCENT: Self = Self { unit: "%", per: 0.01, decimals: 1 };
-    /// Of rates.
+    /// Scale of rates.
     pub const MBIT_S: Self = Self { unit: "Mbit/s", per: 1e6, decimals: 3 };
-    /// Of bytes.
+    /// Scale of bytes.
     pub const KIB: Self = Self { unit: "KiB", per: 1024.0, decimals: 1 };
-    /// Of packets.
+    /// Scale of packets.
     pub const PACKETS: Self = Self { unit: "packets", per: 1.0, decimals: 1 };
-    /// Of long times.
+    /// Scale of long times.
     pub const S: Self = Self { unit: "s", per: 1.0, decimals: 3 };
-    /// Of short times.
+    /// Scale of short times.
     pub const MS: Self = Self { unit: "ms", per: 1e-3, decimals: 1 };
 
     /// For values up to `greatest`: a time below a second in milliseconds, any other in seconds.

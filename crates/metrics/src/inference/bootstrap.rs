@@ -10,7 +10,7 @@ use anabranch_units::Rng;
 pub struct Bootstrap {
     /// How many resamples, at least 1000 for quantiles that far out.
     pub resamples: u32,
-    /// Of the stream `bootstrap`.
+    /// Seed of the stream `bootstrap`.
     pub seed: u64,
 }
 
@@ -21,23 +21,23 @@ impl Default for Bootstrap {
 }
 
 impl Bootstrap {
-    /// Of the mean of `values`; `None` for fewer than two.
+    /// Interval of the mean of `values`; `None` for fewer than two.
     pub fn mean(&self, values: &[f64]) -> Option<(f64, f64)> {
         self.interval(values.len(), |seeds| mean_of(seeds, |i| values[i]))
     }
 
-    /// Of the mean of a − b over pairs `(a, b)`; `None` for fewer than two.
+    /// Interval of the mean of a − b over pairs `(a, b)`; `None` for fewer than two.
     pub fn difference(&self, pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
         self.interval(pairs.len(), |seeds| mean_of(seeds, |i| pairs[i].0 - pairs[i].1))
     }
 
-    /// Of the relative change of the means, mean a ÷ mean b − 1, over pairs `(a, b)`; `None` for fewer than two, or where the
+    /// Interval of the relative change of the means, mean a ÷ mean b − 1, over pairs `(a, b)`; `None` for fewer than two, or where the
     /// mean of b can be zero in a resample.
     pub fn relative_change(&self, pairs: &[(f64, f64)]) -> Option<(f64, f64)> {
         self.interval(pairs.len(), |seeds| mean_of(seeds, |i| pairs[i].0) / mean_of(seeds, |i| pairs[i].1) - 1.0)
     }
 
-    /// Of any `statistic` of the seeds 0 … `n` − 1, given as a list of their indices; `None` for fewer than two, or where the
+    /// Interval of any `statistic` of the seeds 0 … `n` − 1, given as a list of their indices; `None` for fewer than two, or where the
     /// statistic is not finite for a resample.
     pub fn interval(&self, n: usize, statistic: impl Fn(&[usize]) -> f64) -> Option<(f64, f64)> {
         self.outside(0.05, n, statistic)

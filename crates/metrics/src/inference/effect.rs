@@ -13,7 +13,7 @@ pub struct EffectSize {
 }
 
 impl EffectSize {
-    /// Of pairs `(a, b)`; `None` if there are fewer than two, or the differences do not vary.
+    /// Effect size of pairs `(a, b)`; `None` if there are fewer than two, or the differences do not vary.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
         let summary = SampleStatistics::of(&differences)?;

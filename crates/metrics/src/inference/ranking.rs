@@ -32,7 +32,7 @@ pub struct RankClaim {
 }
 
 impl Ranking {
-    /// Of `scores`: one entry per row, each with one value per seed, in the same order of seeds. `None` without rows or seeds, or if
+    /// Ranking of `scores`: one entry per row, each with one value per seed, in the same order of seeds. `None` without rows or seeds, or if
     /// rows differ in length.
     pub fn of(scores: &[Vec<f64>], better: Better, bootstrap: Bootstrap) -> Option<Self> {
         let n = scores.first()?.len();

@@ -22,7 +22,7 @@ pub struct SignedRank {
 }
 
 impl SignedRank {
-    /// Of pairs `(a, b)`; `None` if no pair differs.
+    /// Signed-rank test of pairs `(a, b)`; `None` if no pair differs.
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let largest = pairs.iter().flat_map(|(a, b)| [a.abs(), b.abs()]).fold(0.0, f64::max);
         let tolerance = largest * ROUNDING;

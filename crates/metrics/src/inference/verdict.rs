@@ -22,7 +22,7 @@ pub enum Verdict {
 /// A mean difference over pairs of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Difference {
-    /// Its mean.
+    /// Mean of the difference.
     pub mean: f64,
     /// Pairs.
     pub n: usize,
@@ -35,7 +35,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Of pairs.
+    /// Difference of pairs.
     pub fn of(paired: &Paired, deterministic: bool) -> Self {
         Self { mean: paired.mean_diff, n: paired.n, p: paired.p, ci95: paired.ci95, deterministic }
     }

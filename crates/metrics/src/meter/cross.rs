@@ -6,7 +6,7 @@ use anabranch_units::{ConnId, Duration, Instant, Side};
 /// A TCP flow that is cross traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CrossFlow {
-    /// Its connection.
+    /// Id of the flow's connection.
     pub id: ConnId,
     /// Bytes to be delivered; `None` = until the end.
     pub size: Option<u64>,

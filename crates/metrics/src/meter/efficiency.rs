@@ -5,7 +5,7 @@ use crate::over_time::RealMean;
 use anabranch_trace::{Event, Origin, PathState};
 use anabranch_units::{ConnId, Instant, Side};
 
-/// Of one connection's server.
+/// The efficiency of one connection's server.
 #[derive(Clone, Debug)]
 pub(super) struct Efficiency {
     connection: ConnId,

@@ -23,7 +23,7 @@ pub(super) struct Frames {
     start: Option<Instant>,
     /// Frames delivered completely.
     delivered: u64,
-    /// Of these, those before the measured time.
+    /// Frames of these that came before the measured time.
     before: u64,
     /// In nanoseconds.
     delays: Histogram,

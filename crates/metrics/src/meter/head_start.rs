@@ -22,7 +22,7 @@ pub(super) struct HeadStart {
 }
 
 impl HeadStart {
-    /// Of `connection`, if there is one; packets are counted as segments of `mss` bytes.
+    /// The head start of `connection`, if there is one; packets are counted as segments of `mss` bytes.
     pub fn new(connection: Option<ConnId>, mss: u32) -> Self {
         Self { open: connection, mss: u64::from(mss.max(1)), ..Self::default() }
     }

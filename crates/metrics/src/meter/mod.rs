@@ -97,7 +97,7 @@ pub struct Meter {
     ofo: Peaks,
     /// Those of its subflows, all together.
     subflow_ofo: Peaks,
-    /// Of all connections: the counters of one are as large as those of all.
+    /// Disorder of all connections: the counters of one are as large as those of all.
     disorder: Disorder,
     head_start: HeadStart,
     efficiency: Option<Efficiency>,

@@ -25,7 +25,7 @@ pub(super) struct Sender {
     pub paths: Vec<PathSender>,
 }
 
-/// Its subflow on one path.
+/// The subflow of a sender on one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PathSender {
     /// Packets and bytes sent, by [`SendKind`].
@@ -39,7 +39,7 @@ pub(super) struct PathSender {
     pub rtt: Samples,
 }
 
-/// Of the round-trip time.
+/// Samples of the round-trip time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Samples {
     count: u64,

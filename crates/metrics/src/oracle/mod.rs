@@ -22,7 +22,7 @@ pub struct Oracle {
 #[derive(Clone, Debug)]
 struct WayBound {
     bottlenecks: Vec<Shared>,
-    /// It differs from the way before in nothing but the first path.
+    /// The way differs from the one before only in its first path.
     other_first: bool,
 }
 
@@ -182,7 +182,7 @@ impl WayBound {
         self.bottlenecks.iter().all(|shared| shared.capacity.is_constant() && shared.lanes.iter().all(Lane::is_steady))
     }
 
-    /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later; `None` also if it is not `below`
+    /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later; `None`, too, if it is not `below`
     /// what another way takes, which one look shows.
     fn least_time(
         &self,
@@ -262,7 +262,7 @@ impl Shared {
 }
 
 impl Lane {
-    /// Its losses stay what they are, and it is never down.
+    /// The lane's losses stay what they are, and it is never down.
     fn is_steady(&self) -> bool {
         self.arriving.len() == 1 && self.outages.is_empty()
     }

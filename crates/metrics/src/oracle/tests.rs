@@ -57,7 +57,7 @@ fn oracle(topology: &Topology, timeline: &Timeline) -> Oracle {
     Oracle::new(topology, timeline, &all, BARE)
 }
 
-/// Of segments of 1400 bytes over IPv4 with timestamps.
+/// Sizes of segments of 1400 bytes over IPv4 with timestamps.
 fn full_sizes() -> SegmentSizes {
     SegmentSizes { mss: 1400, plain: header_len(4, true, None), multipath: Some(header_len(4, true, Some(8))) }
 }

@@ -97,11 +97,11 @@ pub struct Disorder {
 pub struct Reorder {
     /// DT; `None` = infinite: nothing is ever given up.
     threshold: Option<u64>,
-    /// With a threshold: the DT + 1 newest arrivals, not yet counted. What is missing from them is lost.
+    /// The DT + 1 newest arrivals, not yet counted, with a threshold. What is missing from them is lost.
     window: VecDeque<u64>,
     /// Numbers in the reorder buffer, all above `expected`.
     stored: SlidingBits,
-    /// With a threshold: numbers from `expected` on that are in the reorder buffer or in the window.
+    /// Numbers from `expected` on that are in the reorder buffer or in the window, with a threshold.
     arrived: SlidingBits,
     occupancy: u64,
     /// E: the number that the buffer waits for.
@@ -111,7 +111,7 @@ pub struct Reorder {
 }
 
 impl Reorder {
-    /// With a displacement threshold DT: a packet later than that is lost. `None` = infinite.
+    /// A meter with a displacement threshold DT: a packet later than that is lost. `None` = infinite.
     pub fn new(threshold: Option<u64>) -> Self {
         Self { threshold, ..Self::default() }
     }

@@ -9,12 +9,12 @@ use serde::Serialize;
 pub struct Columns<'a> {
     state_names: &'a [String],
     path_state_names: &'a [String],
-    /// Of each packet, the place of the decision that bound it, against that of the last packet with one.
+    /// Place of the decision that bound each packet, against that of the last packet with one.
     of: Vec<Option<i64>>,
     backlog: Vec<i64>,
     window: Vec<i64>,
     paths: Vec<PathColumns>,
-    /// By name.
+    /// State of the scheduler, by name.
     state: Vec<Vec<Option<f64>>>,
 }
 
@@ -44,7 +44,7 @@ fn by_name<'a>(names: &[String], rows: impl Iterator<Item = &'a [f64]> + Clone) 
 }
 
 impl<'a> Columns<'a> {
-    /// Of the timeline's packets, if it has decisions.
+    /// The columns of the timeline's packets, if it has decisions.
     pub fn of(timeline: &'a Timeline) -> Option<Self> {
         let decisions = timeline.decisions.as_ref()?;
         let rows = &decisions.rows;

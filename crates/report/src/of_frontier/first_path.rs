@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 /// A cell in which the worst first path costs more than this part of what the best one gives.
 const DEAR: f64 = 0.1;
 
-/// By scheduler and application: what is reached with the best first path of each cell, with the scenario's, with the worst.
+/// A table by scheduler and application: the result with the best first path of each cell, with the scenario's, with the worst.
 pub fn first_path(opened: &[Opened]) -> String {
     let mut groups: IndexMap<(&str, &str), Vec<&Opened>> = IndexMap::new();
     for cell in opened {

@@ -45,7 +45,7 @@ fn placed(standing: &Standing, place: String) -> String {
     if standing.is_placed() { place } else { String::new() }
 }
 
-/// By their loss against the best of each cell, the best first.
+/// Standings by their loss against the best of each cell, the best first.
 fn by_loss(frontier: &Frontier) -> Vec<&Standing> {
     let mut order: Vec<&Standing> = frontier.standings.iter().collect();
     order.sort_by(|a, b| a.loss.mean.total_cmp(&b.loss.mean));

@@ -7,7 +7,7 @@ use anabranch_studies::frontier::{Room, RoomRow, TAKEN_AWAY};
 use indexmap::IndexSet;
 use std::fmt::Write as _;
 
-/// By application, by kind of paths, and how each hindrance is removed.
+/// The room by application, by kind of paths, and how each hindrance is removed.
 pub fn room(room: &Room) -> String {
     let mut text = format!(
         "With {}. Best scheduler over all: {}. The portfolio that represents all schedulers below, and the loss of \

@@ -43,7 +43,7 @@ fn line(text: &mut String, name: &str, papers: &[&PaperOutcome]) {
     let _ = writeln!(text, " {} |", claims().filter(|claim| !claim.contrast).count() + anchors);
 }
 
-/// Of each paper: the conclusion, anchors, headlines, the picture, findings, classes.
+/// The screens of all papers: the conclusion, anchors, headlines, the picture, findings, classes.
 pub fn screens_markdown(reproduction: &Reproduction) -> String {
     reproduction.papers.iter().map(screen).collect()
 }

@@ -28,7 +28,7 @@ pub struct Around {
     pub made_by: MadeBy,
     /// `(key, value)`: how the results came about.
     pub settings: Vec<(String, String)>,
-    /// Of all runs.
+    /// Seeds of all runs.
     pub seeds: Vec<u64>,
     /// Every scheduler's name, in the order of the registry.
     pub schedulers: Vec<String>,

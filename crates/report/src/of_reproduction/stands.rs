@@ -19,7 +19,7 @@ pub struct Panel {
 /// A column of a panel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PanelReading {
-    /// Of the reading.
+    /// Name of the reading.
     pub name: String,
     /// Claims are judged in it.
     pub admissible: bool,
@@ -43,7 +43,7 @@ const MARGIN: usize = 400;
 const PER_LETTER: usize = 6;
 const LEGEND: usize = 36;
 
-/// Of an item, the readings in which schedulers were run.
+/// The readings of an item in which schedulers were run.
 pub fn panel(item: &ItemOutcome) -> Panel {
     let run: Vec<&ReadingOutcome> = item.judged_readings().collect();
     let row = |(n, claim): (usize, &Judged)| {

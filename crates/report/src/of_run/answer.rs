@@ -212,7 +212,7 @@ struct Count {
     better: usize,
     worse: usize,
     equal: usize,
-    /// Its seeds show no difference.
+    /// Cells in which the seeds show no difference.
     open: usize,
     /// Better and worse in one random run each.
     once: [usize; 2],

@@ -17,7 +17,7 @@ pub const APART: usize = 4;
 pub struct SweptAxis {
     /// The key.
     pub key: String,
-    /// Of the positions.
+    /// Unit of the positions.
     pub unit: String,
     /// The greatest position is so many times the least that only logarithms tell the small ones apart.
     pub is_log: bool,

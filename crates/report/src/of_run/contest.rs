@@ -8,7 +8,7 @@ use anabranch_run::{ResultRow, Results, RowKind};
 pub struct Entrant {
     /// The row's.
     pub name: String,
-    /// Of a row of one path alone, the path.
+    /// Path of a row of one path alone.
     pub path: Option<String>,
     /// Over the runs that have the metric.
     pub mean: f64,

@@ -49,9 +49,9 @@ pub struct RunFolder {
     pub schedulers: Vec<String>,
     /// The paths, if they are known.
     pub network: Network,
-    /// Of the first run of each row.
+    /// Series of the first run of each row.
     pub series: Vec<OfRow<Series>>,
-    /// Likewise.
+    /// Timelines of the first run of each row.
     pub timelines: Vec<OfRow<Timeline>>,
     /// As [`Report::packets`].
     pub packets: Option<usize>,

@@ -19,7 +19,7 @@ pub struct Network {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathShape {
-    /// Its name.
+    /// Name of the path.
     pub name: String,
     /// Capacity in bit/s; of a recorded capacity the mean.
     pub rate_bps: f64,

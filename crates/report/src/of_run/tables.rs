@@ -92,7 +92,7 @@ pub fn paths(rows: &[ResultRow<'_>]) -> Option<Table> {
 
 /// A column of means.
 struct Measure {
-    /// By its name in results.
+    /// Metric, by its name in results.
     metric: String,
     quantity: Quantity,
 }

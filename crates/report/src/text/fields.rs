@@ -24,7 +24,7 @@ impl<'a> Differences<'a> {
         Self { metric, all: results.verdicts(metric, reference.scheduler) }
     }
 
-    /// Of `row` from `reference` in percent of the reference's mean, with its half-width, and [`STANDS`] if the seeds show it.
+    /// Difference of `row` from `reference` in percent of the reference's mean, with its half-width, and [`STANDS`] if the seeds show it.
     pub fn text(&self, row: &ResultRow<'_>, reference: &ResultRow<'_>) -> Option<String> {
         let is_it = |(c, _): &&(&Comparison, Verdict)| {
             (&*c.a, &*c.b, &*c.congestion) == (row.scheduler, reference.scheduler, row.congestion)

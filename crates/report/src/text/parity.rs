@@ -76,7 +76,7 @@ fn cells(parity: &Parity) -> Vec<Vec<String>> {
 /// How far a mode is from the reference in one row: as a part of the reference's mean.
 struct Distance {
     difference: f64,
-    /// By how much it is beyond the 95 % interval of that mean, if there is one.
+    /// Distance beyond the 95 % interval of that mean, if there is one.
     beyond: Option<f64>,
 }
 

@@ -163,7 +163,7 @@ pub fn auto_notes(results: &Results) -> String {
     results.rows().iter().filter_map(line).collect()
 }
 
-/// Its main metric is random, measured more than once, and without an interval.
+/// True if the row's main metric is random, measured more than once, and without an interval.
 fn lacks_interval(row: &ResultRow<'_>) -> bool {
     row.get(main_metric([row]).name).is_some_and(|one| one.n > 1 && !one.deterministic && one.ci95_low.is_none())
 }

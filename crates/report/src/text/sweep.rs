@@ -50,7 +50,7 @@ enum Detail {
 struct Sweep<'a> {
     differences: Differences<'a>,
     main: &'static MetricInfo,
-    /// Of all rows.
+    /// Names of all rows.
     names: IndexSet<&'a str>,
     /// In the first cell.
     reference: &'a ResultRow<'a>,
@@ -101,14 +101,14 @@ impl Sweep<'_> {
         line
     }
 
-    /// With the number of runs that it is of, if that is not `n`.
+    /// The mean, with the number of runs that it is of, if that is not `n`.
     fn mean(&self, row: &ResultRow<'_>, n: usize) -> String {
         let Some(mean) = interval(row, self.main) else { return NONE.to_owned() };
         let own = row.get(self.main.name).map_or(0, |summary| summary.n);
         if own == n { mean } else { format!("{mean}, n {own}") }
     }
 
-    /// Its difference from the reference has a column.
+    /// The row's difference from the reference has a column.
     fn is_compared(&self, name: &str, detail: Detail) -> bool {
         detail == Detail::Differences && name != self.reference.name && !RowKind::of(name).is_single()
     }

@@ -20,7 +20,7 @@ pub struct Browser {
     pub complaints: Vec<String>,
     /// Where a page that is served begins: what it fetches there is its own.
     home: Option<String>,
-    /// Of Chromium's trace: what was collected, and whether that is all.
+    /// Chromium's trace: the collected events, and whether that is all.
     trace: (Vec<Value>, bool),
     _profile: TempDir,
 }
@@ -151,7 +151,7 @@ impl Browser {
         self.visit(&format!("file://{}", file.display()));
     }
 
-    /// Likewise a page that is served at `home`, with this fragment.
+    /// Opens a page that is served at `home`, with this fragment, in the same way.
     #[allow(dead_code, reason = "one test has a server")]
     pub fn open_served(&mut self, home: &str, fragment: &str) {
         self.home = Some(home.to_owned());
@@ -201,7 +201,7 @@ impl Browser {
         let scale = if mobile { 2 } else { 1 };
         let metrics = json!({ "width": width, "height": height, "deviceScaleFactor": scale, "mobile": mobile });
         self.ask("Emulation.setDeviceMetricsOverride", metrics);
-        // The page waits a little before it draws anew.
+        // The page waits a little before it draws again.
         thread::sleep(Duration::from_millis(400));
     }
 

@@ -102,7 +102,7 @@ pub struct FigureText {
     pub models: Vec<Spanned<ModelText>>,
     /// Parameter of the models that is across.
     pub over: Option<SpannedText>,
-    /// Of the models.
+    /// Range of the models.
     #[serde(default)]
     pub range: [f64; 2],
     pub curve: Option<String>,

@@ -31,7 +31,7 @@ struct Effect {
     would: f64,
 }
 
-/// The causes that hold the rows `of` back, the dearest first.
+/// The causes that hold the rows `of` back, the most expensive first.
 pub(super) fn costs(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], ask: Ask<'_>) -> Vec<Cost> {
     let Some(metric) = of.first().map(|row| main_metric_of(&rows[*row])) else { return Vec::new() };
     let mut costs: Vec<Cost> = other_paths(cell, rows, of, metric).into_iter().collect();
@@ -41,7 +41,7 @@ pub(super) fn costs(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], of: &[usi
     costs
 }
 
-/// By which part `would` is better than `was`; below zero if it is worse.
+/// The part by which `would` is better than `was`; below zero if it is worse.
 fn gain(metric: &MetricInfo, was: f64, would: f64) -> f64 {
     let (more, less) = if metric.better == Some(Better::Lower) { (was, would) } else { (would, was) };
     if less > 0.0 {

@@ -19,9 +19,9 @@ pub(super) enum Hindrance {
     Loss(usize),
     /// Other flows over the path with this index, or over the shared link.
     Cross {
-        /// Its index.
+        /// Index of the path.
         over: usize,
-        /// It counts links.
+        /// The index is that of a shared link.
         shared: bool,
     },
 }
@@ -61,7 +61,7 @@ impl Hindrance {
         scenario
     }
 
-    /// Its kind of finding.
+    /// Kind of finding.
     pub fn kind(self) -> DiagnosisKind {
         match self {
             Self::Window => DiagnosisKind::Window,
@@ -70,7 +70,7 @@ impl Hindrance {
         }
     }
 
-    /// Its name, as the limit of a run: `loss on wlan`.
+    /// Name of the hindrance, as the limit of a run: `loss on wlan`.
     pub fn name(self, scenario: &Scenario) -> String {
         let topology = &scenario.topology;
         match self {

@@ -67,7 +67,7 @@ const FULL: f64 = 0.85;
 /// Losses below this part of the packets are those of a full queue as well.
 const LOSS: f64 = 0.001;
 
-/// The findings about a cell: events first, then causes, the dearest first. `ask` makes more runs. Without it, as in real time, measured
+/// The findings about a cell: events first, then causes, the most expensive first. `ask` makes more runs. Without it, as in real time, measured
 /// losses and waits replace the causes.
 pub(crate) fn diagnose(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], ask: Option<Ask<'_>>) -> Vec<Diagnosis> {
     let multipath = (0..rows.len()).filter(|&row| matches!(cell.rows[row].choice, Choice::Multipath(_)));
@@ -203,7 +203,7 @@ fn loss(rows: &[RunRow<'_>], path: &str) -> (String, String) {
     let (lost, used) = (of("loss_ratio"), of("utilisation"));
     let summary = format!("loss on {path}");
     let text =
-        format!("Loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity, in the mean.");
+        format!("Loss on {path}: {names} lost {lost:.1} % there and used {used:.0} % of its capacity on average.");
     (summary, text)
 }
 

@@ -26,7 +26,7 @@ use store::{Memory, Shelf};
 #[derive(Clone)]
 pub struct Runs {
     rows: Vec<Row>,
-    /// Of all rows.
+    /// Number of runs of all rows.
     len: usize,
     /// Each once.
     shapes: Vec<Arc<Shape>>,

@@ -20,7 +20,7 @@ pub(super) struct Row {
     cell: Arc<CellValues>,
     len: usize,
     blocks: Vec<Block>,
-    /// By number of the run.
+    /// Rarely present values, by number of the run.
     asides: BTreeMap<usize, Arc<Aside>>,
 }
 
@@ -61,7 +61,7 @@ struct Aside {
 }
 
 impl Aside {
-    /// Of `run`, if it has any.
+    /// The rarely present values of `run`, if it has any.
     fn of(run: &mut RunRecord) -> Option<Arc<Self>> {
         let digest = Some(&run.digest).filter(|digest| hexadecimal(number(digest)) != **digest).cloned();
         let aside = Self { digest, curves: std::mem::take(&mut run.curves), live: run.live.take() };

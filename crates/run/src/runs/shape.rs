@@ -14,7 +14,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Of `run`.
+    /// The shape of `run`.
     pub fn of(run: &RunRecord) -> Self {
         let paths = run.paths.iter().map(|(path, values)| (path.clone(), values.names().clone()));
         Self { metrics: run.metrics.names().clone(), paths: paths.collect() }

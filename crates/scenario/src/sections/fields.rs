@@ -46,11 +46,11 @@ pub(crate) struct Fields<'t> {
     defaults: &'static [(&'static str, &'static str)],
     /// The place of a missing key: the header.
     pub at: Span,
-    /// It is not a table, which has been reported; keys missing in it are not.
+    /// The value is not a table, which has been reported; keys missing in it are not.
     broken: bool,
 }
 
-/// With more unknown keys than this, none is compared with known ones.
+/// Number of unknown keys above which none is compared with known ones.
 const MOST_MISSPELT: usize = 50;
 
 impl<'t> Fields<'t> {

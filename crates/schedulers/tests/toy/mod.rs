@@ -40,7 +40,7 @@ impl ToyPath {
 /// A packet that left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Its number, from 1.
+    /// Number of the packet, from 1.
     pub number: u64,
     pub path: u8,
     /// When it left and when it arrives, in ms.

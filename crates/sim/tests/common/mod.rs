@@ -67,7 +67,7 @@ pub struct Transfer {
     pub policy: Vec<PathPolicy>,
     /// A name of the registry, or [`ADVERSARY`].
     pub scheduler: String,
-    /// Its parameters; schedulers that take over have none.
+    /// Parameters of the scheduler; schedulers that take over have none.
     pub parameters: Vec<(String, f64)>,
     pub congestion: String,
     pub size: Option<u64>,

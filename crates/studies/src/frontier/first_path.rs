@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Opened {
     /// The path set's title.
     pub paths: String,
-    /// Its kind.
+    /// Kind of the path set.
     pub kind: String,
     /// The application.
     pub traffic: String,
@@ -25,12 +25,12 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Of the best first path.
+    /// Result with the best first path.
     pub fn best(&self) -> f64 {
         self.ratios.iter().copied().fold(0.0, f64::max)
     }
 
-    /// Of the worst.
+    /// Result with the worst first path.
     pub fn worst(&self) -> f64 {
         self.ratios.iter().copied().fold(f64::INFINITY, f64::min)
     }
@@ -41,11 +41,11 @@ impl Opened {
 pub struct FirstPath {
     /// Over all of these.
     pub path_sets: Vec<PathSet>,
-    /// Of [`super::APPLICATIONS`]: such as end.
+    /// Applications of [`super::APPLICATIONS`]: such as end.
     pub traffic: Vec<&'static str>,
     /// Each over every path set.
     pub schedulers: Vec<PlugIn>,
-    /// Of all of them.
+    /// Congestion control of all of them.
     pub congestion: PlugIn,
 }
 

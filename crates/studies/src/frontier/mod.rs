@@ -45,11 +45,11 @@ pub struct PathSet {
 pub struct Grid {
     /// Over all of these.
     pub path_sets: Vec<PathSet>,
-    /// Of [`APPLICATIONS`].
+    /// Applications of [`APPLICATIONS`].
     pub traffic: Vec<&'static str>,
     /// Each is run over every path set with every application.
     pub schedulers: Vec<PlugIn>,
-    /// With each of them; single paths take its single-path form.
+    /// Congestion controls, each with all schedulers; single paths take its single-path form.
     pub congestions: Vec<PlugIn>,
 }
 
@@ -99,7 +99,7 @@ struct Task<T> {
     /// The key of its runs.
     key: T,
     plan: Plan,
-    /// Its name in messages.
+    /// Name in messages.
     title: String,
 }
 

@@ -60,11 +60,11 @@ pub struct RoomRow {
     pub sets: usize,
     /// Ratio to the oracle of the best path alone.
     pub single: f64,
-    /// Of the leader.
+    /// Ratio of the leader.
     pub leader: f64,
-    /// Of the best of all schedulers in each cell.
+    /// Ratio of the best of all schedulers in each cell.
     pub best: f64,
-    /// Of the best of the team in each cell, with the seeds of what follows.
+    /// Ratio of the best of the team in each cell, with the seeds of what follows.
     pub team: f64,
     /// The same with each thing of [`TAKEN_AWAY`] taken away. The oracle is that of the cell as it then is.
     pub without: IndexMap<String, f64>,

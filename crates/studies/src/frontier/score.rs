@@ -21,7 +21,7 @@ pub const TIE: f64 = 0.005;
 pub struct CellScore {
     /// The path set's title.
     pub paths: String,
-    /// Its kind: `near/far`.
+    /// Kind of the cell: `near/far`.
     pub kind: String,
     /// Which part of the grid it belongs to.
     pub part: String,
@@ -46,11 +46,11 @@ pub struct Entry {
     /// 1 for the best and all that tie with it, 2 for the best of the others and all that tie with that, and so on. 0 for what
     /// has no place.
     pub tier: usize,
-    /// It is the worst, or ties with it, while not all tie.
+    /// The scheduler is the worst, or ties with it, while not all tie.
     pub last: bool,
     /// Speed ÷ speed of the best path alone, mean over the seeds; speed is goodput, for frames 1 ÷ mean delay.
     pub against_single: f64,
-    /// It is slower than the best path alone, by more than [`MARGIN`] on average, and significantly (paired t test over the
+    /// The scheduler is slower than the best path alone, by more than [`MARGIN`] on average, and significantly (paired t test over the
     /// seeds, p < 0.05 after Holm's correction for the schedulers of the cell).
     pub slower: bool,
     /// Money spent in a run, mean over those that were finished; absent where nothing costs anything.

@@ -16,14 +16,14 @@ pub struct Standing {
     pub scheduler: String,
     /// Mean over the cells of the ratio to the oracle; its interval is over the seeds.
     pub ratio: Estimate,
-    /// Its interval over path sets: 95 %, by the bootstrap that draws whole path sets.
+    /// Interval over path sets: 95 %, by the bootstrap that draws whole path sets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_over_sets: Option<(f64, f64)>,
     /// The same for each part of the grid.
     pub by_part: IndexMap<String, f64>,
     /// The same for each application.
     pub by_traffic: IndexMap<String, f64>,
-    /// Its loss against the best scheduler of each cell.
+    /// Loss against the best scheduler of each cell.
     pub loss: Loss,
     /// Mean over the cells of its place among the schedulers; 1 is best, those that tie share their places. 0: it has none, see
     /// [`Entry::rank`].
@@ -41,7 +41,7 @@ pub struct Standing {
 pub struct Loss {
     /// Mean over the cells.
     pub mean: f64,
-    /// Its interval over path sets, as [`Standing::ratio_over_sets`].
+    /// Interval over path sets, as [`Standing::ratio_over_sets`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_sets: Option<(f64, f64)>,
     /// Median over the cells.
@@ -54,7 +54,7 @@ pub struct Loss {
     pub worst_in: String,
 }
 
-/// Of all schedulers in `cells`, the best mean ratio first.
+/// Standings of all schedulers in `cells`, the best mean ratio first.
 pub(super) fn standings(cells: &[CellScore]) -> Vec<Standing> {
     let names: IndexSet<&str> = cells.iter().flat_map(|c| &c.entries).map(|e| e.scheduler.as_str()).collect();
     let mut standings: Vec<Standing> = names.into_iter().filter_map(|name| standing(name, cells)).collect();
@@ -63,7 +63,7 @@ pub(super) fn standings(cells: &[CellScore]) -> Vec<Standing> {
 }
 
 impl Standing {
-    /// It has a place among the schedulers.
+    /// The row has a place among the schedulers.
     pub fn is_placed(&self) -> bool {
         self.rank > 0.0
     }

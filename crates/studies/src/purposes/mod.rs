@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A network with its application, as a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
-    /// Its file's name without `.toml`.
+    /// Name of the file without `.toml`.
     pub name: &'static str,
     /// The scenario.
     pub text: &'static str,
@@ -40,14 +40,14 @@ pub enum Wants {
 pub enum Verdict {
     /// The metric changes as the claim states, significantly (paired t, p < 0.05) or, where nothing is random, exactly.
     Shown,
-    /// It does not.
+    /// The source's claim is not shown.
     NotShown,
 }
 
 /// The purpose of a scheduler, and the network that shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Purpose {
-    /// With its parameters.
+    /// Scheduler with its parameters.
     pub scheduler: &'static str,
     /// The scheduler that it is compared with.
     pub against: &'static str,
@@ -57,7 +57,7 @@ pub struct Purpose {
     pub source: &'static str,
     /// A [`Network`]'s name.
     pub network: &'static str,
-    /// Of the connection, or `path.NAME.METRIC`.
+    /// Metric of the connection, or `path.NAME.METRIC`.
     pub metric: &'static str,
     /// Which way.
     pub wants: Wants,
@@ -70,13 +70,13 @@ pub struct Purpose {
 /// The figures of one purpose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
-    /// Of what.
+    /// Purpose that was measured.
     pub purpose: &'static Purpose,
     /// Mean of the scheduler that it is compared with.
     pub theirs: f64,
     /// Mean of the scheduler.
     pub ours: f64,
-    /// Of the scheduler's figures less the other's, seed by seed.
+    /// Difference of the scheduler's figures from the other's, seed by seed.
     pub difference: Paired,
     /// The verdict of these figures.
     pub verdict: Verdict,

@@ -7,9 +7,9 @@ use anabranch_schedulers::TEMPLATE;
 pub struct Names {
     /// In scenarios and on the command line: `my-rule`.
     pub name: String,
-    /// Its file and module: `my_rule`.
+    /// File and module: `my_rule`.
     pub module: String,
-    /// Its type: `MyRule`.
+    /// Type: `MyRule`.
     pub kind: String,
 }
 

@@ -11,7 +11,7 @@ pub(super) enum Deviation {
     Linux {
         /// Smoothed deviation (`mdev`).
         smoothed: Duration,
-        /// Its greatest value in the present round trip, at least `rto_min` (`mdev_max`).
+        /// Greatest deviation in the present round trip, at least `rto_min` (`mdev_max`).
         greatest: Duration,
         /// The part of the timeout beyond srtt (`rttvar`).
         term: Duration,

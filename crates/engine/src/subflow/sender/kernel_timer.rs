@@ -9,7 +9,7 @@ use anabranch_units::{Duration, Instant};
 /// Least supplement to a probe's two round trips (`TCP_TIMEOUT_MIN_US`).
 const SUPPLEMENT: Duration = Duration::from_millis(2);
 
-/// Causes for setting the timer anew.
+/// Causes for setting the timer again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
     /// Data was acknowledged.

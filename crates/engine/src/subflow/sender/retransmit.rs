@@ -16,7 +16,7 @@ pub struct Sent {
     /// Where it begins in the subflow's sequence, and its payload in the data sequence.
     start: u64,
     data_start: u64,
-    /// Its payload.
+    /// Payload of the packet.
     pub payload: Bytes,
     /// Carries the DATA_FIN.
     pub data_fin: bool,
@@ -28,7 +28,7 @@ pub struct Sent {
     pub(super) lost: bool,
     /// A retransmission is thought to be in flight.
     pub(super) retransmitted: bool,
-    /// It was sent more than once.
+    /// The packet was sent more than once.
     pub(super) repeated: bool,
     /// When it was last sent.
     pub(super) sent_at: Instant,
@@ -91,7 +91,7 @@ impl Sent {
         self.payload.len() as u64
     }
 
-    /// It was sent once, and is neither SACKed nor lost.
+    /// The packet was sent once, and is neither SACKed nor lost.
     pub(super) fn is_plain(&self) -> bool {
         !(self.repeated | self.sacked | self.lost | self.retransmitted)
     }
