@@ -8,6 +8,7 @@
 
 mod agenda;
 mod bottleneck;
+mod bucket;
 mod capacity;
 mod codel;
 mod discipline;
@@ -22,6 +23,7 @@ mod tail;
 mod trace;
 mod way;
 
+pub use bucket::BucketSpec;
 pub use capacity::{Capacity, FixedRate, TraceDriven};
 pub use codel::{Codel, CodelSpec};
 pub use discipline::{Discipline, ManagedQueue, Misfit, Parameter, Threshold, Value};
@@ -32,7 +34,7 @@ pub use network::{Delivery, Network};
 pub use qdisc::{DropTail, Qdisc, QueueState};
 pub use red::{Red, RedSpec};
 pub use spec::{
-    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, QueueSpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, Place, QueueSpec,
     ReorderSpec, Topology, WaySpec,
 };
 pub use trace::{TraceError, TraceFault};

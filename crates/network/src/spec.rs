@@ -1,6 +1,6 @@
 //! The specification of a network.
 
-use crate::{Discipline, DropTail, JitterSpec};
+use crate::{BucketSpec, Discipline, DropTail, JitterSpec};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use core::fmt;
 use std::sync::Arc;
@@ -43,6 +43,15 @@ pub struct BottleneckSpec {
     pub capacity: CapacitySpec,
     /// The queueing discipline.
     pub queue: QueueSpec,
+    /// What exceeds this token bucket is dropped on arrival.
+    pub police: Option<BucketSpec>,
+}
+
+impl BottleneckSpec {
+    /// A bottleneck without a policer.
+    pub fn new(capacity: CapacitySpec, queue: QueueSpec) -> Self {
+        Self { capacity, queue, police: None }
+    }
 }
 
 /// One direction of a path: bottleneck, then delay, then impairments.
@@ -102,6 +111,8 @@ pub enum Bottleneck {
 pub enum CapacitySpec {
     /// A rate; a timeline may change it.
     Fixed(Rate),
+    /// The same, of which unused bytes are kept, and sent at once: a shaper.
+    Bucket(BucketSpec),
     /// Recorded delivery opportunities.
     Trace(Arc<CapacityTrace>),
 }
@@ -173,6 +184,15 @@ pub struct ReorderSpec {
     pub by: Duration,
 }
 
+/// The owner of a bottleneck that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The path with this index.
+    Path(usize),
+    /// The shared link with this index.
+    Link(usize),
+}
+
 /// A change while the network runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -184,6 +204,10 @@ pub enum Change {
     Delay(usize, Direction, Duration),
     /// The variation of a path's delay.
     Jitter(usize, Direction, JitterSpec),
+    /// The burst of a shaper, in bytes. A rate becomes a shaper, with a full bucket if nothing waits.
+    Burst(Place, Direction, u64),
+    /// The policer, with a full bucket if there was none.
+    Police(Place, Direction, BucketSpec),
     /// A path's random loss.
     Loss(usize, Direction, LossSpec),
 }

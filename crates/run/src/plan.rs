@@ -301,7 +301,11 @@ pub(crate) fn is_random(scenario: &Scenario) -> bool {
         || scenario.network_changes().any(|(_, change)| match &change {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::Jitter(_, _, jitter) => !jitter.is_none(),
-            Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
+            Change::PathRate(..)
+            | Change::LinkRate(..)
+            | Change::Delay(..)
+            | Change::Burst(..)
+            | Change::Police(..) => false,
         })
 }
 
@@ -343,7 +347,7 @@ fn way_is_random(way: &WaySpec) -> bool {
 fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {
     // Spelt out, so that a new kind must be decided here.
     match &bottleneck.capacity {
-        CapacitySpec::Fixed(_) | CapacitySpec::Trace(_) => {
+        CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) | CapacitySpec::Trace(_) => {
             bottleneck.queue.discipline().is_some_and(Discipline::is_random)
         }
     }

@@ -24,6 +24,8 @@ pub enum Section {
     Reorder,
     /// The table form of a path's `jitter`.
     Jitter,
+    /// The `police` of a path or link.
+    Police,
     /// The table form of a path's or link's `queue`.
     Queue,
     /// `[[link]]`
@@ -42,7 +44,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of a resolved scenario.
-    pub const ALL: [Section; 15] = [
+    pub const ALL: [Section; 16] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -51,6 +53,7 @@ impl Section {
         Section::Loss,
         Section::Reorder,
         Section::Jitter,
+        Section::Police,
         Section::Queue,
         Section::Link,
         Section::Cross,
@@ -71,6 +74,7 @@ impl Section {
             Section::Loss => "path.loss",
             Section::Reorder => "path.reorder",
             Section::Jitter => "path.jitter",
+            Section::Police => "path.police",
             Section::Queue => "path.queue",
             Section::Link => "link",
             Section::Cross => "cross",
@@ -90,7 +94,13 @@ impl Section {
     pub const fn has_header(self) -> bool {
         let of_keys = matches!(
             self,
-            Section::Loss | Section::Reorder | Section::Jitter | Section::Queue | Section::Range | Section::Arrivals
+            Section::Loss
+                | Section::Reorder
+                | Section::Jitter
+                | Section::Police
+                | Section::Queue
+                | Section::Range
+                | Section::Arrivals
         );
         !of_keys && !matches!(self, Section::Top)
     }
@@ -108,6 +118,7 @@ impl Section {
             Section::Loss => "bursty loss: two states, one draw per packet (netem's gemodel)",
             Section::Reorder => "packets that are held back while others overtake them",
             Section::Jitter => "a delay that varies per packet, as netem's does",
+            Section::Police => "a policer's token bucket before the queue of a path or a link",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
             Section::Link => "a bottleneck that several paths name",
             Section::Cross => "other flows, alike, that share a bottleneck",
@@ -202,6 +213,8 @@ pub enum Form {
     Reorder,
     /// A duration or a table of [`Section::Jitter`].
     Jitter,
+    /// A table of [`Section::Police`].
+    Police,
     /// A distribution of delays, or a file with a table of one.
     DelayDistribution,
     /// `together`, or a table of [`Section::Arrivals`].
@@ -344,6 +357,7 @@ impl Form {
             }
             Form::Reorder => format!("{}, or {{ probability = …, by = \"10ms\" }}", Form::Probability.expected()),
             Form::Jitter => "a duration, such as \"5ms\", or { spread = \"5ms\", distribution = \"normal\", … }".into(),
+            Form::Police => "a table such as { rate = \"20mbit\", burst = \"32KB\" }".into(),
             Form::DelayDistribution => {
                 format!("{}, or a file such as \"mine.dist\"", Form::Words(self.words()).expected())
             }
@@ -435,7 +449,7 @@ mod tests {
     #[test]
     fn full_names_find_one_key_and_bare_ones_every_key() {
         assert_eq!(find_keys("path.rate").len(), 1);
-        assert_eq!(find_keys("rate").len(), 4);
+        assert_eq!(find_keys("rate").len(), 5);
         assert_eq!(find_keys("seed")[0].default(), "1");
         assert!(find_keys("nonsense").is_empty());
     }

@@ -4,6 +4,7 @@ use crate::document::Document;
 use crate::quantity::QueueLimit;
 use crate::row::{lines, pairs};
 use crate::scenario::{Cross, Scenario, TimelineEntry, TraceStart, Traffic};
+use crate::sections::bucket::{BURST, POLICE};
 use crate::sections::queue::{QUEUE, Queue};
 use crate::sections::{LEAST_PACKETS, Pair, full_packet, least_queue};
 use crate::sections::{connection, cross, hosts, path, tcp, timeline, top, traffic};
@@ -142,15 +143,22 @@ impl Writer<'_> {
     ) {
         let document = self.document;
         let rate = |spec: &BottleneckSpec| match &spec.capacity {
-            CapacitySpec::Fixed(rate) => Some(quoted(&rate.to_string())),
+            CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => Some(quoted(&spec.capacity.initial_rate().to_string())),
             CapacitySpec::Trace(_) => None,
         };
+        let burst = |spec: &BottleneckSpec| match &spec.capacity {
+            CapacitySpec::Bucket(bucket) => Some((BURST.write)(&bucket.burst)),
+            CapacitySpec::Fixed(_) | CapacitySpec::Trace(_) => None,
+        };
+        let police = |spec: &BottleneckSpec| spec.police.as_ref().map(POLICE.write);
         let trace = |spec: &BottleneckSpec| match &spec.capacity {
-            CapacitySpec::Fixed(_) => None,
+            CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => None,
             CapacitySpec::Trace(trace) => Some(quoted(document.trace_name(trace))),
         };
         self.pair("rate", down.and_then(rate), up.and_then(rate));
         self.pair("trace", down.and_then(trace), up.and_then(trace));
+        self.pair("burst", down.and_then(burst), up.and_then(burst));
+        self.pair("police", down.and_then(police), up.and_then(police));
         let Some(limits) = limits else { return };
         // The value of a product is in a comment: written as bytes, it would no longer follow rate and delay.
         let comment = |spec: Option<&BottleneckSpec>, limit, least| match (spec.map(|spec| spec.queue.limit()), limit) {

@@ -1,8 +1,8 @@
 //! The best that any scheduler with any congestion control could reach on given paths.
 
-use crate::capacity::{after_changes, is_link_rate, is_path_rate};
+use crate::capacity::after_changes;
 use crate::{CapacityCurve, FrameTimes};
-use anabranch_network::{Bottleneck, Change, JitterSpec, LossSpec, Topology, WaySpec};
+use anabranch_network::{Bottleneck, Change, JitterSpec, LossSpec, Place, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
 
 /// Changes of the network, in order of time.
@@ -98,13 +98,11 @@ impl Oracle {
             Direction::Up => &spec.up,
         };
         match &way.bottleneck {
-            Bottleneck::Own(own) => {
-                Some(after_changes(&own.capacity, timeline, |change| is_path_rate(change, path, direction)))
-            }
+            Bottleneck::Own(own) => Some(after_changes(own, timeline, (Place::Path(path), direction))),
             Bottleneck::Shared(link) => {
                 let spec = topology.links.get(*link)?;
                 let spec = if direction == Direction::Down { &spec.down } else { &spec.up };
-                Some(after_changes(&spec.capacity, timeline, |change| is_link_rate(change, *link, direction)))
+                Some(after_changes(spec, timeline, (Place::Link(*link), direction)))
             }
         }
     }

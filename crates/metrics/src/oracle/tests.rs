@@ -13,7 +13,7 @@ const fn ms(ms: u64) -> Instant {
 }
 
 fn bottleneck(capacity: CapacitySpec) -> BottleneckSpec {
-    BottleneckSpec { capacity, queue: QueueSpec::Packets(1000) }
+    BottleneckSpec::new(capacity, QueueSpec::Packets(1000))
 }
 
 fn fixed(bps: u64) -> BottleneckSpec {

@@ -4,7 +4,7 @@ use super::{PathSet, Task, applications, plan, run_all, score};
 use crate::driver::{Driver, Observer, Pool};
 use crate::plan::Options;
 use crate::runner::Failure;
-use anabranch_network::Change;
+use anabranch_network::{Change, Place};
 use anabranch_scenario::{PlugIn, Scenario, TimelineChange};
 use serde::{Deserialize, Serialize};
 
@@ -106,10 +106,12 @@ pub fn with_first(scenario: &Scenario, first: usize) -> Scenario {
         if let TimelineChange::Network(change) = &mut entry.change {
             match change {
                 Change::PathRate(path, ..)
+                | Change::Burst(Place::Path(path), ..)
+                | Change::Police(Place::Path(path), ..)
                 | Change::Delay(path, ..)
                 | Change::Jitter(path, ..)
                 | Change::Loss(path, ..) => *path = now(*path),
-                Change::LinkRate(..) => {}
+                Change::LinkRate(..) | Change::Burst(Place::Link(_), ..) | Change::Police(Place::Link(_), ..) => {}
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `[[path]]` and `[[link]]`: the topology.
 
+use super::bucket::{Buckets, buckets};
 use super::fields::{Fields, Pair, missing_direction};
 use super::jitter;
 use super::path::{self, Way, Whole};
@@ -169,7 +170,7 @@ pub(crate) fn read(
             .label("one too many");
     }
     let (paths, links) = (&paths[..paths.len().min(PathId::LIMIT)], &links[..links.len().min(MOST_LINKS)]);
-    let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
+    let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields, full_packet)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
     let whole: Vec<_> =
         paths.iter().zip(&drafts).map(|(fields, draft)| whole(report, fields, draft.as_ref())).collect();
@@ -182,6 +183,13 @@ pub(crate) fn read(
             .map(|link| Some(Pair { down: link.down.as_ref()?.1, up: link.up.as_ref()?.1 }))
             .collect::<Option<_>>()?,
     };
+    for (index, (fields, draft)) in links.iter().zip(&bottlenecks).enumerate() {
+        for direction in [Direction::Down, Direction::Up] {
+            if let Some((.., buckets)) = draft.get(direction) {
+                buckets.check(report, fields, direction, largest(&drafts, index, direction, full_packet));
+            }
+        }
+    }
     let links = links_of(names, &bottlenecks, &drafts, full_packet)?;
     let paths = names.paths.names.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
     Some(Network {
@@ -198,7 +206,13 @@ fn whole(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) ->
     read.then_some(Whole { trace_start, ..path })
 }
 
-fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fields<'_>) -> Option<Pair<Way>> {
+fn path(
+    report: &mut Report,
+    traces: &mut Traces<'_>,
+    names: &Names,
+    fields: &Fields<'_>,
+    full_packet: u64,
+) -> Option<Pair<Way>> {
     let mut ways = Pair::<Way>::default();
     let mut link = fields.pair(report, "link", |report, key, node| names.link(report, key, node));
     let mut capacity = capacity(report, traces, fields);
@@ -211,15 +225,20 @@ fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fi
             missing_capacity(report, fields, direction);
         }
     }
+    let buckets = buckets(report, fields);
+    for (direction, way) in [(Direction::Down, &ways.down), (Direction::Up, &ways.up)] {
+        let packet = full_packet.saturating_add_signed(way.spec.overhead.into());
+        buckets.get(direction).check(report, fields, direction, packet);
+    }
     let mut with = |direction, way: Way| {
-        let (capacity, link) = (capacity.take(direction), link.take(direction));
-        Some(Way { capacity, link, queue: queue.take(direction)?, ..way })
+        let (capacity, link, buckets) = (capacity.take(direction), link.take(direction), *buckets.get(direction));
+        Some(Way { capacity, link, buckets, queue: queue.take(direction)?, ..way })
     };
     let ways = Pair { down: with(Direction::Down, ways.down)?, up: with(Direction::Up, ways.up)? };
     read.then_some(ways)
 }
 
-fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<(CapacitySpec, Queue)>> {
+fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<Draft>> {
     let mut capacity = capacity(report, traces, fields);
     let mut queue = fields.pair(report, "queue", QUEUE.read);
     for direction in [Direction::Down, Direction::Up] {
@@ -227,7 +246,8 @@ fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pa
             missing_capacity(report, fields, direction);
         }
     }
-    let mut both = |direction| Some((capacity.take(direction)?, queue.take(direction)?));
+    let buckets = buckets(report, fields);
+    let mut both = |direction| Some((capacity.take(direction)?, queue.take(direction)?, *buckets.get(direction)));
     Pair { down: both(Direction::Down), up: both(Direction::Up) }
 }
 
@@ -280,7 +300,7 @@ fn capacity(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -
 /// A direction with a link has no bottleneck of its own. Returns the directions that have a link.
 fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool> {
     let link = fields.places("link");
-    for name in ["rate", "trace", "queue"] {
+    for name in ["rate", "trace", "burst", "police", "queue"] {
         let own = fields.places(name);
         if let Some(at) = link.down.and(own.down).or(link.up.and(own.up)) {
             report
@@ -306,21 +326,35 @@ fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Directi
     }
 }
 
+/// The bottleneck of a link, down or up, before its queue has a number of packets or bytes.
+type Draft = (CapacitySpec, Queue, Buckets);
+
+fn bottleneck(capacity: CapacitySpec, queue: QueueSpec, buckets: Buckets) -> BottleneckSpec {
+    let capacity = buckets.burst.map_or(capacity.clone(), |burst| capacity.with_burst(burst));
+    BottleneckSpec { capacity, queue, police: buckets.police }
+}
+
+/// Bytes of the largest data packet of the paths that cross a link.
+fn largest(drafts: &[Pair<Way>], link: usize, direction: Direction, full_packet: u64) -> u64 {
+    let crossing = drafts.iter().map(|draft| draft.get(direction)).filter(|way| way.link == Some(link));
+    let overhead = crossing.map(|way| way.spec.overhead).max().unwrap_or(0);
+    full_packet.saturating_add_signed(overhead.into())
+}
+
 /// Links with their queues; a bandwidth-delay product uses the longest path that crosses the link.
 fn links_of(
     names: &Names,
-    bottlenecks: &[Pair<Option<(CapacitySpec, Queue)>>],
+    bottlenecks: &[Pair<Option<Draft>>],
     drafts: &[Pair<Way>],
     full_packet: u64,
 ) -> Option<Vec<LinkSpec>> {
     let spec = |index: usize, direction: Direction| {
-        let (capacity, queue) = bottlenecks[index].get(direction).clone()?;
+        let (capacity, queue, buckets) = bottlenecks[index].get(direction).clone()?;
         let crossing = || drafts.iter().filter(|draft| draft.get(direction).link == Some(index));
         let delay = crossing().map(|draft| draft.down.spec.delay + draft.up.spec.delay).max().unwrap_or_default();
-        let overhead = crossing().map(|draft| draft.get(direction).spec.overhead).max().unwrap_or(0);
-        let full_packet = full_packet.saturating_add_signed(overhead.into());
+        let full_packet = largest(drafts, index, direction, full_packet);
         let queue = resolve_queue(queue, &capacity, delay, full_packet);
-        Some(BottleneckSpec { capacity, queue })
+        Some(bottleneck(capacity, queue, buckets))
     };
     let link = |(index, name): (usize, &Option<String>)| {
         let (down, up) = (spec(index, Direction::Down)?, spec(index, Direction::Up)?);
@@ -338,7 +372,7 @@ fn resolve(name: &str, draft: Pair<Way>, full_packet: u64) -> Option<PathSpec> {
                 let capacity = draft.capacity?;
                 let full_packet = full_packet.saturating_add_signed(draft.spec.overhead.into());
                 let queue = resolve_queue(draft.queue, &capacity, round_trip, full_packet);
-                Bottleneck::Own(BottleneckSpec { capacity, queue })
+                Bottleneck::Own(bottleneck(capacity, queue, draft.buckets))
             }
         };
         Some(WaySpec { bottleneck, ..draft.spec })

@@ -1,5 +1,6 @@
 //! `[[path]]` and `[[link]]`: their keys. `network.rs` makes a topology of them.
 
+use super::bucket::{BURST, Buckets};
 use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
 use super::jitter::JITTER;
 use super::queue::Queue;
@@ -19,6 +20,7 @@ pub(crate) struct Way {
     /// The path's own bottleneck.
     pub capacity: Option<CapacitySpec>,
     pub queue: Queue,
+    pub buckets: Buckets,
     /// The shared link in its place.
     pub link: Option<usize>,
 }
@@ -27,7 +29,7 @@ impl Default for Way {
     fn default() -> Self {
         let clean = WaySpec::clean(Bottleneck::Shared(0), Duration::ZERO);
         let spec = WaySpec { reorder: NO_REORDERING, ..clean };
-        Self { spec, capacity: None, queue: Queue::default(), link: None }
+        Self { spec, capacity: None, queue: Queue::default(), buckets: Buckets::default(), link: None }
     }
 }
 
@@ -47,6 +49,8 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
         Row::by_hand("rate", Form::Rate, "capacity of the path's own bottleneck; IP header and overhead count").silent("required, unless trace or link is given").both().changeable(),
         Row::by_hand("trace", Form::Trace, "recorded capacity in mahimahi's format instead of a rate: one millisecond per line, at which 1500 bytes may leave").silent("a fixed rate").both(),
         Row::by_hand("link", Form::LinkName, "the shared link that is the path's bottleneck, instead of rate, trace and queue").silent("a bottleneck of its own").both(),
+        Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once: the rate is a shaper's token bucket of this size (tc-tbf)").silent("none: each packet takes its time at the rate").both().changeable(),
+        Row::by_hand("police", Form::Police, "a policer before the queue: what exceeds its token bucket is dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both(),
     ]
 }
@@ -86,6 +90,8 @@ pub(crate) fn link() -> Vec<Row<'static>> {
         Row::by_hand("name", Form::Name, "unique among paths and links").required(),
         Row::by_hand("rate", Form::Rate, "capacity").silent("required, unless trace is given").both().changeable(),
         Row::by_hand("trace", Form::Trace, "recorded capacity in mahimahi's format, instead of a rate").silent("a fixed rate").both(),
+        Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once").silent("none: each packet takes its time at the rate").both().changeable(),
+        Row::by_hand("police", Form::Police, "a policer before the queue: what exceeds its token bucket is dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both(),
     ]
 }
