@@ -74,6 +74,7 @@ fn bytes_of(spec: &CapacitySpec, from: Instant, to: Instant) -> f64 {
     match spec {
         CapacitySpec::Fixed(rate) => rate.as_bps() as f64 * to.since(from).as_secs_f64() / 8.0,
         CapacitySpec::Bucket(bucket) => in_bucket(bucket, from, to),
+        CapacitySpec::Steps(steps) => steps.bytes(from, to),
         CapacitySpec::Trace(trace) => {
             (trace.first_after(to) - trace.first_after(from)) as f64 * CapacityTrace::BYTES as f64
         }

@@ -1,7 +1,7 @@
 //! The capacity of a bottleneck.
 
 use crate::bucket::Bucket;
-use crate::{BucketSpec, CapacitySpec, CapacityTrace};
+use crate::{BucketSpec, CapacitySpec, CapacityTrace, RateSteps};
 use anabranch_units::{Instant, Rate};
 use core::fmt::Debug;
 use std::sync::Arc;
@@ -109,6 +109,16 @@ impl Capacity for TraceDriven {
     }
 }
 
+/// A recorded rate.
+#[derive(Clone, Debug)]
+struct StepDriven(Arc<RateSteps>);
+
+impl Capacity for StepDriven {
+    fn transmit(&mut self, now: Instant, size: u32, _idle: bool) -> Instant {
+        self.0.leaves(now, size)
+    }
+}
+
 impl CapacitySpec {
     /// The capacity that it describes.
     pub(crate) fn build(&self) -> Box<dyn Capacity> {
@@ -116,6 +126,7 @@ impl CapacitySpec {
             CapacitySpec::Fixed(rate) => Box::new(FixedRate::new(*rate)),
             CapacitySpec::Bucket(spec) => Box::new(Bucket::new(*spec)),
             CapacitySpec::Trace(trace) => Box::new(TraceDriven::new(trace.clone())),
+            CapacitySpec::Steps(steps) => Box::new(StepDriven(steps.clone())),
         }
     }
 
@@ -124,6 +135,7 @@ impl CapacitySpec {
         match self {
             CapacitySpec::Fixed(rate) | CapacitySpec::Bucket(BucketSpec { rate, .. }) => *rate,
             CapacitySpec::Trace(trace) => trace.mean_rate(),
+            CapacitySpec::Steps(steps) => steps.mean_rate(),
         }
     }
 
@@ -133,7 +145,7 @@ impl CapacitySpec {
         match self {
             CapacitySpec::Fixed(_) => CapacitySpec::Fixed(rate),
             CapacitySpec::Bucket(spec) => CapacitySpec::Bucket(BucketSpec { rate, ..*spec }),
-            CapacitySpec::Trace(_) => self.clone(),
+            CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => self.clone(),
         }
     }
 
@@ -144,7 +156,7 @@ impl CapacitySpec {
             CapacitySpec::Fixed(rate) | CapacitySpec::Bucket(BucketSpec { rate, .. }) => {
                 CapacitySpec::Bucket(BucketSpec { rate: *rate, burst })
             }
-            CapacitySpec::Trace(_) => self.clone(),
+            CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => self.clone(),
         }
     }
 }

@@ -17,8 +17,10 @@ mod jitter;
 mod mark;
 mod network;
 mod qdisc;
+mod recording;
 mod red;
 mod spec;
+mod steps;
 mod tail;
 mod trace;
 mod way;
@@ -32,9 +34,11 @@ pub use jitter::{DelayDistribution, DelayTable, JitterSpec, TableError};
 pub use mark::Markable;
 pub use network::{Delivery, Network};
 pub use qdisc::{DropTail, Qdisc, QueueState};
+pub use recording::{Recorded, Recording, RecordingError, Shift};
 pub use red::{Red, RedSpec};
 pub use spec::{
     Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, Place, QueueSpec,
     ReorderSpec, Topology, WaySpec,
 };
+pub use steps::{RateSteps, Steps};
 pub use trace::{TraceError, TraceFault};

@@ -1,6 +1,6 @@
 //! The specification of a network.
 
-use crate::{BucketSpec, Discipline, DropTail, JitterSpec};
+use crate::{BucketSpec, Discipline, DropTail, JitterSpec, RateSteps, Steps};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use core::fmt;
 use std::sync::Arc;
@@ -61,12 +61,16 @@ pub struct WaySpec {
     pub bottleneck: Bottleneck,
     /// One-way propagation delay.
     pub delay: Duration,
+    /// Recorded delay in its place; then `delay` is its mean.
+    pub recorded_delay: Option<Arc<Steps<Duration>>>,
     /// Variation of the delay.
     pub jitter: JitterSpec,
     /// Bytes added to each packet's size (may be negative).
     pub overhead: i32,
     /// Random loss.
     pub loss: LossSpec,
+    /// Recorded probability of loss in its place.
+    pub recorded_loss: Option<Arc<Steps<f64>>>,
     /// Reordering.
     pub reorder: ReorderSpec,
     /// Probability that a packet arrives twice.
@@ -85,15 +89,23 @@ impl WaySpec {
         Self {
             bottleneck,
             delay,
+            recorded_delay: None,
             jitter: JitterSpec::NONE,
             overhead: 0,
             loss: LossSpec::None,
+            recorded_loss: None,
             reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
             duplicate: 0.0,
             corrupt: 0.0,
             outages: Vec::new(),
             device: false,
         }
+    }
+
+    /// The least one-way delay, jitter aside.
+    pub fn least_delay(&self) -> Duration {
+        let recorded = self.recorded_delay.as_ref().and_then(|steps| steps.parts().map(|(_, delay)| delay).min());
+        recorded.unwrap_or(self.delay)
     }
 }
 
@@ -115,6 +127,8 @@ pub enum CapacitySpec {
     Bucket(BucketSpec),
     /// Recorded delivery opportunities.
     Trace(Arc<CapacityTrace>),
+    /// A recorded rate.
+    Steps(Arc<RateSteps>),
 }
 
 /// Recorded capacity in mahimahi's format: milliseconds at each of which `1500` bytes may leave; unused opportunities

@@ -4,10 +4,13 @@ use crate::bottleneck::WayId;
 use crate::bucket::Bucket;
 use crate::capacity::shaper;
 use crate::way::FEW;
-use crate::{BottleneckSpec, BucketSpec, Capacity, CapacitySpec, DropTail, FixedRate, Qdisc, QueueState, TraceDriven};
+use crate::{
+    BottleneckSpec, BucketSpec, Capacity, CapacitySpec, DropTail, FixedRate, Qdisc, QueueState, RateSteps, TraceDriven,
+};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Duration, Instant, Rate};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Bytes of the largest IP packet.
 const LARGEST: u64 = 65_535;
@@ -35,6 +38,7 @@ enum Drain {
     },
     Shaped(Bucket),
     Trace(TraceDriven),
+    Steps(Arc<RateSteps>),
 }
 
 /// A queue that drops only on arrival, and its capacity. It is evaluated lazily: [`Self::settle`] records the
@@ -63,6 +67,7 @@ impl Tail {
             CapacitySpec::Fixed(rate) => Drain::Fixed { rate: *rate, known: (0, Duration::ZERO), halfway: None },
             CapacitySpec::Bucket(spec) => Drain::Shaped(Bucket::new(*spec)),
             CapacitySpec::Trace(trace) => Drain::Trace(TraceDriven::new(trace.clone())),
+            CapacitySpec::Steps(steps) => Drain::Steps(steps.clone()),
         };
         let qdisc = spec.queue.limit();
         let police = spec.police.map(Bucket::new).map(Box::new);
@@ -143,7 +148,7 @@ impl Tail {
         let drained = match &self.drain {
             Drain::Fixed { rate, .. } => rate.time_for(LARGEST) > unseen,
             Drain::Shaped(bucket) => bucket.rate().time_for(LARGEST) > unseen,
-            Drain::Trace(_) => true,
+            Drain::Trace(_) | Drain::Steps(_) => true,
         };
         drained || self.police.is_some() || matches!(self.qdisc, DropTail::Packets(_))
     }
@@ -165,7 +170,7 @@ impl Tail {
                 }
                 return;
             }
-            Drain::Trace(_) => return,
+            Drain::Trace(_) | Drain::Steps(_) => return,
         };
         let old = core::mem::replace(rate, new);
         *known = (0, Duration::ZERO);
@@ -196,7 +201,7 @@ impl Tail {
                 self.drain = Drain::Shaped(shaper(BucketSpec { rate: *rate, burst }, departs));
             }
             Drain::Shaped(bucket) => bucket.set_burst(burst),
-            Drain::Trace(_) => {}
+            Drain::Trace(_) | Drain::Steps(_) => {}
         }
     }
 
@@ -231,6 +236,7 @@ impl Drain {
             // Behind a packet that never leaves.
             Self::Trace(_) if begins == Instant::MAX => Instant::MAX,
             Self::Trace(trace) => trace.transmit(begins, size, idle),
+            Self::Steps(steps) => steps.leaves(begins, size),
         }
     }
 }

@@ -3,12 +3,13 @@
 use crate::agenda::Key;
 use crate::impairment::Impairments;
 use crate::jitter::Jitter;
-use crate::{JitterSpec, LossSpec, WaySpec};
+use crate::{JitterSpec, LossSpec, Steps, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant, Rng};
 use core::slice::from_ref;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// So many packets with what belongs to them fill a good part of a processor's second cache; fewer are found there.
 const MANY: usize = 512;
@@ -60,6 +61,8 @@ pub(crate) enum Outcome<T> {
 #[derive(Debug)]
 pub(crate) struct Way<T> {
     delay: Duration,
+    /// In place of it.
+    recorded_delay: Option<Arc<Steps<Duration>>>,
     jitter: Jitter,
     /// Due time of the last packet in `line`: later ones never come before it, unless jitter is free.
     last: Instant,
@@ -68,7 +71,18 @@ pub(crate) struct Way<T> {
     /// Held back, and second copies; in order of their keys.
     held: VecDeque<Travelling<T>>,
     impairments: Impairments,
+    /// In place of the random loss of `impairments`.
+    recorded_loss: Option<RecordedLoss>,
     outages: Outages,
+    /// No outage and no recorded loss.
+    is_plain: bool,
+}
+
+/// A recorded probability of loss.
+#[derive(Debug)]
+struct RecordedLoss {
+    steps: Arc<Steps<f64>>,
+    now: f64,
 }
 
 impl<T: Clone> Way<T> {
@@ -76,23 +90,27 @@ impl<T: Clone> Way<T> {
     pub(crate) fn new(spec: &WaySpec, seed: u64, name: &str) -> Self {
         Self {
             delay: spec.delay,
+            recorded_delay: spec.recorded_delay.clone(),
             jitter: Jitter::new(&spec.jitter, Rng::stream(seed, &[name, "jitter"].join("."))),
             last: Instant::ZERO,
             line: VecDeque::with_capacity(FEW),
             held: VecDeque::new(),
             impairments: Impairments::new(spec, seed, name),
+            recorded_loss: spec.recorded_loss.clone().map(|steps| RecordedLoss { steps, now: 0.0 }),
             outages: Outages::new(&spec.outages),
+            is_plain: spec.outages.is_empty() && spec.recorded_loss.is_none(),
         }
     }
 
     /// The least one-way delay of packets that leave the bottleneck from now on.
     pub(crate) fn least_delay(&self) -> Duration {
-        self.delay.saturating_sub(self.jitter.spec().earliest())
+        let recorded = self.recorded_delay.as_ref().and_then(|steps| steps.parts().map(|(_, delay)| delay).min());
+        recorded.unwrap_or(self.delay).saturating_sub(self.jitter.spec().earliest())
     }
 
     /// Single packets may be impaired or delayed.
     pub(crate) fn impairs(&self) -> bool {
-        self.impairments.any() || !self.jitter.spec().is_none()
+        self.impairments.any() || self.recorded_loss.is_some() || !self.jitter.spec().is_none()
     }
 
     /// The delay of packets that leave the bottleneck from now on.
@@ -127,7 +145,7 @@ impl<T: Clone> Way<T> {
         }
         let mut last = self.line.get(inside.wrapping_sub(1)).map_or(Instant::ZERO, |packet| packet.due);
         for (packet, departs) in self.line.range_mut(inside..).zip(departures) {
-            let due = late(departs, self.delay, packet.jitter);
+            let due = late(departs, delay_at(self.recorded_delay.as_deref(), self.delay, departs), packet.jitter);
             packet.due = if free { due } else { last.max(due) };
             last = packet.due;
         }
@@ -141,7 +159,7 @@ impl<T: Clone> Way<T> {
     #[inline]
     pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
         let jitter = self.jitter.next();
-        let due = late(at, self.delay, jitter);
+        let due = late(at, delay_at(self.recorded_delay.as_deref(), self.delay, at), jitter);
         let packet = |due| Travelling { due, seq, jitter, size, corrupted: false, item };
         if due < self.last && self.jitter.spec().free {
             return self.overtake(packet(due));
@@ -181,7 +199,7 @@ impl<T: Clone> Way<T> {
     /// the usual case.
     #[inline]
     pub(crate) fn arrive_unharmed(&mut self) -> Option<T> {
-        let simple = self.held.is_empty() && self.outages.times.is_empty() && !self.line.is_empty();
+        let simple = self.held.is_empty() && self.is_plain && !self.line.is_empty();
         if simple && self.impairments.spare() { self.line.pop_front().map(|packet| packet.item) } else { None }
     }
 
@@ -194,6 +212,9 @@ impl<T: Clone> Way<T> {
         let mut packet = if from_line { self.line.pop_front() } else { self.held.pop_front() }?;
         let Travelling { due: at, size, .. } = packet;
         if from_line {
+            if let Some(loss) = &mut self.recorded_loss {
+                loss.set(&mut self.impairments, at);
+            }
             let fate = self.impairments.befall();
             if let Some(cause) = fate.dropped {
                 return Some(Arrival { at, size, outcome: Outcome::Dropped(cause) });
@@ -221,6 +242,23 @@ impl<T: Clone> Way<T> {
         let at = self.held.partition_point(|other| other.key() <= packet.key());
         self.held.insert(at, packet);
     }
+}
+
+impl RecordedLoss {
+    /// Sets the loss of packets that arrive at `at`.
+    fn set(&mut self, impairments: &mut Impairments, at: Instant) {
+        let now = self.steps.at(at);
+        if now != self.now {
+            self.now = now;
+            impairments.set_loss(&if now == 0.0 { LossSpec::None } else { LossSpec::Bernoulli(now) });
+        }
+    }
+}
+
+/// The delay of a packet that leaves the bottleneck at `at`.
+#[inline]
+fn delay_at(recorded: Option<&Steps<Duration>>, delay: Duration, at: Instant) -> Duration {
+    recorded.map_or(delay, |steps| steps.at(at))
 }
 
 /// So long after `at`, with `jitter` in nanoseconds; never before it.

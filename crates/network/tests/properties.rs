@@ -80,6 +80,8 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
                 bottleneck,
                 delay: Duration::from_micros(delay),
                 jitter,
+                recorded_delay: None,
+                recorded_loss: None,
                 device: false,
                 overhead,
                 loss,

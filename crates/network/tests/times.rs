@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_network::{
     Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, CapacityTrace, Change, DropTail, JitterSpec, LinkSpec,
-    LossSpec, Network, PathSpec, Place, QueueSpec, Topology, WaySpec,
+    LossSpec, Network, PathSpec, Place, QueueSpec, Recorded, Recording, Topology, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -405,5 +405,28 @@ fn a_rate_becomes_a_shaper_and_a_policer_appears() {
         let _ = arrivals(&mut network, &mut log);
         assert_eq!(log.departures(), [1000, 2000, 3000, 4000, 9000, 19_000], "{queue:?}");
         assert_eq!(log.drops(DropCause::Police), [9000, 9000], "{queue:?}");
+    }
+}
+
+#[test]
+fn a_recording_has_the_rate_the_delay_and_the_loss_of_each_moment() {
+    // 12, 6, 12 Mbit/s; 10, 30, 10 ms by departure; everything is lost that arrives from 18 to 40 ms.
+    let text = "time_s,rate_mbps,delay_ms,loss\n0,12,10,0\n0.01,6,30,0\n0.018,,,1\n0.02,12,10,1\n0.04,12,10,0\n0.1,12,10,0\n";
+    let recording = Recording::parse(text).unwrap();
+    let Recorded { rate, delay, loss } = recording.down;
+    let codel = QueueSpec::Managed(anabranch_network::CodelSpec::default().into(), DropTail::Packets(100));
+    for queue in [QueueSpec::Packets(100), codel] {
+        let capacity = CapacitySpec::Steps(rate.clone().unwrap());
+        let own = Bottleneck::Own(BottleneckSpec::new(capacity, queue));
+        let down = WaySpec { recorded_delay: delay.clone(), recorded_loss: loss.clone(), ..way(own, MS) };
+        let mut network = Network::new(&one_path(down), 1);
+        let mut log = Log::default();
+        for (at, n) in [(0, 0), (8000, 1), (9500, 2), (19_000, 3), (28_000, 4)] {
+            network.send(us(at), &mut log, 0, Direction::Down, 1500, n);
+        }
+        // Half a packet of the third at each rate; none arrives before the third, which was slower.
+        assert_eq!(arrivals(&mut network, &mut log), [(11_000, 0), (41_000, 2), (41_000, 3), (41_000, 4)], "{queue:?}");
+        assert_eq!(log.departures(), [1000, 9000, 11_000, 20_500, 29_000], "{queue:?}");
+        assert_eq!(log.drops(DropCause::Loss), [19_000], "{queue:?}");
     }
 }

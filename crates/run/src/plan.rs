@@ -311,10 +311,11 @@ pub(crate) fn is_random(scenario: &Scenario) -> bool {
 
 /// A direction of the path follows a trace of its own.
 pub(crate) fn has_trace(path: &PathSpec) -> bool {
-    let follows = |way: &WaySpec| match &way.bottleneck {
+    let own = |way: &WaySpec| match &way.bottleneck {
         Bottleneck::Own(own) => follows_trace(own),
         Bottleneck::Shared(_) => false,
     };
+    let follows = |way: &WaySpec| own(way) || way.recorded_delay.is_some() || way.recorded_loss.is_some();
     [&path.down, &path.up].into_iter().any(follows)
 }
 
@@ -324,7 +325,7 @@ pub(crate) fn link_has_trace(link: &LinkSpec) -> bool {
 }
 
 fn follows_trace(bottleneck: &BottleneckSpec) -> bool {
-    matches!(bottleneck.capacity, CapacitySpec::Trace(_))
+    matches!(bottleneck.capacity, CapacitySpec::Trace(_) | CapacitySpec::Steps(_))
 }
 
 fn traffic_is_random(traffic: &Traffic) -> bool {
@@ -338,6 +339,7 @@ fn way_is_random(way: &WaySpec) -> bool {
         Bottleneck::Shared(_) => false,
     };
     own || loss_is_random(&way.loss)
+        || way.recorded_loss.is_some()
         || !way.jitter.is_none()
         || way.reorder.probability > 0.0
         || way.duplicate > 0.0
@@ -347,7 +349,7 @@ fn way_is_random(way: &WaySpec) -> bool {
 fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {
     // Spelt out, so that a new kind must be decided here.
     match &bottleneck.capacity {
-        CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) | CapacitySpec::Trace(_) => {
+        CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) | CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => {
             bottleneck.queue.discipline().is_some_and(Discipline::is_random)
         }
     }

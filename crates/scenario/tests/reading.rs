@@ -62,7 +62,7 @@ fn rate(way: &WaySpec) -> Rate {
     match &way.bottleneck {
         Bottleneck::Own(own) => match own.capacity {
             CapacitySpec::Fixed(rate) => rate,
-            CapacitySpec::Bucket(_) | CapacitySpec::Trace(_) => panic!("not a plain rate"),
+            _ => panic!("not a plain rate"),
         },
         Bottleneck::Shared(_) => panic!("shared"),
     }
@@ -786,4 +786,33 @@ fn token_buckets_belong_to_a_bottleneck() {
     let set = with(&text, &["path.wlan.police.down.rate=7mbit"]).scenario;
     let Bottleneck::Own(own) = &set.topology.paths[1].down.bottleneck else { panic!("its own") };
     assert_eq!(own.police, Some(bucket(7, 32_000)));
+}
+
+#[test]
+fn a_trace_has_rate_delay_and_loss_of_each_direction() {
+    let text = "duration = '9s'\n[[path]]\nname = 'a'\ntrace = 'drive.csv'\ntrace_start = '1s'\n\
+        [[path]]\nname = 'b'\nrate = '5mbit'\ntrace = { down = 'delays.csv' }\ndelay = { up = '7ms' }\ntrace_end = 'hold'\n\
+        [[path]]\nname = 'c'\ntrace = 'steady.trace'\ndelay = '1ms'\n";
+    let document = parse(text);
+    let [a, b, c] = &document.scenario.topology.paths[..] else { panic!("three paths") };
+    let steps = |way: &WaySpec| match &way.bottleneck {
+        Bottleneck::Own(own) => match &own.capacity {
+            CapacitySpec::Steps(steps) => steps.steps().at(at(1600)),
+            _ => panic!("no recorded rate"),
+        },
+        Bottleneck::Shared(_) => panic!("shared"),
+    };
+    assert_eq!((steps(&a.down), steps(&a.up)), (Rate::from_bps(20_000_000), Rate::from_bps(600_000)));
+    let delays = |way: &WaySpec| [0, 1000, 3000].map(|now| way.recorded_delay.as_ref().map(|delay| delay.at(at(now))));
+    assert_eq!(delays(&a.up), [25, 40, 20].map(|ms| Some(Duration::from_millis(ms))));
+    // 25 ms for 1 s, 40 ms for 1.5 s, 20 ms for 1.5 s.
+    assert_eq!(a.down.delay, Duration::from_micros(28_750));
+    assert_eq!(a.down.recorded_loss.as_ref().map(|loss| loss.at(at(0))), Some(0.02));
+    assert_eq!(delays(&b.down), [25, 40, 40].map(|ms| Some(Duration::from_millis(ms))));
+    assert_eq!(
+        (rate(&b.down), b.up.delay, &b.up.recorded_delay),
+        (Rate::from_bps(5_000_000), Duration::from_millis(7), &None)
+    );
+    assert!(c.down.recorded_delay.is_none());
+    assert_eq!(again(&document, Folder(data())).scenario, document.scenario);
 }

@@ -95,7 +95,7 @@ fn figures(bottleneck: &BottleneckSpec, way: &WaySpec) -> WayFigures {
             CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => {
                 Some(bottleneck.capacity.initial_rate().as_bps() as f64)
             }
-            CapacitySpec::Trace(_) => None,
+            CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => None,
         },
         delay_s: Some(way.delay.as_secs_f64()),
         queue_packets: match bottleneck.queue {

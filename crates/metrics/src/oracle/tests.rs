@@ -25,6 +25,8 @@ fn path(bottleneck: Bottleneck, delay: u64, loss: LossSpec) -> PathSpec {
         bottleneck,
         delay: Duration::from_millis(delay),
         jitter: JitterSpec::NONE,
+        recorded_delay: None,
+        recorded_loss: None,
         device: false,
         overhead: 0,
         loss,

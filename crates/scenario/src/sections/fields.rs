@@ -27,6 +27,16 @@ impl<T> Pair<T> {
     }
 }
 
+impl<T> Pair<T> {
+    /// The value of one direction, to change.
+    pub fn get_mut(&mut self, direction: Direction) -> &mut T {
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
+    }
+}
+
 impl<T> Pair<Option<T>> {
     /// Takes out the value of one direction.
     pub fn take(&mut self, direction: Direction) -> Option<T> {

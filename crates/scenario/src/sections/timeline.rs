@@ -17,7 +17,7 @@ use crate::suggest::nearest;
 use crate::tree::{Node, Report, quoted};
 use crate::vocabulary::Word;
 use crate::written;
-use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, Topology};
+use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, Topology, WaySpec};
 use anabranch_units::{Direction, Instant};
 
 /// Keys of one change.
@@ -74,6 +74,9 @@ pub(crate) fn entry(
     let mut changes = Vec::new();
     for direction in [Direction::Down, Direction::Up] {
         if let Some(node) = values.get(direction) {
+            if ["delay", "loss"].contains(&key.name) {
+                refuse_recorded(report, reader.topology, (target, key), direction, fields.written("set")?);
+            }
             if ["rate", "burst", "police"].contains(&key.name) {
                 needs_bottleneck(report, reader.topology, (target, key), direction, fields.written("set")?);
             }
@@ -270,6 +273,29 @@ fn overhead(topology: &Topology, place: Place, direction: Direction) -> i64 {
     crossing.map(|(_, way)| way.overhead.into()).max().unwrap_or(0)
 }
 
+/// What a path's trace has cannot change.
+fn refuse_recorded(
+    report: &mut Report,
+    topology: Option<&Topology>,
+    (target, key): (Target, &Key),
+    direction: Direction,
+    set: &Node,
+) {
+    let Target::Path(path) = target else { return };
+    let path = topology.and_then(|topology| topology.paths.get(path));
+    let way = path.map(|path| if direction == Direction::Down { &path.down } else { &path.up });
+    let recorded = |way: &WaySpec| match key.name {
+        "delay" => way.recorded_delay.is_some(),
+        _ => way.recorded_loss.is_some(),
+    };
+    if way.is_some_and(recorded) {
+        report
+            .error(Code::Conflict, set.at, format!("this path's {} is that of its trace", key.name))
+            .label("recorded")
+            .help("leave the column out of the trace, or this change out");
+    }
+}
+
 /// A recorded capacity has no rate to change, and a shared bottleneck's rate is the link's.
 fn needs_bottleneck(
     report: &mut Report,
@@ -300,7 +326,7 @@ fn needs_bottleneck(
         }
         Target::Scheduler => return None,
     };
-    if let (CapacitySpec::Trace(_), true) = (capacity, key.name != "police") {
+    if let (CapacitySpec::Trace(_) | CapacitySpec::Steps(_), true) = (capacity, key.name != "police") {
         report
             .error(
                 Code::Conflict,
