@@ -411,7 +411,8 @@ fn a_rate_becomes_a_shaper_and_a_policer_appears() {
 #[test]
 fn a_recording_has_the_rate_the_delay_and_the_loss_of_each_moment() {
     // 12, 6, 12 Mbit/s; 10, 30, 10 ms by departure; everything is lost that arrives from 18 to 40 ms.
-    let text = "time_s,rate_mbps,delay_ms,loss\n0,12,10,0\n0.01,6,30,0\n0.018,,,1\n0.02,12,10,1\n0.04,12,10,0\n0.1,12,10,0\n";
+    let text =
+        "time_s,rate_mbps,delay_ms,loss\n0,12,10,0\n0.01,6,30,0\n0.018,,,1\n0.02,12,10,1\n0.04,12,10,0\n0.1,12,10,0\n";
     let recording = Recording::parse(text).unwrap();
     let Recorded { rate, delay, loss } = recording.down;
     let codel = QueueSpec::Managed(anabranch_network::CodelSpec::default().into(), DropTail::Packets(100));
