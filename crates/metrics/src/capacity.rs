@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_policer_and_a_burst_bound_what_passes() {
-        let bucket = |mbit, burst| BucketSpec { rate: Rate::from_bps(mbit * 1_000_000), burst };
+        let bucket = |mbit: u64, burst| BucketSpec { rate: Rate::from_bps(mbit * 1_000_000), burst };
         let mut spec = BottleneckSpec::new(CapacitySpec::Bucket(bucket(8, 5_000)), QueueSpec::Packets(1));
         let place = (Place::Link(0), Direction::Up);
         let changes = [

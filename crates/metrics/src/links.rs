@@ -162,7 +162,14 @@ mod tests {
         }
         tell(&mut meter, 0, Direction::Down, 1000, Dropped(DropCause::Queue));
         tell(&mut meter, 0, Direction::Down, 1000, Marked);
-        let causes = [DropCause::Aqm, DropCause::Loss, DropCause::Loss, DropCause::Outage, DropCause::Corruption];
+        let causes = [
+            DropCause::Aqm,
+            DropCause::Police,
+            DropCause::Loss,
+            DropCause::Loss,
+            DropCause::Outage,
+            DropCause::Corruption,
+        ];
         for cause in causes {
             tell(&mut meter, 1, Direction::Up, 40, Dropped(cause));
         }
@@ -181,8 +188,8 @@ mod tests {
         };
         assert_eq!(totals[0][0], down);
         assert_eq!(totals[0][1], LinkTotals { utilisation: Some(0.0), ..LinkTotals::default() });
-        assert_eq!(totals[1][1].drops, Drops { queue: 0, aqm: 1, loss: 2, outage: 1, corruption: 1 });
-        assert_eq!(totals[1][1].drops.total(), 5);
+        assert_eq!(totals[1][1].drops, Drops { queue: 0, aqm: 1, police: 1, loss: 2, outage: 1, corruption: 1 });
+        assert_eq!(totals[1][1].drops.total(), 6);
         assert_eq!(totals.len(), 2);
         assert_eq!(meter.finish(Instant::ZERO)[0][0].utilisation, None);
     }

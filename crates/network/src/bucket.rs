@@ -58,7 +58,7 @@ impl Bucket {
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) -> Instant {
         let (old, new) = (i128::from(self.spec.rate.as_bps()), i128::from(rate.as_bps().max(1)));
         let now = i128::from(now.as_nanos());
-        // What is left in a full bucket runs over at the old rate.
+        // A full bucket runs over at the old rate.
         let lacking = (self.empty.max(now - self.depth()) - now) * old;
         self.empty = now + lacking.div_euclid(new) + i128::from(lacking.rem_euclid(new) > 0);
         self.spec.rate = rate;

@@ -5,7 +5,7 @@ use anabranch_units::{Direction, Duration, Rate};
 use core::fmt;
 use std::sync::Arc;
 
-/// What was recorded of one direction of a path.
+/// The recording of one direction of a path.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recorded {
     /// Its rate.
@@ -42,7 +42,7 @@ impl fmt::Display for RecordingError {
 
 impl core::error::Error for RecordingError {}
 
-/// What a column has.
+/// The quantity of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Quantity {
     Time,

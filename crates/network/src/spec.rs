@@ -43,7 +43,7 @@ pub struct BottleneckSpec {
     pub capacity: CapacitySpec,
     /// The queueing discipline.
     pub queue: QueueSpec,
-    /// What exceeds this token bucket is dropped on arrival.
+    /// Packets beyond this token bucket are dropped on arrival.
     pub police: Option<BucketSpec>,
 }
 

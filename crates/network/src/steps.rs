@@ -29,7 +29,7 @@ impl<T: Copy + PartialEq> Steps<T> {
         }
         let last = steps[steps.len() - 1].0;
         let gap = steps.len().checked_sub(2).map_or(1_000_000_000, |before| last - steps[before].0);
-        // What stays the same is one point.
+        // A value that stays is one point.
         steps.dedup_by(|later, earlier| later.1 == earlier.1);
         Some(Self { points: steps, end: last + gap, holds: false })
     }

@@ -62,7 +62,7 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
         Row::by_hand("trace", Form::Trace, "a recording. CSV whose header names time_s and any of rate, delay or rtt, loss, each instead of the key; or capacity in mahimahi's format: one millisecond per line, at which 1500 bytes may leave").silent("none").both(),
         Row::by_hand("link", Form::LinkName, "the shared link that is the path's bottleneck, instead of rate, trace and queue").silent("a bottleneck of its own").both(),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once: the rate is a shaper's token bucket of this size (tc-tbf)").silent("none: each packet takes its time at the rate").both().changeable(),
-        Row::by_hand("police", Form::Police, "a policer before the queue: what exceeds its token bucket is dropped on arrival").silent("none").both().changeable(),
+        Row::by_hand("police", Form::Police, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both(),
     ]
 }
@@ -105,7 +105,7 @@ pub(crate) fn link() -> Vec<Row<'static>> {
         Row::by_hand("trace", Form::Trace, "recorded capacity instead of a rate: CSV with time_s and rate, or mahimahi's format").silent("a fixed rate").both(),
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once").silent("none: each packet takes its time at the rate").both().changeable(),
-        Row::by_hand("police", Form::Police, "a policer before the queue: what exceeds its token bucket is dropped on arrival").silent("none").both().changeable(),
+        Row::by_hand("police", Form::Police, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both(),
     ]
 }

@@ -29,7 +29,7 @@ pub(crate) fn rows() -> Vec<Row<'static>> {
     ]
 }
 
-/// What the entries of a timeline refer to.
+/// The parts of a scenario that entries of a timeline refer to.
 pub(crate) struct Reader<'a, 'r> {
     pub traces: &'a mut Traces<'r>,
     pub names: &'a Names,
@@ -273,7 +273,7 @@ fn overhead(topology: &Topology, place: Place, direction: Direction) -> i64 {
     crossing.map(|(_, way)| way.overhead.into()).max().unwrap_or(0)
 }
 
-/// What a path's trace has cannot change.
+/// Refuses a change of a value that the path's trace has.
 fn refuse_recorded(
     report: &mut Report,
     topology: Option<&Topology>,

@@ -17,7 +17,7 @@ enum Trouble {
     NotARecording(RecordingError),
 }
 
-/// What a file has.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub enum Trace {
     /// Opportunities, in mahimahi's format.

@@ -26,12 +26,13 @@ pub fn recognise(text: &str) -> Result<Recorded, String> {
     readers.iter().find_map(|read| read(text)).ok_or_else(|| seen(text))
 }
 
-/// What an unknown file has, in words.
+/// The content of an unknown file, in words.
 fn seen(text: &str) -> String {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let cut: String = first.chars().take(200).collect();
     match first {
         "" => "the file is empty".into(),
+        line if line.starts_with(['{', '[']) => format!("it is JSON: {cut}"),
         line if line.contains(',') => format!("its columns are {cut}"),
         line => format!("its first line has {} words: {cut}", line.split_whitespace().count()),
     }
@@ -300,6 +301,7 @@ mod tests {
     fn an_unknown_file_is_told_by_what_was_seen() {
         assert_eq!(recognise("").unwrap_err(), "the file is empty");
         assert_eq!(recognise("when,speed\n1,2\n").unwrap_err(), "its columns are when,speed");
+        assert_eq!(recognise("{\"a\": 1}\n").unwrap_err(), "it is JSON: {\"a\": 1}");
         assert_eq!(recognise("a b c\n").unwrap_err(), "its first line has 3 words: a b c");
         assert_eq!(recognise("5\n4\n").unwrap_err(), "its first line has 1 words: 5");
     }

@@ -9,7 +9,7 @@ use crate::input::{Limit, read_within, why};
 use crate::outcome::Outcome;
 use crate::output::Output;
 use anabranch_network::{Recording, RecordingError};
-use formats::{Recorded, recognise};
+use formats::recognise;
 use std::path::Path;
 
 /// Of one recording.
@@ -20,23 +20,15 @@ pub fn trace(action: &TraceAction) -> Result<Outcome, Failure> {
     match action {
         TraceAction::Convert { file, out } => {
             let output = out.as_deref().map(Output::claim).transpose()?;
-            let text = read(file)?;
-            let recorded = recognise(&text).map_err(|seen| unknown(file, &seen))?;
-            let csv = recorded.csv();
-            let recording = Recording::parse(&csv).map_err(|wrong| unusable(file, &wrong))?;
-            let notes = format!(
-                "{}: {}, {} lines{}\n",
-                file.display(),
-                recorded.format,
-                recorded.rows.len(),
-                doubts(&recording)
-            );
+            let (format, csv, recording) = load(file)?;
+            let notes =
+                format!("{}: {format}, {} lines{}\n", file.display(), csv.lines().count() - 1, doubts(&recording));
             let left = output.map_or(Ok(csv.clone()), |output| output.write(&csv).map(|()| String::new()))?;
             Ok(Outcome { output: left, notes, ..Outcome::default() })
         }
         TraceAction::Show { file, out } => {
             let output = out.as_deref().map(Output::claim).transpose()?;
-            let recording = load(file)?;
+            let (.., recording) = load(file)?;
             if let Some(output) = output {
                 output.write(draw::svg(&recording))?;
             }
@@ -52,15 +44,16 @@ fn read(file: &Path) -> Result<String, Failure> {
     })
 }
 
-/// A trace, or a recording in any format that is known.
-fn load(file: &Path) -> Result<Recording, Failure> {
+/// A recording in any format that is known, or a trace: the format, the trace in CSV, and its values.
+fn load(file: &Path) -> Result<(&'static str, String, Recording), Failure> {
     let text = read(file)?;
-    let csv = recognise(&text).map(|recorded: Recorded| recorded.csv());
-    match csv {
-        Ok(csv) => Recording::parse(&csv).map_err(|wrong| unusable(file, &wrong)),
-        Err(_) if Recording::is_one(&text) => Recording::parse(&text).map_err(|wrong| unusable(file, &wrong)),
-        Err(seen) => Err(unknown(file, &seen)),
-    }
+    let (format, csv) = match recognise(&text) {
+        Ok(recorded) => (recorded.format, recorded.csv()),
+        Err(_) if text.lines().any(|line| line.starts_with("time_")) => ("a trace already", text),
+        Err(seen) => return Err(unknown(file, &seen)),
+    };
+    let recording = Recording::parse(&csv).map_err(|wrong| unusable(file, &wrong))?;
+    Ok((format, csv, recording))
 }
 
 fn unusable(file: &Path, wrong: &RecordingError) -> Failure {
