@@ -70,7 +70,9 @@ fn unknown(file: &Path, seen: &str) -> Failure {
 /// Values that a wrong unit would explain, to be asked about.
 fn doubts(recording: &Recording) -> String {
     let mut text = String::new();
-    for (name, values) in draw::curves(recording) {
+    for (name, mut values) in draw::curves(recording) {
+        // The last one, once more.
+        values.pop();
         let mut sorted: Vec<f64> = values.iter().map(|(_, value)| *value).filter(|value| *value > 0.0).collect();
         sorted.sort_unstable_by(f64::total_cmp);
         let (Some(median), Some(most)) = (sorted.get(sorted.len() / 2), sorted.last()) else { continue };
