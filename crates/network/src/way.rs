@@ -64,6 +64,8 @@ pub(crate) struct Way<T> {
     /// In place of it.
     recorded_delay: Option<Arc<Steps<Duration>>>,
     jitter: Jitter,
+    /// There is jitter or a recorded delay.
+    varies: bool,
     /// Due time of the last packet in `line`: later ones never come before it, unless jitter is free.
     last: Instant,
     /// In propagation, in order of their keys.
@@ -91,6 +93,7 @@ impl<T: Clone> Way<T> {
         Self {
             delay: spec.delay,
             recorded_delay: spec.recorded_delay.clone(),
+            varies: spec.recorded_delay.is_some() || !spec.jitter.is_none(),
             jitter: Jitter::new(&spec.jitter, Rng::stream(seed, &[name, "jitter"].join("."))),
             last: Instant::ZERO,
             line: VecDeque::with_capacity(FEW),
@@ -121,6 +124,7 @@ impl<T: Clone> Way<T> {
     /// The jitter of packets that join the way from now on.
     pub(crate) fn set_jitter(&mut self, jitter: &JitterSpec) {
         self.jitter.set(jitter);
+        self.varies = self.recorded_delay.is_some() || !jitter.is_none();
         self.last = self.line.back().map_or(Instant::ZERO, |packet| packet.due);
     }
 
@@ -139,29 +143,46 @@ impl<T: Clone> Way<T> {
     pub(crate) fn reschedule(&mut self, departures: impl Iterator<Item = Instant>) {
         let departures: Vec<Instant> = departures.collect();
         let inside = self.line.len() - departures.len();
-        let free = self.jitter.spec().free;
-        if free {
-            self.line.make_contiguous().sort_unstable_by_key(|packet| packet.seq);
-        }
-        let mut last = self.line.get(inside.wrapping_sub(1)).map_or(Instant::ZERO, |packet| packet.due);
-        for (packet, departs) in self.line.range_mut(inside..).zip(departures) {
+        let free = self.overtakes();
+        // Packets that overtook others stand before them.
+        let line = self.line.make_contiguous();
+        line.sort_unstable_by_key(|packet| packet.seq);
+        let mut last = line[..inside].iter().map(|packet| packet.due).max().unwrap_or(Instant::ZERO);
+        for (packet, departs) in line[inside..].iter_mut().zip(departures) {
             let due = late(departs, delay_at(self.recorded_delay.as_deref(), self.delay, departs), packet.jitter);
             packet.due = if free { due } else { last.max(due) };
             last = packet.due;
         }
-        if free {
-            self.line.make_contiguous().sort_unstable_by_key(Travelling::key);
-        }
+        line.sort_unstable_by_key(Travelling::key);
         self.last = self.line.back().map_or(Instant::ZERO, |packet| packet.due);
+    }
+
+    /// Whether a packet may overtake others in propagation.
+    fn overtakes(&self) -> bool {
+        let jitter = self.jitter.spec();
+        jitter.free && !jitter.is_none()
     }
 
     /// A packet leaves the bottleneck at `at`. True if it is now the next one in propagation.
     #[inline]
     pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
+        if self.varies {
+            return self.enter_varied(at, seq, size, item);
+        }
+        self.jitter.skip();
+        self.last = self.last.max(at + self.delay);
+        self.line.push_back(Travelling { due: self.last, seq, jitter: 0, size, corrupted: false, item });
+        self.line.len() == 1
+    }
+
+    /// The same where the delay varies by the packet or is recorded.
+    #[cold]
+    #[inline(never)]
+    fn enter_varied(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
         let jitter = self.jitter.next();
         let due = late(at, delay_at(self.recorded_delay.as_deref(), self.delay, at), jitter);
         let packet = |due| Travelling { due, seq, jitter, size, corrupted: false, item };
-        if due < self.last && self.jitter.spec().free {
+        if due < self.last && self.overtakes() {
             return self.overtake(packet(due));
         }
         self.last = self.last.max(due);
