@@ -27,7 +27,7 @@ fn ms(ms: u64) -> Duration {
 
 /// One path whose direction down is `change`d.
 fn topology(rate: Rate, delay: Duration, packets: u32, change: impl FnOnce(&mut WaySpec)) -> Topology {
-    let bottleneck = BottleneckSpec { capacity: CapacitySpec::Fixed(rate), queue: QueueSpec::Packets(packets) };
+    let bottleneck = BottleneckSpec::new(CapacitySpec::Fixed(rate), QueueSpec::Packets(packets));
     let up = WaySpec::clean(Bottleneck::Own(bottleneck), delay);
     let mut down = up.clone();
     change(&mut down);

@@ -89,7 +89,7 @@ impl Case {
             _ => (1000, Duration::ZERO),
         };
         let capacity = CapacitySpec::Fixed(Rate::from_bps(gbps * 1_000_000_000));
-        let bottleneck = BottleneckSpec { capacity, queue: QueueSpec::Bytes(2 * BUFFER) };
+        let bottleneck = BottleneckSpec::new(capacity, QueueSpec::Bytes(2 * BUFFER));
         let way = WaySpec::clean(Bottleneck::Own(bottleneck), delay);
         let path = |n| PathSpec { name: format!("path{n}"), down: way.clone(), up: way.clone() };
         Topology { paths: (0..self.paths()).map(path).collect(), links: Vec::new() }

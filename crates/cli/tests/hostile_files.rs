@@ -1,6 +1,10 @@
 //! Hostile files: without end, or with very many mistakes. They are refused quickly, with a short message.
 #![cfg(unix)]
 
+#[path = "common/pipe.rs"]
+mod pipe;
+
+use pipe::read_pipe;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -161,17 +165,11 @@ fn a_pipe_without_a_writer_is_refused_wherever_a_file_is_named() {
     }
 }
 
-fn pipe(folder: &Path) -> std::path::PathBuf {
-    let pipe = folder.join("pipe");
-    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    fs::write(folder.join("good.toml"), GOOD).unwrap();
-    pipe
-}
-
 #[test]
 fn a_pipe_without_a_reader_is_refused_wherever_a_file_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    pipe(folder.path());
+    nix::unistd::mkfifo(&folder.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    fs::write(folder.path().join("good.toml"), GOOD).unwrap();
     for arguments in [
         &["run", "good.toml", "--events", "pipe"][..],
         &["run", "good.toml", "--trace", "pipe"],
@@ -189,25 +187,15 @@ fn a_pipe_without_a_reader_is_refused_wherever_a_file_is_written() {
 #[test]
 fn a_pipe_with_a_reader_gets_everything_once() {
     let folder = tempfile::tempdir().unwrap();
-    let pipe = pipe(folder.path());
+    fs::write(folder.path().join("good.toml"), GOOD).unwrap();
     let run = |file: &str| {
         let mut program = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
         let output = program.current_dir(folder.path()).args(["run", "good.toml", "--events", file]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
     // As `--events >(gzip)` has one: it ends at the end of the first writer.
-    let reader = std::thread::spawn(move || fs::read(pipe).unwrap());
-    // It may open the pipe later than we do.
-    std::thread::sleep(Duration::from_millis(200));
-    while !reader.is_finished() {
-        let mut program = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
-        program.current_dir(folder.path()).args(["run", "good.toml", "--events", "pipe"]);
-        let output = program.output().unwrap();
-        if output.status.success() {
-            break;
-        }
-        assert!(String::from_utf8_lossy(&output.stderr).contains("no program reads this pipe"));
-    }
+    let reader = read_pipe(&folder.path().join("pipe"));
+    run("pipe");
     run("file");
     let read = reader.join().unwrap();
     assert!(!read.is_empty() && read == fs::read(folder.path().join("file")).unwrap());

@@ -1,9 +1,12 @@
 //! Folders from strangers: whatever links and names they hold, nothing outside of them is written or removed.
 #![cfg(unix)]
 
+#[path = "common/pipe.rs"]
+mod pipe;
 #[path = "common/stranger.rs"]
 mod stranger;
 
+use pipe::read_pipe;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
@@ -249,16 +252,12 @@ fn a_list_that_names_a_directory_loses_no_results() {
 fn a_device_is_written_to_and_never_replaced() {
     let home = Home::new();
     let fifo = home.path("pipe");
-    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let reader = std::thread::spawn({
-        let fifo = fifo.clone();
-        move || fs::read_to_string(fifo).unwrap()
-    });
+    let reader = read_pipe(&fifo);
     let arguments = ["compare", "--grid", ".", "--scheduler", "minrtt", "--repeat", "1", "--picture", "pipe"];
     let output = home.ask(&arguments);
     assert!(output.status.success(), "{}", said(&output));
     assert!(fs::symlink_metadata(&fifo).unwrap().file_type().is_fifo());
-    assert!(reader.join().unwrap().starts_with("<svg"));
+    assert!(reader.join().unwrap().starts_with(b"<svg"));
 }
 
 /// The fuzz target `folders` without a fuzzer.

@@ -12,6 +12,8 @@ pub struct Drops {
     pub queue: u64,
     /// Active queue management.
     pub aqm: u64,
+    /// They exceeded the bucket of a policer.
+    pub police: u64,
     /// Random loss.
     pub loss: u64,
     /// The path was down.
@@ -23,7 +25,7 @@ pub struct Drops {
 impl Drops {
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.queue + self.aqm + self.loss + self.outage + self.corruption
+        self.queue + self.aqm + self.police + self.loss + self.outage + self.corruption
     }
 }
 
@@ -34,7 +36,7 @@ pub struct LinkTotals {
     pub packets: u64,
     /// Their bytes: IP packets with the path's overhead.
     pub bytes: u64,
-    /// Dropped before the bottleneck (`queue`, `aqm`) or behind it.
+    /// Dropped before the bottleneck (`queue`, `aqm`, `police`) or behind it.
     pub drops: Drops,
     /// Packets that the queue marked (ECN) where it would have dropped others.
     pub marked: u64,
@@ -100,6 +102,7 @@ impl WayMeter {
             LinkEvent::Marked => totals.marked += 1,
             LinkEvent::Dropped(DropCause::Queue) => totals.drops.queue += 1,
             LinkEvent::Dropped(DropCause::Aqm) => totals.drops.aqm += 1,
+            LinkEvent::Dropped(DropCause::Police) => totals.drops.police += 1,
             LinkEvent::Dropped(DropCause::Loss) => totals.drops.loss += 1,
             LinkEvent::Dropped(DropCause::Outage) => totals.drops.outage += 1,
             LinkEvent::Dropped(DropCause::Corruption) => totals.drops.corruption += 1,
@@ -136,7 +139,7 @@ mod tests {
     fn topology() -> Topology {
         let way = |mbit: u64| {
             let capacity = CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000));
-            let own = BottleneckSpec { capacity, queue: QueueSpec::Packets(10) };
+            let own = BottleneckSpec::new(capacity, QueueSpec::Packets(10));
             WaySpec::clean(Bottleneck::Own(own), Duration::from_millis(5))
         };
         let path = |name: &str| PathSpec { name: name.into(), down: way(8), up: way(1) };
@@ -159,7 +162,14 @@ mod tests {
         }
         tell(&mut meter, 0, Direction::Down, 1000, Dropped(DropCause::Queue));
         tell(&mut meter, 0, Direction::Down, 1000, Marked);
-        let causes = [DropCause::Aqm, DropCause::Loss, DropCause::Loss, DropCause::Outage, DropCause::Corruption];
+        let causes = [
+            DropCause::Aqm,
+            DropCause::Police,
+            DropCause::Loss,
+            DropCause::Loss,
+            DropCause::Outage,
+            DropCause::Corruption,
+        ];
         for cause in causes {
             tell(&mut meter, 1, Direction::Up, 40, Dropped(cause));
         }
@@ -178,8 +188,8 @@ mod tests {
         };
         assert_eq!(totals[0][0], down);
         assert_eq!(totals[0][1], LinkTotals { utilisation: Some(0.0), ..LinkTotals::default() });
-        assert_eq!(totals[1][1].drops, Drops { queue: 0, aqm: 1, loss: 2, outage: 1, corruption: 1 });
-        assert_eq!(totals[1][1].drops.total(), 5);
+        assert_eq!(totals[1][1].drops, Drops { queue: 0, aqm: 1, police: 1, loss: 2, outage: 1, corruption: 1 });
+        assert_eq!(totals[1][1].drops.total(), 6);
         assert_eq!(totals.len(), 2);
         assert_eq!(meter.finish(Instant::ZERO)[0][0].utilisation, None);
     }

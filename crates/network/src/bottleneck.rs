@@ -228,6 +228,13 @@ impl<T: Markable> Queue<T> {
         self.packets.iter().filter_map(|packet| packet.item.as_ref())
     }
 
+    /// Sets the burst from `now` on.
+    pub(crate) fn set_burst(&mut self, now: Instant, burst: u64) {
+        if let Some(capacity) = self.capacity.set_burst(now, burst, self.departs) {
+            self.capacity = capacity;
+        }
+    }
+
     /// Sets the rate from `now` on.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) {
         let departs = self.capacity.set_rate(now, rate, self.departs);
@@ -303,7 +310,7 @@ mod tests {
         let capacity = crate::CapacitySpec::Fixed(Rate::from_bps(12_000_000));
         let spec = crate::CodelSpec { ecn, ..crate::CodelSpec::default() };
         let queue = crate::QueueSpec::Managed(spec.into(), crate::DropTail::Packets(1000));
-        let mut queue = Queue::new(&BottleneckSpec { capacity, queue }, 1, "a");
+        let mut queue = Queue::new(&BottleneckSpec::new(capacity, queue), 1, "a");
         let mut events = Events(Vec::new());
         for seq in 0..400 {
             let (item, way) = (Some(Item(capable, false)), Some(WayId::new(0, Direction::Up)));

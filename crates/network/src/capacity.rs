@@ -1,6 +1,7 @@
 //! The capacity of a bottleneck.
 
-use crate::{CapacitySpec, CapacityTrace};
+use crate::bucket::Bucket;
+use crate::{BucketSpec, CapacitySpec, CapacityTrace, RateSteps};
 use anabranch_units::{Instant, Rate};
 use core::fmt::Debug;
 use std::sync::Arc;
@@ -15,6 +16,12 @@ pub trait Capacity: Debug + Send {
     /// Recorded capacity has no rate to set.
     fn set_rate(&mut self, _now: Instant, _rate: Rate, departs: Instant) -> Instant {
         departs
+    }
+
+    /// Sets the burst from `now` on, while a packet leaves at `departs`, [`Instant::MAX`] if there is none. Returns what takes this
+    /// one's place, if it changes its kind. Recorded capacity has no burst to set.
+    fn set_burst(&mut self, _now: Instant, _burst: u64, _departs: Instant) -> Option<Box<dyn Capacity>> {
+        None
     }
 }
 
@@ -51,6 +58,15 @@ impl Capacity for FixedRate {
         let nanos = self.left.div_ceil(rate.as_bps().into());
         Instant::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX).saturating_add(now.as_nanos()))
     }
+
+    fn set_burst(&mut self, _now: Instant, burst: u64, departs: Instant) -> Option<Box<dyn Capacity>> {
+        Some(Box::new(shaper(BucketSpec { rate: self.rate, burst }, departs)))
+    }
+}
+
+/// The bucket of what was a rate, whose last packet leaves at `departs`; full if there is none.
+pub(crate) fn shaper(spec: BucketSpec, departs: Instant) -> Bucket {
+    if departs == Instant::MAX { Bucket::new(spec) } else { Bucket::empty_at(departs, spec) }
 }
 
 /// Recorded delivery opportunities, accounted by the byte as in mahimahi: small packets share an opportunity, a packet
@@ -93,20 +109,54 @@ impl Capacity for TraceDriven {
     }
 }
 
+/// A recorded rate.
+#[derive(Clone, Debug)]
+struct StepDriven(Arc<RateSteps>);
+
+impl Capacity for StepDriven {
+    fn transmit(&mut self, now: Instant, size: u32, _idle: bool) -> Instant {
+        self.0.leaves(now, size)
+    }
+}
+
 impl CapacitySpec {
     /// The capacity that it describes.
     pub(crate) fn build(&self) -> Box<dyn Capacity> {
         match self {
             CapacitySpec::Fixed(rate) => Box::new(FixedRate::new(*rate)),
+            CapacitySpec::Bucket(spec) => Box::new(Bucket::new(*spec)),
             CapacitySpec::Trace(trace) => Box::new(TraceDriven::new(trace.clone())),
+            CapacitySpec::Steps(steps) => Box::new(StepDriven(steps.clone())),
         }
     }
 
     /// The rate at the beginning; the mean of a trace.
     pub fn initial_rate(&self) -> Rate {
         match self {
-            CapacitySpec::Fixed(rate) => *rate,
+            CapacitySpec::Fixed(rate) | CapacitySpec::Bucket(BucketSpec { rate, .. }) => *rate,
             CapacitySpec::Trace(trace) => trace.mean_rate(),
+            CapacitySpec::Steps(steps) => steps.mean_rate(),
+        }
+    }
+
+    /// The same at another rate; a trace has none to set.
+    #[must_use]
+    pub fn at_rate(&self, rate: Rate) -> Self {
+        match self {
+            CapacitySpec::Fixed(_) => CapacitySpec::Fixed(rate),
+            CapacitySpec::Bucket(spec) => CapacitySpec::Bucket(BucketSpec { rate, ..*spec }),
+            CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => self.clone(),
+        }
+    }
+
+    /// The same with this burst; a trace has none to set.
+    #[must_use]
+    pub fn with_burst(&self, burst: u64) -> Self {
+        match self {
+            CapacitySpec::Fixed(rate) | CapacitySpec::Bucket(BucketSpec { rate, .. }) => {
+                CapacitySpec::Bucket(BucketSpec { rate: *rate, burst })
+            }
+            CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => self.clone(),
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod agenda;
 mod bottleneck;
+mod bucket;
 mod cake;
 mod capacity;
 mod cobalt;
@@ -23,13 +24,16 @@ mod mark;
 mod network;
 mod pie;
 mod qdisc;
+mod recording;
 mod red;
 mod slots;
 mod spec;
+mod steps;
 mod tail;
 mod trace;
 mod way;
 
+pub use bucket::BucketSpec;
 pub use cake::{Cake, CakeSpec};
 pub use capacity::{Capacity, FixedRate, TraceDriven};
 pub use cobalt::{Cobalt, CobaltSpec};
@@ -44,9 +48,11 @@ pub use mark::Markable;
 pub use network::{Delivery, Network};
 pub use pie::{Pie, PieSpec};
 pub use qdisc::{Aqm, DropTail, Fifo, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting};
+pub use recording::{Recorded, Recording, RecordingError, Shift};
 pub use red::{Red, RedSpec};
 pub use spec::{
-    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, QueueSpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, Place, QueueSpec,
     ReorderSpec, Topology, WaySpec,
 };
+pub use steps::{RateSteps, Steps};
 pub use trace::{TraceError, TraceFault};

@@ -2,9 +2,10 @@
 
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
-use crate::tail::Tail;
+use crate::bucket::Bucket;
+use crate::tail::{Tail, police};
 use crate::way::{Arrival, Outcome, Way};
-use crate::{Bottleneck, BottleneckSpec, Change, Markable, QueueState, Topology, WaySpec};
+use crate::{Bottleneck, BottleneckSpec, BucketSpec, Change, Markable, Place, QueueState, Topology, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 
@@ -78,14 +79,17 @@ enum Entrance {
 #[derive(Debug)]
 struct Drain<T> {
     queue: Queue<T>,
+    /// Before the queue.
+    police: Option<Box<Bucket>>,
     least_delay: Duration,
     /// Slot of the drain in the agenda.
     slot: usize,
 }
 
 impl<T: Markable> Drain<T> {
-    fn new(queue: Queue<T>, slot: usize) -> Self {
-        Self { queue, least_delay: Duration::MAX, slot }
+    fn new(queue: Queue<T>, police: Option<BucketSpec>, slot: usize) -> Self {
+        let police = police.map(Bucket::new).map(Box::new);
+        Self { queue, police, least_delay: Duration::MAX, slot }
     }
 
     /// No packet inside can arrive before this key; it precedes any arrival at the same time.
@@ -126,7 +130,7 @@ impl<T: Clone + Markable> Network<T> {
     /// Adds a drain, whose slot follows the slots of all `ways`.
     fn add_drain(&mut self, spec: &BottleneckSpec, ways: usize, seed: u64, name: &str) -> usize {
         let drain = self.drains.len();
-        self.drains.push(Drain::new(Queue::new(spec, seed, name), ways + drain));
+        self.drains.push(Drain::new(Queue::new(spec, seed, name), spec.police, ways + drain));
         drain
     }
 
@@ -230,9 +234,15 @@ impl<T: Clone + Markable> Network<T> {
     ) {
         self.drain(drain, now, recorder);
         self.sent += 1;
-        let queue = &mut self.drains[drain].queue;
-        let before = queue.departs();
+        let Drain { queue, police, .. } = &mut self.drains[drain];
         let Entering { size, item, flow } = entering;
+        if police.as_mut().is_some_and(|police| !police.take(now, size)) {
+            if let Some(way) = way {
+                way.record(recorder, now, size, LinkEvent::Dropped(DropCause::Police));
+            }
+            return;
+        }
+        let before = queue.departs();
         queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now, flow });
         if queue.departs() != before {
             self.note(drain);
@@ -326,6 +336,20 @@ impl<T: Clone + Markable> Network<T> {
                     Entrance::Drain(drain) => self.note_least_delay(*drain),
                 }
             }
+            Change::Burst(place, direction, burst) => {
+                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
+                    self.drains[drain].queue.set_burst(now, burst);
+                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
+                    tail.set_burst(burst);
+                }
+            }
+            Change::Police(place, direction, spec) => {
+                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
+                    police(&mut self.drains[drain].police, now, spec);
+                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
+                    tail.set_police(now, spec);
+                }
+            }
             Change::Jitter(path, direction, ref jitter) => {
                 let way = WayId::new(path, direction).index();
                 self.settle_entrance(way, now, recorder);
@@ -337,6 +361,40 @@ impl<T: Clone + Markable> Network<T> {
             Change::Loss(path, direction, ref loss) => {
                 self.ways[WayId::new(path, direction).index()].set_loss(loss);
             }
+        }
+    }
+
+    /// The drain of a link, or of a path that has its own, brought up to `now`.
+    fn drain_at(
+        &mut self,
+        place: Place,
+        direction: Direction,
+        now: Instant,
+        recorder: &mut dyn Recorder,
+    ) -> Option<usize> {
+        let drain = match place {
+            Place::Link(link) => self.link_drain(link, direction),
+            Place::Path(path) => self.own_drain(WayId::new(path, direction).index())?,
+        };
+        self.drain(drain, now, recorder);
+        Some(drain)
+    }
+
+    /// The bottleneck of a path that drops only at the tail, brought up to `now`.
+    fn tail_at(
+        &mut self,
+        place: Place,
+        direction: Direction,
+        now: Instant,
+        recorder: &mut dyn Recorder,
+    ) -> Option<&mut Tail> {
+        let Place::Path(path) = place else { return None };
+        match &mut self.entries[WayId::new(path, direction).index()].entrance {
+            Entrance::Own(tail) => {
+                tail.settle(now, recorder);
+                Some(tail)
+            }
+            Entrance::Drain(_) => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The specification of a network.
 
-use crate::{Discipline, DropTail, JitterSpec};
+use crate::{BucketSpec, Discipline, DropTail, JitterSpec, RateSteps, Steps};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use core::fmt;
 use std::sync::Arc;
@@ -43,6 +43,15 @@ pub struct BottleneckSpec {
     pub capacity: CapacitySpec,
     /// The queueing discipline.
     pub queue: QueueSpec,
+    /// Packets beyond this token bucket are dropped on arrival.
+    pub police: Option<BucketSpec>,
+}
+
+impl BottleneckSpec {
+    /// A bottleneck without a policer.
+    pub fn new(capacity: CapacitySpec, queue: QueueSpec) -> Self {
+        Self { capacity, queue, police: None }
+    }
 }
 
 /// One direction of a path: bottleneck, then delay, then impairments.
@@ -52,12 +61,16 @@ pub struct WaySpec {
     pub bottleneck: Bottleneck,
     /// One-way propagation delay.
     pub delay: Duration,
+    /// Recorded delay in its place; then `delay` is its mean.
+    pub recorded_delay: Option<Arc<Steps<Duration>>>,
     /// Variation of the delay.
     pub jitter: JitterSpec,
     /// Bytes added to each packet's size (may be negative).
     pub overhead: i32,
     /// Random loss.
     pub loss: LossSpec,
+    /// Recorded probability of loss in its place.
+    pub recorded_loss: Option<Arc<Steps<f64>>>,
     /// Reordering.
     pub reorder: ReorderSpec,
     /// Probability that a packet arrives twice.
@@ -76,15 +89,23 @@ impl WaySpec {
         Self {
             bottleneck,
             delay,
+            recorded_delay: None,
             jitter: JitterSpec::NONE,
             overhead: 0,
             loss: LossSpec::None,
+            recorded_loss: None,
             reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
             duplicate: 0.0,
             corrupt: 0.0,
             outages: Vec::new(),
             device: false,
         }
+    }
+
+    /// The least one-way delay, jitter aside.
+    pub fn least_delay(&self) -> Duration {
+        let recorded = self.recorded_delay.as_ref().and_then(|steps| steps.parts().map(|(_, delay)| delay).min());
+        recorded.unwrap_or(self.delay)
     }
 }
 
@@ -102,8 +123,12 @@ pub enum Bottleneck {
 pub enum CapacitySpec {
     /// A rate; a timeline may change it.
     Fixed(Rate),
+    /// The same, of which unused bytes are kept, and sent at once: a shaper.
+    Bucket(BucketSpec),
     /// Recorded delivery opportunities.
     Trace(Arc<CapacityTrace>),
+    /// A recorded rate.
+    Steps(Arc<RateSteps>),
 }
 
 /// Recorded capacity in mahimahi's format: milliseconds at each of which `1500` bytes may leave; unused opportunities
@@ -173,6 +198,15 @@ pub struct ReorderSpec {
     pub by: Duration,
 }
 
+/// The owner of a bottleneck that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The path with this index.
+    Path(usize),
+    /// The shared link with this index.
+    Link(usize),
+}
+
 /// A change while the network runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
@@ -184,6 +218,10 @@ pub enum Change {
     Delay(usize, Direction, Duration),
     /// The variation of a path's delay.
     Jitter(usize, Direction, JitterSpec),
+    /// The burst of a shaper, in bytes. A rate becomes a shaper, with a full bucket if nothing waits.
+    Burst(Place, Direction, u64),
+    /// The policer, with a full bucket if there was none.
+    Police(Place, Direction, BucketSpec),
     /// A path's random loss.
     Loss(usize, Direction, LossSpec),
 }

@@ -1,11 +1,16 @@
 //! The own bottleneck of a path. It drops only at the tail, so that each departure is known on arrival.
 
 use crate::bottleneck::WayId;
+use crate::bucket::Bucket;
+use crate::capacity::shaper;
 use crate::way::FEW;
-use crate::{Aqm, BottleneckSpec, Capacity, CapacitySpec, DropTail, FixedRate, QueueState, TraceDriven};
-use anabranch_trace::{LinkEvent, Recorder};
+use crate::{
+    Aqm, BottleneckSpec, BucketSpec, Capacity, CapacitySpec, DropTail, FixedRate, QueueState, RateSteps, TraceDriven,
+};
+use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Duration, Instant, Rate};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Bytes of the largest IP packet.
 const LARGEST: u64 = 65_535;
@@ -31,7 +36,9 @@ enum Drain {
         /// The packet during whose transmission the rate last changed: when it began, and how much of it was left.
         halfway: Option<(Instant, FixedRate)>,
     },
+    Shaped(Bucket),
     Trace(TraceDriven),
+    Steps(Arc<RateSteps>),
 }
 
 /// A queue that drops only on arrival, and its capacity. It is evaluated lazily: [`Self::settle`] records the
@@ -49,6 +56,8 @@ pub(crate) struct Tail {
     departed: u64,
     qdisc: DropTail,
     drain: Drain,
+    /// Before the queue.
+    police: Option<Box<Bucket>>,
 }
 
 impl Tail {
@@ -56,10 +65,14 @@ impl Tail {
     pub(crate) fn new(spec: &BottleneckSpec, way: WayId) -> Self {
         let drain = match &spec.capacity {
             CapacitySpec::Fixed(rate) => Drain::Fixed { rate: *rate, known: (0, Duration::ZERO), halfway: None },
+            CapacitySpec::Bucket(spec) => Drain::Shaped(Bucket::new(*spec)),
             CapacitySpec::Trace(trace) => Drain::Trace(TraceDriven::new(trace.clone())),
+            CapacitySpec::Steps(steps) => Drain::Steps(steps.clone()),
         };
         let qdisc = spec.queue.limit();
-        Self { way, inside: VecDeque::with_capacity(FEW), bytes: 0, free: Instant::ZERO, departed: 0, qdisc, drain }
+        let police = spec.police.map(Bucket::new).map(Box::new);
+        let inside = VecDeque::with_capacity(FEW);
+        Self { way, inside, bytes: 0, free: Instant::ZERO, departed: 0, qdisc, drain, police }
     }
 
     /// The waiting packets.
@@ -83,6 +96,10 @@ impl Tail {
         travels: bool,
     ) -> Option<Instant> {
         self.settle(now, recorder);
+        if self.police.is_some() && !self.conforms(now, size) {
+            self.way.record(recorder, now, size, LinkEvent::Dropped(DropCause::Police));
+            return None;
+        }
         let queue = self.state();
         if let Err(cause) = self.qdisc.admit(now, size, queue) {
             self.way.record(recorder, now, size, LinkEvent::Dropped(cause));
@@ -99,6 +116,17 @@ impl Tail {
         self.free = self.drain.departure(begins, size, !queue.busy);
         self.inside.push_back(Leaving { begins, departs: self.free, size, travels });
         Some(self.free)
+    }
+
+    /// Whether the policer lets a packet pass.
+    #[cold]
+    fn conforms(&mut self, now: Instant, size: u32) -> bool {
+        self.police.as_mut().is_none_or(|police| police.take(now, size))
+    }
+
+    /// Sets the policer.
+    pub(crate) fn set_police(&mut self, now: Instant, spec: BucketSpec) {
+        police(&mut self.police, now, spec);
     }
 
     /// Records every departure up to `now`.
@@ -119,14 +147,31 @@ impl Tail {
     pub(crate) fn counts_packets(&self, unseen: Duration) -> bool {
         let drained = match &self.drain {
             Drain::Fixed { rate, .. } => rate.time_for(LARGEST) > unseen,
-            Drain::Trace(_) => true,
+            Drain::Shaped(bucket) => bucket.rate().time_for(LARGEST) > unseen,
+            Drain::Trace(_) | Drain::Steps(_) => true,
         };
-        drained || matches!(self.qdisc, DropTail::Packets(_))
+        drained || self.police.is_some() || matches!(self.qdisc, DropTail::Packets(_))
     }
 
     /// Sets the rate from `now` on, unless capacity is recorded; every earlier departure has been recorded.
     pub(crate) fn set_rate(&mut self, now: Instant, new: Rate) {
-        let Drain::Fixed { rate, known, halfway } = &mut self.drain else { return };
+        let (rate, known, halfway) = match &mut self.drain {
+            Drain::Fixed { rate, known, halfway } => (rate, known, halfway),
+            Drain::Shaped(bucket) => {
+                // The first waits until the bucket has its bytes; the others find it empty.
+                if let Some(first) = self.inside.front() {
+                    bucket.set_empty(first.departs);
+                }
+                self.free = bucket.set_rate(now, new);
+                for (place, packet) in self.inside.iter_mut().enumerate() {
+                    packet.departs =
+                        if place == 0 { self.free } else { bucket.transmit(self.free, packet.size, false) };
+                    self.free = packet.departs;
+                }
+                return;
+            }
+            Drain::Trace(_) | Drain::Steps(_) => return,
+        };
         let old = core::mem::replace(rate, new);
         *known = (0, Duration::ZERO);
         let mut packets = self.inside.iter_mut();
@@ -148,9 +193,32 @@ impl Tail {
         }
     }
 
+    /// Sets the burst from `now` on, unless capacity is recorded; every earlier departure has been recorded.
+    pub(crate) fn set_burst(&mut self, burst: u64) {
+        match &mut self.drain {
+            Drain::Fixed { rate, .. } => {
+                let departs = if self.inside.is_empty() { Instant::MAX } else { self.free };
+                self.drain = Drain::Shaped(shaper(BucketSpec { rate: *rate, burst }, departs));
+            }
+            Drain::Shaped(bucket) => bucket.set_burst(burst),
+            Drain::Trace(_) | Drain::Steps(_) => {}
+        }
+    }
+
     /// When the packets inside that travel on will leave, in order.
     pub(crate) fn departures(&self) -> impl Iterator<Item = Instant> {
         self.inside.iter().filter(|packet| packet.travels).map(|packet| packet.departs)
+    }
+}
+
+/// Sets a policer, with the bytes that it has; a new one is full.
+pub(crate) fn police(police: &mut Option<Box<Bucket>>, now: Instant, spec: BucketSpec) {
+    match police {
+        Some(bucket) => {
+            bucket.set_rate(now, spec.rate);
+            bucket.set_burst(spec.burst);
+        }
+        None => *police = Some(Box::new(Bucket::new(spec))),
     }
 }
 
@@ -164,9 +232,11 @@ impl Drain {
                 }
                 begins + known.1
             }
+            Self::Shaped(bucket) => bucket.transmit(begins, size, idle),
             // Behind a packet that never leaves.
             Self::Trace(_) if begins == Instant::MAX => Instant::MAX,
             Self::Trace(trace) => trace.transmit(begins, size, idle),
+            Self::Steps(steps) => steps.leaves(begins, size),
         }
     }
 }

@@ -3,12 +3,13 @@
 use crate::agenda::Key;
 use crate::impairment::Impairments;
 use crate::jitter::Jitter;
-use crate::{JitterSpec, LossSpec, WaySpec};
+use crate::{JitterSpec, LossSpec, Steps, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant, Rng};
 use core::slice::from_ref;
 use prefetch_index::prefetch_index;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// So many packets with what belongs to them fill a good part of a processor's second cache; fewer are found there.
 const MANY: usize = 512;
@@ -60,7 +61,11 @@ pub(crate) enum Outcome<T> {
 #[derive(Debug)]
 pub(crate) struct Way<T> {
     delay: Duration,
+    /// In place of it.
+    recorded_delay: Option<Arc<Steps<Duration>>>,
     jitter: Jitter,
+    /// There is jitter or a recorded delay.
+    varies: bool,
     /// Due time of the last packet in `line`: later ones never come before it, unless jitter is free.
     last: Instant,
     /// In propagation, in order of their keys.
@@ -68,7 +73,18 @@ pub(crate) struct Way<T> {
     /// Held back, and second copies; in order of their keys.
     held: VecDeque<Travelling<T>>,
     impairments: Impairments,
+    /// In place of the random loss of `impairments`.
+    recorded_loss: Option<RecordedLoss>,
     outages: Outages,
+    /// No outage and no recorded loss.
+    is_plain: bool,
+}
+
+/// A recorded probability of loss.
+#[derive(Debug)]
+struct RecordedLoss {
+    steps: Arc<Steps<f64>>,
+    now: f64,
 }
 
 impl<T: Clone> Way<T> {
@@ -76,23 +92,28 @@ impl<T: Clone> Way<T> {
     pub(crate) fn new(spec: &WaySpec, seed: u64, name: &str) -> Self {
         Self {
             delay: spec.delay,
+            recorded_delay: spec.recorded_delay.clone(),
+            varies: spec.recorded_delay.is_some() || !spec.jitter.is_none(),
             jitter: Jitter::new(&spec.jitter, Rng::stream(seed, &[name, "jitter"].join("."))),
             last: Instant::ZERO,
             line: VecDeque::with_capacity(FEW),
             held: VecDeque::new(),
             impairments: Impairments::new(spec, seed, name),
+            recorded_loss: spec.recorded_loss.clone().map(|steps| RecordedLoss { steps, now: 0.0 }),
             outages: Outages::new(&spec.outages),
+            is_plain: spec.outages.is_empty() && spec.recorded_loss.is_none(),
         }
     }
 
     /// The least one-way delay of packets that leave the bottleneck from now on.
     pub(crate) fn least_delay(&self) -> Duration {
-        self.delay.saturating_sub(self.jitter.spec().earliest())
+        let recorded = self.recorded_delay.as_ref().and_then(|steps| steps.parts().map(|(_, delay)| delay).min());
+        recorded.unwrap_or(self.delay).saturating_sub(self.jitter.spec().earliest())
     }
 
     /// Single packets may be impaired or delayed.
     pub(crate) fn impairs(&self) -> bool {
-        self.impairments.any() || !self.jitter.spec().is_none()
+        self.impairments.any() || self.recorded_loss.is_some() || !self.jitter.spec().is_none()
     }
 
     /// The delay of packets that leave the bottleneck from now on.
@@ -103,6 +124,7 @@ impl<T: Clone> Way<T> {
     /// The jitter of packets that join the way from now on.
     pub(crate) fn set_jitter(&mut self, jitter: &JitterSpec) {
         self.jitter.set(jitter);
+        self.varies = self.recorded_delay.is_some() || !jitter.is_none();
         self.last = self.line.back().map_or(Instant::ZERO, |packet| packet.due);
     }
 
@@ -121,29 +143,46 @@ impl<T: Clone> Way<T> {
     pub(crate) fn reschedule(&mut self, departures: impl Iterator<Item = Instant>) {
         let departures: Vec<Instant> = departures.collect();
         let inside = self.line.len() - departures.len();
-        let free = self.jitter.spec().free;
-        if free {
-            self.line.make_contiguous().sort_unstable_by_key(|packet| packet.seq);
-        }
-        let mut last = self.line.get(inside.wrapping_sub(1)).map_or(Instant::ZERO, |packet| packet.due);
-        for (packet, departs) in self.line.range_mut(inside..).zip(departures) {
-            let due = late(departs, self.delay, packet.jitter);
+        let free = self.overtakes();
+        // Packets that overtook others stand before them.
+        let line = self.line.make_contiguous();
+        line.sort_unstable_by_key(|packet| packet.seq);
+        let mut last = line[..inside].iter().map(|packet| packet.due).max().unwrap_or(Instant::ZERO);
+        for (packet, departs) in line[inside..].iter_mut().zip(departures) {
+            let due = late(departs, delay_at(self.recorded_delay.as_deref(), self.delay, departs), packet.jitter);
             packet.due = if free { due } else { last.max(due) };
             last = packet.due;
         }
-        if free {
-            self.line.make_contiguous().sort_unstable_by_key(Travelling::key);
-        }
+        line.sort_unstable_by_key(Travelling::key);
         self.last = self.line.back().map_or(Instant::ZERO, |packet| packet.due);
+    }
+
+    /// Whether a packet may overtake others in propagation.
+    fn overtakes(&self) -> bool {
+        let jitter = self.jitter.spec();
+        jitter.free && !jitter.is_none()
     }
 
     /// A packet leaves the bottleneck at `at`. True if it is now the next one in propagation.
     #[inline]
     pub(crate) fn enter(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
+        if self.varies {
+            return self.enter_varied(at, seq, size, item);
+        }
+        self.jitter.skip();
+        self.last = self.last.max(at + self.delay);
+        self.line.push_back(Travelling { due: self.last, seq, jitter: 0, size, corrupted: false, item });
+        self.line.len() == 1
+    }
+
+    /// The same where the delay varies by the packet or is recorded.
+    #[cold]
+    #[inline(never)]
+    fn enter_varied(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
         let jitter = self.jitter.next();
-        let due = late(at, self.delay, jitter);
+        let due = late(at, delay_at(self.recorded_delay.as_deref(), self.delay, at), jitter);
         let packet = |due| Travelling { due, seq, jitter, size, corrupted: false, item };
-        if due < self.last && self.jitter.spec().free {
+        if due < self.last && self.overtakes() {
             return self.overtake(packet(due));
         }
         self.last = self.last.max(due);
@@ -181,7 +220,7 @@ impl<T: Clone> Way<T> {
     /// the usual case.
     #[inline]
     pub(crate) fn arrive_unharmed(&mut self) -> Option<T> {
-        let simple = self.held.is_empty() && self.outages.times.is_empty() && !self.line.is_empty();
+        let simple = self.held.is_empty() && self.is_plain && !self.line.is_empty();
         if simple && self.impairments.spare() { self.line.pop_front().map(|packet| packet.item) } else { None }
     }
 
@@ -194,6 +233,9 @@ impl<T: Clone> Way<T> {
         let mut packet = if from_line { self.line.pop_front() } else { self.held.pop_front() }?;
         let Travelling { due: at, size, .. } = packet;
         if from_line {
+            if let Some(loss) = &mut self.recorded_loss {
+                loss.set(&mut self.impairments, at);
+            }
             let fate = self.impairments.befall();
             if let Some(cause) = fate.dropped {
                 return Some(Arrival { at, size, outcome: Outcome::Dropped(cause) });
@@ -221,6 +263,23 @@ impl<T: Clone> Way<T> {
         let at = self.held.partition_point(|other| other.key() <= packet.key());
         self.held.insert(at, packet);
     }
+}
+
+impl RecordedLoss {
+    /// Sets the loss of packets that arrive at `at`.
+    fn set(&mut self, impairments: &mut Impairments, at: Instant) {
+        let now = self.steps.at(at);
+        if now != self.now {
+            self.now = now;
+            impairments.set_loss(&if now == 0.0 { LossSpec::None } else { LossSpec::Bernoulli(now) });
+        }
+    }
+}
+
+/// The delay of a packet that leaves the bottleneck at `at`.
+#[inline]
+fn delay_at(recorded: Option<&Steps<Duration>>, delay: Duration, at: Instant) -> Duration {
+    recorded.map_or(delay, |steps| steps.at(at))
 }
 
 /// So long after `at`, with `jitter` in nanoseconds; never before it.

@@ -49,7 +49,7 @@ fn replayed(discipline: Discipline, limit: Limit, rate: Rate, rows: &[Row]) -> V
         _ => DropTail::UNLIMITED,
     };
     let queue = QueueSpec::Managed(discipline, limit);
-    let own = Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Fixed(rate), queue });
+    let own = Bottleneck::Own(BottleneckSpec::new(CapacitySpec::Fixed(rate), queue));
     let topology = Topology { paths: vec![path("a", way(own, Duration::ZERO))], links: vec![] };
     let (mut network, mut log) = (Network::new(&topology, 1), Log::default());
     let mut left = vec![None; rows.len()];

@@ -3,9 +3,9 @@
 mod common;
 
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, DelayDistribution, Discipline, DropTail,
-    JitterSpec, LinkSpec, LossSpec, Network, PathSpec, QueueSpec, RedSpec, ReorderSpec, Threshold, Topology, Value,
-    WaySpec,
+    Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, CapacityTrace, Change, DelayDistribution, Discipline,
+    DropTail, JitterSpec, LinkSpec, LossSpec, Network, PathSpec, Place, QueueSpec, RedSpec, ReorderSpec, Threshold,
+    Topology, Value, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -21,7 +21,8 @@ fn any_capacity() -> impl Strategy<Value = CapacitySpec> {
         opportunities.sort_unstable();
         CapacitySpec::Trace(Arc::new(CapacityTrace::new(opportunities)))
     });
-    prop_oneof![(100_000u64..50_000_000).prop_map(|bps| CapacitySpec::Fixed(Rate::from_bps(bps))), trace]
+    let fixed = (100_000u64..50_000_000).prop_map(|bps| CapacitySpec::Fixed(Rate::from_bps(bps)));
+    prop_oneof![2 => fixed, 2 => trace, 1 => any_bucket().prop_map(CapacitySpec::Bucket)]
 }
 
 /// Without random disciplines, whose draws depend on the bottleneck's name.
@@ -49,7 +50,12 @@ fn any_queue() -> impl Strategy<Value = QueueSpec> {
 }
 
 fn any_bottleneck() -> impl Strategy<Value = BottleneckSpec> {
-    (any_capacity(), any_queue()).prop_map(|(capacity, queue)| BottleneckSpec { capacity, queue })
+    (any_capacity(), any_queue(), prop::option::weighted(0.2, any_bucket()))
+        .prop_map(|(capacity, queue, police)| BottleneckSpec { police, ..BottleneckSpec::new(capacity, queue) })
+}
+
+fn any_bucket() -> impl Strategy<Value = BucketSpec> {
+    (100_000u64..50_000_000, 1_500u64..50_000).prop_map(|(bps, burst)| BucketSpec { rate: Rate::from_bps(bps), burst })
 }
 
 fn any_loss() -> impl Strategy<Value = LossSpec> {
@@ -85,6 +91,8 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
                 bottleneck,
                 delay: Duration::from_micros(delay),
                 jitter,
+                recorded_delay: None,
+                recorded_loss: None,
                 device: false,
                 overhead,
                 loss,
@@ -152,6 +160,7 @@ enum Deed {
 fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
     let direction = || prop_oneof![Just(Direction::Down), Just(Direction::Up)];
     let rate = || (100_000u64..50_000_000).prop_map(Rate::from_bps);
+    let place = || prop_oneof![(0usize..9).prop_map(Place::Path), Just(Place::Link(0))];
     let change = prop_oneof![
         (0usize..9, direction(), rate()).prop_map(|(path, d, rate)| Change::PathRate(path, d, rate)),
         (direction(), rate()).prop_map(|(d, rate)| Change::LinkRate(0, d, rate)),
@@ -161,6 +170,8 @@ fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
             Duration::from_micros(delay)
         )),
         (0usize..9, direction(), any_loss()).prop_map(|(path, d, loss)| Change::Loss(path, d, loss)),
+        (place(), direction(), 1_500u64..50_000).prop_map(|(place, d, burst)| Change::Burst(place, d, burst)),
+        (place(), direction(), any_bucket()).prop_map(|(place, d, bucket)| Change::Police(place, d, bucket)),
     ];
     let send = (0usize..9, direction(), 0u32..3000).prop_map(|(path, d, size)| Deed::Send(path, d, size));
     let cross = (direction(), 40u32..3000).prop_map(|(d, size)| Deed::Cross(d, size));
@@ -177,7 +188,8 @@ fn within(change: &Change, paths: usize) -> Change {
         Change::PathRate(path, ..) | Change::Delay(path, ..) | Change::Jitter(path, ..) | Change::Loss(path, ..) => {
             *path %= paths
         }
-        Change::LinkRate(..) => {}
+        Change::Burst(Place::Path(path), ..) | Change::Police(Place::Path(path), ..) => *path %= paths,
+        Change::LinkRate(..) | Change::Burst(Place::Link(_), ..) | Change::Police(Place::Link(_), ..) => {}
     }
     change
 }
@@ -251,7 +263,8 @@ proptest! {
             let departed = count(|e| e == LinkEvent::Departed);
             let full = count(|e| e == LinkEvent::Dropped(DropCause::Queue));
             let managed = count(|e| e == LinkEvent::Dropped(DropCause::Aqm));
-            prop_assert_eq!(sent, departed + full + managed);
+            let policed = count(|e| e == LinkEvent::Dropped(DropCause::Police));
+            prop_assert_eq!(sent, departed + full + managed + policed);
             // Some disciplines drop packets that waited, too: at the head, or to make room for others.
             prop_assert!((departed..=departed + managed + full).contains(&enqueued));
             let copies = if spec.duplicate > 0.0 { 2 } else { 1 };
@@ -291,9 +304,16 @@ proptest! {
             };
             shared.links.push(LinkSpec { name: format!("l{n}"), down: own(&mut path.down), up: own(&mut path.up) });
         }
+        let link = |path: &usize| path % topology.paths.len() + 1;
         let moved = |deed: &Deed| match deed {
             Deed::Change(Change::PathRate(path, direction, rate)) => {
-                Deed::Change(Change::LinkRate(path % topology.paths.len() + 1, *direction, *rate))
+                Deed::Change(Change::LinkRate(link(path), *direction, *rate))
+            }
+            Deed::Change(Change::Burst(Place::Path(path), direction, burst)) => {
+                Deed::Change(Change::Burst(Place::Link(link(path)), *direction, *burst))
+            }
+            Deed::Change(Change::Police(Place::Path(path), direction, bucket)) => {
+                Deed::Change(Change::Police(Place::Link(link(path)), *direction, *bucket))
             }
             deed => deed.clone(),
         };
@@ -346,10 +366,7 @@ proptest! {
         delays in prop::collection::vec(0u64..50_000, 3),
         deeds in any_deeds(false),
     ) {
-        let spec = BottleneckSpec {
-            capacity: CapacitySpec::Fixed(Rate::from_bps(bps)),
-            queue: QueueSpec::Packets(limit as u32),
-        };
+        let spec = BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(bps)), QueueSpec::Packets(limit as u32));
         let over = |n: usize| way(Bottleneck::Shared(0), Duration::from_micros(delays[n]));
         let topology = Topology {
             paths: (0..3).map(|n| PathSpec { name: format!("p{n}"), down: over(n), up: over(n) }).collect(),

@@ -3,8 +3,8 @@
 mod common;
 
 use anabranch_network::{
-    Bottleneck, CapacitySpec, CapacityTrace, Change, DropTail, JitterSpec, LinkSpec, LossSpec, Network, PathSpec,
-    QueueSpec, Topology, WaySpec,
+    Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, CapacityTrace, Change, DropTail, JitterSpec, LinkSpec,
+    LossSpec, Network, PathSpec, Place, QueueSpec, Recorded, Recording, Topology, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -356,4 +356,78 @@ fn a_change_of_rate_or_jitter_keeps_every_packet() {
     arrived.extend(late.into_iter().map(|(_, d)| d.item));
     arrived.sort_unstable();
     assert_eq!(arrived, (0..36).collect::<Vec<u32>>());
+}
+
+#[test]
+fn a_policer_drops_what_exceeds_it_and_a_shaper_keeps_it() {
+    // 12 kbit in a burst, then a packet of 1500 bytes per millisecond at twice the policer's rate.
+    let bucket = BucketSpec { rate: Rate::from_bps(6_000_000), burst: 3000 };
+    let policed = BottleneckSpec { police: Some(bucket), ..bottleneck(QueueSpec::Packets(100)) };
+    let shaped = BottleneckSpec::new(CapacitySpec::Bucket(bucket), QueueSpec::Packets(100));
+    let codel = QueueSpec::Managed(anabranch_network::CodelSpec::default().into(), DropTail::Packets(100));
+    let run = |spec: &BottleneckSpec| {
+        let mut network = Network::new(&one_path(way(Bottleneck::Own(spec.clone()), MS * 10)), 1);
+        let mut log = Log::default();
+        (0..8).for_each(|n| network.send(us(1000 * u64::from(n)), &mut log, 0, Direction::Down, 1500, n));
+        network.apply(us(8_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(3_000_000)));
+        (arrivals(&mut network, &mut log), log)
+    };
+    // 3000, 2250, 1500, 750, 1500, 750, … bytes are there on arrival.
+    let (passed, log) = run(&policed);
+    assert_eq!(passed.iter().map(|(_, n)| *n).collect::<Vec<_>>(), [0, 1, 2, 4, 6]);
+    assert_eq!(log.drops(DropCause::Police), [3000, 5000, 7000]);
+    // Two at once, then one per 2 ms; from 8 ms on one per 4 ms.
+    let expected = [0, 1000, 2000, 4000, 6000, 8000, 12_000, 16_000];
+    for queue in [QueueSpec::Packets(100), codel] {
+        let (passed, log) = run(&BottleneckSpec { queue, ..shaped.clone() });
+        assert_eq!(log.departures(), expected, "{queue:?}");
+        assert_eq!(passed.len(), 8);
+    }
+}
+
+#[test]
+fn a_rate_becomes_a_shaper_and_a_policer_appears() {
+    let codel = QueueSpec::Managed(anabranch_network::CodelSpec::default().into(), DropTail::Packets(100));
+    for queue in [QueueSpec::Packets(100), codel] {
+        let mut network = Network::new(&droptail(queue, MS), 1);
+        let mut log = Log::default();
+        let send = |network: &mut Network<u32>, log: &mut Log, at, n| {
+            (0..n).for_each(|item| network.send(us(at), log, 0, Direction::Down, 1500, item));
+        };
+        send(&mut network, &mut log, 0, 2);
+        // While a packet is under way there is nothing to keep: the bucket is empty at 2 ms and has 1500 bytes at 3 ms.
+        network.apply(us(500), &mut log, &Change::Burst(Place::Path(0), Direction::Down, 3000));
+        send(&mut network, &mut log, 3000, 2);
+        let police = BucketSpec { rate: Rate::from_bps(1_200_000), burst: 1500 };
+        network.apply(us(9_000), &mut log, &Change::Police(Place::Path(0), Direction::Down, police));
+        send(&mut network, &mut log, 9000, 3);
+        send(&mut network, &mut log, 19_000, 1);
+        let _ = arrivals(&mut network, &mut log);
+        assert_eq!(log.departures(), [1000, 2000, 3000, 4000, 9000, 19_000], "{queue:?}");
+        assert_eq!(log.drops(DropCause::Police), [9000, 9000], "{queue:?}");
+    }
+}
+
+#[test]
+fn a_recording_has_the_rate_the_delay_and_the_loss_of_each_moment() {
+    // 12, 6, 12 Mbit/s; 10, 30, 10 ms by departure; everything is lost that arrives from 18 to 40 ms.
+    let text =
+        "time_s,rate_mbps,delay_ms,loss\n0,12,10,0\n0.01,6,30,0\n0.018,,,1\n0.02,12,10,1\n0.04,12,10,0\n0.1,12,10,0\n";
+    let recording = Recording::parse(text).unwrap();
+    let Recorded { rate, delay, loss } = recording.down;
+    let codel = QueueSpec::Managed(anabranch_network::CodelSpec::default().into(), DropTail::Packets(100));
+    for queue in [QueueSpec::Packets(100), codel] {
+        let capacity = CapacitySpec::Steps(rate.clone().unwrap());
+        let own = Bottleneck::Own(BottleneckSpec::new(capacity, queue));
+        let down = WaySpec { recorded_delay: delay.clone(), recorded_loss: loss.clone(), ..way(own, MS) };
+        let mut network = Network::new(&one_path(down), 1);
+        let mut log = Log::default();
+        for (at, n) in [(0, 0), (8000, 1), (9500, 2), (19_000, 3), (28_000, 4)] {
+            network.send(us(at), &mut log, 0, Direction::Down, 1500, n);
+        }
+        // Half a packet of the third at each rate; none arrives before the third, which was slower.
+        assert_eq!(arrivals(&mut network, &mut log), [(11_000, 0), (41_000, 2), (41_000, 3), (41_000, 4)], "{queue:?}");
+        assert_eq!(log.departures(), [1000, 9000, 11_000, 20_500, 29_000], "{queue:?}");
+        assert_eq!(log.drops(DropCause::Loss), [19_000], "{queue:?}");
+    }
 }

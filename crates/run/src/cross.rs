@@ -4,7 +4,7 @@ use crate::job::{Job, RunError};
 use crate::setup::{fifo, setup};
 use anabranch_engine::FirstPath;
 use anabranch_metrics::CrossFlow;
-use anabranch_network::{Bottleneck, Change, LinkSpec, PathSpec, Topology, WaySpec};
+use anabranch_network::{Bottleneck, Change, LinkSpec, PathSpec, Place, Topology, WaySpec};
 use anabranch_scenario::{Cross, CrossData, CrossKind, Distribution, PACKET_SIZES, PlugIn, Scenario, TimeRange};
 use anabranch_sim::{FlowSetup, Party, SourceSetup, address, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rate, Rng, Side};
@@ -151,15 +151,19 @@ impl ChangingNetwork {
     fn beside(&mut self, path: usize, delay: Duration, name: &str) -> PathSpec {
         self.share_bottleneck(path);
         let own = self.topology.paths.len();
-        let mut losses = Vec::new();
+        let mut same = Vec::new();
         for (at, change) in &self.timeline {
-            if let Change::Loss(of, direction, loss) = change
-                && *of == path
-            {
-                losses.push((*at, Change::Loss(own, *direction, *loss)));
+            match change {
+                Change::Loss(of, direction, loss) if *of == path => {
+                    same.push((*at, Change::Loss(own, *direction, *loss)));
+                }
+                Change::Jitter(of, direction, jitter) if *of == path => {
+                    same.push((*at, Change::Jitter(own, *direction, jitter.clone())));
+                }
+                _ => {}
             }
         }
-        self.timeline.extend(losses);
+        self.timeline.extend(same);
         self.timeline.sort_by_key(|(at, _)| *at);
         let of = &self.topology.paths[path];
         let way = |way: &WaySpec| WaySpec { delay, device: false, ..way.clone() };
@@ -183,10 +187,14 @@ impl ChangingNetwork {
         let (down, up) = (down.unwrap_or(either.clone()), up.unwrap_or(either));
         self.topology.links.push(LinkSpec { name: spec.name.clone(), down, up });
         for (_, change) in &mut self.timeline {
-            if let Change::PathRate(of, direction, rate) = *change
-                && of == path
-            {
-                *change = Change::LinkRate(link, direction, rate);
+            match change {
+                Change::PathRate(of, direction, rate) if *of == path => {
+                    *change = Change::LinkRate(link, *direction, *rate)
+                }
+                Change::Burst(place, ..) | Change::Police(place, ..) if *place == Place::Path(path) => {
+                    *place = Place::Link(link);
+                }
+                _ => {}
             }
         }
     }

@@ -15,7 +15,7 @@ use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
     Timed, header_len, names, oracle_ratio,
 };
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, Topology};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, RateSteps, Steps, Topology};
 use anabranch_scenario::{Host, PlugIn, Presence, Scenario, TimelineChange, TimelineEntry, TraceStart};
 use anabranch_sim::{
     Checks, End, FlowSetup, Opening, Party, Switch, WorldChange, WorldSetup, address, client_port, paths_between,
@@ -51,9 +51,17 @@ fn topology(scenario: &Scenario, seed: u64) -> Topology {
             TraceStart::At(from) => from.as_nanos() / 1_000_000,
         };
         for way in [&mut path.down, &mut path.up] {
-            if let Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Trace(trace), .. }) = &mut way.bottleneck {
-                *trace = Arc::new(trace.begun_at(from(trace.period_millis())));
+            match &mut way.bottleneck {
+                Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Trace(trace), .. }) => {
+                    *trace = Arc::new(trace.begun_at(from(trace.period_millis())));
+                }
+                Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Steps(steps), .. }) => {
+                    *steps = Arc::new(RateSteps::from(begun(steps.steps(), from)));
+                }
+                Bottleneck::Own(_) | Bottleneck::Shared(_) => {}
             }
+            way.recorded_delay = way.recorded_delay.as_ref().map(|steps| Arc::new(begun(steps, from)));
+            way.recorded_loss = way.recorded_loss.as_ref().map(|steps| Arc::new(begun(steps, from)));
         }
     }
     // Nothing passes an absent path.
@@ -66,6 +74,11 @@ fn topology(scenario: &Scenario, seed: u64) -> Topology {
         }
     }
     topology
+}
+
+/// A recording, begun where `from` says, which knows its milliseconds.
+fn begun<T: Copy + PartialEq>(steps: &Steps<T>, from: impl Fn(u64) -> u64) -> Steps<T> {
+    steps.begun_at(Duration::from_millis(from(steps.duration().as_nanos() / 1_000_000)))
 }
 
 /// The bound that no scheduler with any congestion control can beat.

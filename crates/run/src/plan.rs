@@ -308,16 +308,21 @@ pub fn is_random(scenario: &Scenario) -> bool {
         || scenario.network_changes().any(|(_, change)| match &change {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::Jitter(_, _, jitter) => !jitter.is_none(),
-            Change::PathRate(..) | Change::LinkRate(..) | Change::Delay(..) => false,
+            Change::PathRate(..)
+            | Change::LinkRate(..)
+            | Change::Delay(..)
+            | Change::Burst(..)
+            | Change::Police(..) => false,
         })
 }
 
 /// A direction of the path follows a trace of its own.
 pub(crate) fn has_trace(path: &PathSpec) -> bool {
-    let follows = |way: &WaySpec| match &way.bottleneck {
+    let own = |way: &WaySpec| match &way.bottleneck {
         Bottleneck::Own(own) => follows_trace(own),
         Bottleneck::Shared(_) => false,
     };
+    let follows = |way: &WaySpec| own(way) || way.recorded_delay.is_some() || way.recorded_loss.is_some();
     [&path.down, &path.up].into_iter().any(follows)
 }
 
@@ -327,7 +332,7 @@ pub(crate) fn link_has_trace(link: &LinkSpec) -> bool {
 }
 
 fn follows_trace(bottleneck: &BottleneckSpec) -> bool {
-    matches!(bottleneck.capacity, CapacitySpec::Trace(_))
+    matches!(bottleneck.capacity, CapacitySpec::Trace(_) | CapacitySpec::Steps(_))
 }
 
 fn traffic_is_random(traffic: &Traffic) -> bool {
@@ -341,6 +346,7 @@ fn way_is_random(way: &WaySpec) -> bool {
         Bottleneck::Shared(_) => false,
     };
     own || loss_is_random(&way.loss)
+        || way.recorded_loss.is_some()
         || !way.jitter.is_none()
         || way.reorder.probability > 0.0
         || way.duplicate > 0.0
@@ -350,7 +356,7 @@ fn way_is_random(way: &WaySpec) -> bool {
 fn bottleneck_is_random(bottleneck: &BottleneckSpec) -> bool {
     // Spelt out, so that a new kind must be decided here.
     match &bottleneck.capacity {
-        CapacitySpec::Fixed(_) | CapacitySpec::Trace(_) => {
+        CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) | CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => {
             bottleneck.queue.discipline().is_some_and(Discipline::is_random)
         }
     }

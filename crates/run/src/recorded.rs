@@ -39,7 +39,8 @@ fn recorded<'a>(scenario: &'a Scenario, choice: &Choice) -> Vec<Recorded<'a>> {
 fn shortest<'a>(bottlenecks: impl Iterator<Item = &'a BottleneckSpec>) -> Option<Duration> {
     let period = |bottleneck: &BottleneckSpec| match &bottleneck.capacity {
         CapacitySpec::Trace(trace) => Some(Duration::from_millis(trace.period_millis())),
-        CapacitySpec::Fixed(_) => None,
+        CapacitySpec::Steps(steps) => Some(steps.steps().duration()),
+        CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => None,
     };
     bottlenecks.filter_map(period).min().filter(|period| !period.is_zero())
 }

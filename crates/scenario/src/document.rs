@@ -9,9 +9,7 @@ use crate::sections::{self, Limits, Reading, Traces};
 use crate::source::{NoFiles, Override, Resolver, Role, Source};
 use crate::sweep::{Axis, Sweep};
 use crate::tree::{Key, Node, Report, Span, Table, parse_document, parse_value};
-use anabranch_network::CapacityTrace;
 use std::ops::Range;
-use std::sync::Arc;
 
 /// The content of a scenario file and its overrides.
 #[derive(Clone, Debug)]
@@ -22,8 +20,6 @@ pub struct Document {
     pub axes: Vec<(String, Vec<String>)>,
     /// Every cell of the sweep, the last key varying fastest; without a sweep one cell with no keys, which is the scenario.
     pub cells: Vec<(Cell, Scenario)>,
-    /// The recorded capacities with the names of their files.
-    pub traces: Vec<(String, Arc<CapacityTrace>)>,
     pub(crate) limits: Limits,
 }
 
@@ -36,7 +32,7 @@ pub fn read(source: &Source, overrides: &[Override], resolver: &dyn Resolver) ->
     let mut traces = Traces::new(resolver);
     match document(&mut report, &mut traces, source, overrides) {
         Some((Reading { scenario, limits }, axes, cells)) if report.is_clean() => {
-            Ok(Document { scenario, axes, cells, traces: traces.into_files(), limits })
+            Ok(Document { scenario, axes, cells, limits })
         }
         _ => Err(report.into_diagnostics()),
     }

@@ -24,6 +24,8 @@ pub enum Section {
     Reorder,
     /// The table form of a path's `jitter`.
     Jitter,
+    /// The `police` of a path or link.
+    Police,
     /// The table form of a path's or link's `queue`.
     Queue,
     /// `[[link]]`
@@ -42,7 +44,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of a resolved scenario.
-    pub const ALL: [Section; 15] = [
+    pub const ALL: [Section; 16] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -51,6 +53,7 @@ impl Section {
         Section::Loss,
         Section::Reorder,
         Section::Jitter,
+        Section::Police,
         Section::Queue,
         Section::Link,
         Section::Cross,
@@ -71,6 +74,7 @@ impl Section {
             Section::Loss => "path.loss",
             Section::Reorder => "path.reorder",
             Section::Jitter => "path.jitter",
+            Section::Police => "path.police",
             Section::Queue => "path.queue",
             Section::Link => "link",
             Section::Cross => "cross",
@@ -90,7 +94,13 @@ impl Section {
     pub const fn has_header(self) -> bool {
         let of_keys = matches!(
             self,
-            Section::Loss | Section::Reorder | Section::Jitter | Section::Queue | Section::Range | Section::Arrivals
+            Section::Loss
+                | Section::Reorder
+                | Section::Jitter
+                | Section::Police
+                | Section::Queue
+                | Section::Range
+                | Section::Arrivals
         );
         !of_keys && !matches!(self, Section::Top)
     }
@@ -108,6 +118,7 @@ impl Section {
             Section::Loss => "bursty loss: two states, one draw per packet (netem's gemodel)",
             Section::Reorder => "packets that are held back while others overtake them",
             Section::Jitter => "a delay that varies per packet, as netem's does",
+            Section::Police => "a policer's token bucket before the queue of a path or a link",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
             Section::Link => "a bottleneck that several paths name",
             Section::Cross => "other flows, alike, that share a bottleneck",
@@ -202,6 +213,8 @@ pub enum Form {
     Reorder,
     /// A duration or a table of [`Section::Jitter`].
     Jitter,
+    /// A table of [`Section::Police`].
+    Police,
     /// A distribution of delays, or a file with a table of one.
     DelayDistribution,
     /// `together`, or a table of [`Section::Arrivals`].
@@ -346,12 +359,13 @@ impl Form {
             }
             Form::Reorder => format!("{}, or {{ probability = …, by = \"10ms\" }}", Form::Probability.expected()),
             Form::Jitter => "a duration, such as \"5ms\", or { spread = \"5ms\", distribution = \"normal\", … }".into(),
+            Form::Police => "a table such as { rate = \"20mbit\", burst = \"32KB\" }".into(),
             Form::DelayDistribution => {
                 format!("{}, or a file such as \"mine.dist\"", Form::Words(self.words()).expected())
             }
             Form::Arrivals => "\"together\" or { kind = \"poisson\", rate = 5.0 }".into(),
             Form::Outages => "a list of pairs of times, such as [[\"20s\", \"30s\"]]".into(),
-            Form::Trace => "the name of a file in mahimahi's format".into(),
+            Form::Trace => "the name of a file in CSV or in mahimahi's format".into(),
             Form::Scheduler => {
                 "a scheduler, such as \"minrtt+pr\", \"blest(delta=0.01)\" or { kind = \"blest\", delta = 0.01 }".into()
             }
@@ -363,11 +377,7 @@ impl Form {
             Form::TraceStart => "\"begin\", \"seed\", or a time in the trace, such as \"20s\"".into(),
             Form::LinkName => "the name of a [[link]]".into(),
             Form::Changeable => {
-                let of_ways: Vec<String> = changeable()
-                    .filter(|key| key.section.is_list())
-                    .map(|key| format!("{}.NAME.{}", key.section.name(), key.name))
-                    .collect();
-                format!("{}, with .down or .up for one direction, or connection.scheduler", of_ways.join(", "))
+                format!("{}, with .down or .up for one direction, or connection.scheduler", changeable_of_ways())
             }
             Form::Value => "a value of the form that the changed key has".into(),
         }
@@ -377,6 +387,13 @@ impl Form {
 /// Every key, section by section.
 pub fn keys() -> &'static [Key] {
     &KEYS
+}
+
+/// The keys of paths and links that a timeline may change, as it names them.
+fn changeable_of_ways() -> String {
+    let keys = changeable().filter(|key| key.section.is_list());
+    let names: Vec<_> = keys.map(|key| format!("{}.NAME.{}", key.section.name(), key.name)).collect();
+    names.join(", ")
 }
 
 /// Keys that a timeline may change.
@@ -437,7 +454,7 @@ mod tests {
     #[test]
     fn full_names_find_one_key_and_bare_ones_every_key() {
         assert_eq!(find_keys("path.rate").len(), 1);
-        assert_eq!(find_keys("rate").len(), 4);
+        assert_eq!(find_keys("rate").len(), 5);
         assert_eq!(find_keys("seed")[0].default(), "1");
         assert!(find_keys("nonsense").is_empty());
     }

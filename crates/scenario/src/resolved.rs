@@ -2,8 +2,9 @@
 
 use crate::document::Document;
 use crate::quantity::QueueLimit;
-use crate::row::{lines, pairs};
+use crate::row::{Row, lines};
 use crate::scenario::{Cross, Scenario, TimelineEntry, TraceStart, Traffic};
+use crate::sections::bucket::{BURST, POLICE};
 use crate::sections::queue::{QUEUE, Queue};
 use crate::sections::{LEAST_PACKETS, Pair, full_packet, least_queue};
 use crate::sections::{connection, cross, hosts, path, tcp, timeline, top, traffic};
@@ -11,7 +12,6 @@ use crate::tree::quoted;
 use crate::written;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, PathSpec, WaySpec};
 use std::fmt::Display;
-use std::sync::Arc;
 
 impl Document {
     /// The whole document as TOML, which reads back to the same document.
@@ -27,6 +27,9 @@ impl Document {
             out.line("name", quoted(&link.name));
             let crossing = |way: &WaySpec| way.bottleneck == Bottleneck::Shared(index);
             let least = out.least_queues(crossing);
+            let steps =
+                |end: &BottleneckSpec| matches!(&end.capacity, CapacitySpec::Steps(steps) if steps.steps().holds());
+            out.trace(self.limits.link_traces.get(index), [&link.down, &link.up].into_iter().any(steps));
             out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index), least);
         }
         scenario.cross.iter().for_each(|cross| out.cross(cross));
@@ -39,11 +42,6 @@ impl Document {
             }
         }
         out.text
-    }
-
-    fn trace_name(&self, trace: &Arc<anabranch_network::CapacityTrace>) -> &str {
-        let found = self.traces.iter().find(|(_, known)| Arc::ptr_eq(known, trace));
-        found.map_or("", |(file, _)| file)
     }
 }
 
@@ -101,10 +99,15 @@ impl Writer<'_> {
         self.header("[[path]]");
         self.line("name", quoted(&path.name));
         self.pair("link", link(&path.down), link(&path.up));
+        let holds = [&path.down, &path.up].into_iter().any(holds);
+        self.trace(self.document.limits.path_traces.get(index), holds);
         let least = [&path.down, &path.up].map(|way| self.least_queue(way.overhead));
         self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index), least);
         let (mut down, mut up) = (path.down.clone(), path.up.clone());
-        self.text.push_str(&pairs(&path::way(&mut down), &path::way(&mut up)));
+        for (row, other) in path::way(&mut down).iter().zip(&path::way(&mut up)) {
+            let own = |row: &Row<'_>, way: &WaySpec| row.write().filter(|_| !is_recorded(row.name, way));
+            self.pair(row.name, own(row, &path.down), own(other, &path.up));
+        }
         let mut options = scenario.paths[index];
         let start = match options.trace_start {
             TraceStart::Begin => None,
@@ -113,6 +116,15 @@ impl Writer<'_> {
         };
         self.some("trace_start", start);
         self.text.push_str(&lines(&path::options(&mut options)));
+    }
+
+    /// The trace, and its end if it is not the default.
+    fn trace(&mut self, files: Option<&Pair<Option<String>>>, holds: bool) {
+        let name = |file: &Option<String>| file.as_deref().map(quoted);
+        if let Some(files) = files {
+            self.pair("trace", name(&files.down), name(&files.up));
+        }
+        self.some("trace_end", holds.then(|| quoted("hold")));
     }
 
     /// Bytes of the least queue given in bandwidth-delay products, on a path that adds `overhead` to each packet.
@@ -139,17 +151,18 @@ impl Writer<'_> {
         limits: Option<&Pair<Queue>>,
         least: [u64; 2],
     ) {
-        let document = self.document;
         let rate = |spec: &BottleneckSpec| match &spec.capacity {
-            CapacitySpec::Fixed(rate) => Some(quoted(&rate.to_string())),
-            CapacitySpec::Trace(_) => None,
+            CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => Some(quoted(&spec.capacity.initial_rate().to_string())),
+            CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => None,
         };
-        let trace = |spec: &BottleneckSpec| match &spec.capacity {
-            CapacitySpec::Fixed(_) => None,
-            CapacitySpec::Trace(trace) => Some(quoted(document.trace_name(trace))),
+        let burst = |spec: &BottleneckSpec| match &spec.capacity {
+            CapacitySpec::Bucket(bucket) => Some((BURST.write)(&bucket.burst)),
+            _ => None,
         };
+        let police = |spec: &BottleneckSpec| spec.police.as_ref().map(POLICE.write);
         self.pair("rate", down.and_then(rate), up.and_then(rate));
-        self.pair("trace", down.and_then(trace), up.and_then(trace));
+        self.pair("burst", down.and_then(burst), up.and_then(burst));
+        self.pair("police", down.and_then(police), up.and_then(police));
         let Some(limits) = limits else { return };
         // The value of a product is in a comment: written as bytes, it would no longer follow rate and delay.
         let comment = |spec: Option<&BottleneckSpec>, limit, least| match (spec.map(|spec| spec.queue.limit()), limit) {
@@ -195,6 +208,21 @@ impl Writer<'_> {
         self.line("kind", quoted(traffic.kind.name()));
         self.text.push_str(&lines(&traffic::rows(&mut traffic.clone())));
     }
+}
+
+/// The path's trace has the value of this key.
+fn is_recorded(key: &str, way: &WaySpec) -> bool {
+    key == "delay" && way.recorded_delay.is_some() || key == "loss" && way.recorded_loss.is_some()
+}
+
+/// The last values of the path's trace stay.
+fn holds(way: &WaySpec) -> bool {
+    let rate = match &way.bottleneck {
+        Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Steps(steps), .. }) => steps.steps().holds(),
+        _ => false,
+    };
+    let delay = way.recorded_delay.as_ref().is_some_and(|delay| delay.holds());
+    rate || delay || way.recorded_loss.as_ref().is_some_and(|loss| loss.holds())
 }
 
 fn own(way: &WaySpec) -> Option<&BottleneckSpec> {

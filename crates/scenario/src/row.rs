@@ -188,14 +188,6 @@ pub(crate) fn lines(rows: &[Row<'_>]) -> String {
     rows.iter().filter_map(line).collect()
 }
 
-/// The same as lines with a value per direction, down and up.
-pub(crate) fn pairs(down: &[Row<'_>], up: &[Row<'_>]) -> String {
-    let line = |(down, up): (&Row<'_>, &Row<'_>)| {
-        Some(format!("{} = {{ down = {}, up = {} }}\n", down.name, down.write()?, up.write()?))
-    };
-    down.iter().zip(up).filter_map(line).collect()
-}
-
 /// The same as a table within a line, behind the words in `before`.
 pub(crate) fn inline(before: &[(&str, String)], rows: &[Row<'_>]) -> String {
     let before = before.iter().map(|(name, value)| format!("{name} = {value}"));

@@ -2,6 +2,7 @@
 
 use crate::scenario::{ConnectionsPer, Distribution, Host, ObjectSizes};
 use crate::sections::jitter::Order;
+use crate::sections::path::TraceEnd;
 use anabranch_engine::{AckCounting, BufferAccounting, HostModel, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm};
 use anabranch_units::Direction;
 
@@ -48,6 +49,7 @@ words! {
     BufferAccounting { Payload = "payload", Truesize = "truesize" }
     Host { Engine = "engine", Linux = "linux" }
     HostModel { Rfc = "rfc", Linux = "linux" }
+    TraceEnd { Loop = "loop", Hold = "hold" }
     Order { Kept = "kept", Free = "free" }
     Direction { Down = "down", Up = "up" }
     Distribution { Fixed = "fixed", Exponential = "exponential" }

@@ -14,8 +14,8 @@ use anabranch_engine::{
     Settings, TcpSettings,
 };
 use anabranch_network::{
-    Bottleneck, CapacitySpec, Change, CodelSpec, DelayDistribution, DelayTable, DropTail, JitterSpec, LossSpec,
-    QueueSpec, RedSpec, Threshold, WaySpec,
+    Bottleneck, BucketSpec, CapacitySpec, Change, CodelSpec, DelayDistribution, DelayTable, DropTail, JitterSpec,
+    LossSpec, Place, QueueSpec, RedSpec, Threshold, WaySpec,
 };
 use anabranch_scenario::{
     Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, ERAS, Fallback, Host, NoFiles, ObjectSizes,
@@ -62,7 +62,7 @@ fn rate(way: &WaySpec) -> Rate {
     match &way.bottleneck {
         Bottleneck::Own(own) => match own.capacity {
             CapacitySpec::Fixed(rate) => rate,
-            CapacitySpec::Trace(_) => panic!("a trace"),
+            _ => panic!("not a plain rate"),
         },
         Bottleneck::Shared(_) => panic!("shared"),
     }
@@ -349,15 +349,20 @@ fn a_timeline_changes_every_key_that_is_changeable() {
     let keys: Vec<_> = anabranch_scenario::keys().iter().filter(|key| key.changeable).collect();
     for key in &keys {
         let (name, value) = match (key.section.name(), key.name) {
-            (section @ ("path" | "link"), name) => {
-                (format!("{section}.{section}.{name}"), ["1mbit", "3ms", "2%", "500us"])
-            }
-            (section, name) => (format!("{section}.{name}"), ["blest"; 4]),
+            (section @ ("path" | "link"), name) => (
+                format!("{section}.{section}.{name}"),
+                ["1mbit", "3ms", "2%", "500us", "8KB", "{ rate = '9mbit', burst = '9KB' }"],
+            ),
+            (section, name) => (format!("{section}.{name}"), ["blest"; 6]),
         };
-        let value = value[["rate", "delay", "loss", "jitter"].iter().position(|known| *known == key.name).unwrap_or(0)];
+        let value = value[["rate", "delay", "loss", "jitter", "burst", "police"]
+            .iter()
+            .position(|known| *known == key.name)
+            .unwrap_or(0)];
+        let value = if value.starts_with('{') { value.to_owned() } else { format!("'{value}'") };
         let text = format!(
             "duration = '9s'\n[[link]]\nname = 'link'\nrate = '1mbit'\n[[path]]\nname = 'path'\nrate = '2mbit'\ndelay = '1ms'\n\
-             [[timeline]]\nat = '1s'\nset = '{name}'\nvalue = '{value}'\n"
+             [[timeline]]\nat = '1s'\nset = '{name}'\nvalue = {value}\n"
         );
         let document = parse(&text);
         assert!(!document.scenario.timeline.is_empty(), "{name}");
@@ -746,4 +751,68 @@ fn jitter_is_a_spread_or_a_table_of_netems_words() {
     let set = with(&format!("duration = '10s'\n{PATH}jitter = '5ms'\n"), &["path.wlan.jitter.order=free"]).scenario;
     assert_eq!(down(&set).jitter, JitterSpec { free: true, ..spread(5) });
     assert_eq!(swept("path.wlan.jitter", "5ms").map(|swept| (swept.number, swept.unit)), Some((0.005, "s")));
+}
+
+#[test]
+fn token_buckets_belong_to_a_bottleneck() {
+    let none = one_path("");
+    assert!(matches!(&down(&none).bottleneck, Bottleneck::Own(own) if own.police.is_none()));
+    let text = format!(
+        "duration = '9s'\n[[link]]\nname = 'l'\nrate = '20mbit'\nburst = {{ up = '40KB' }}\n\
+         police = {{ rate = '5mbit', burst = '2KB' }}\n[[path]]\nname = 'b'\nlink = 'l'\ndelay = '1ms'\n\
+         {PATH}burst = '64KB'\npolice = {{ down = {{ rate = '20mbit', burst = '32KB' }} }}\n\
+         [[timeline]]\nat = '1s'\nset = 'path.wlan.police.up'\nvalue = {{ rate = '1mbit', burst = '9KB' }}\n\
+         [[timeline]]\nat = '2s'\nset = 'link.l.burst'\nvalue = {{ down = '9KB' }}\n"
+    );
+    let document = parse(&text);
+    let s = &document.scenario;
+    let bucket = |mbit: u64, burst| BucketSpec { rate: Rate::from_bps(mbit * 1_000_000), burst };
+    let Bottleneck::Own(own) = &s.topology.paths[1].down.bottleneck else { panic!("its own") };
+    assert_eq!(own.capacity, CapacitySpec::Bucket(bucket(25, 64_000)));
+    assert_eq!(own.police, Some(bucket(20, 32_000)));
+    let Bottleneck::Own(up) = &s.topology.paths[1].up.bottleneck else { panic!("its own") };
+    assert_eq!((&up.capacity, up.police), (&own.capacity, None));
+    let link = &s.topology.links[0];
+    assert_eq!(link.down.capacity, CapacitySpec::Fixed(Rate::from_bps(20_000_000)));
+    assert_eq!(link.up.capacity, CapacitySpec::Bucket(bucket(20, 40_000)));
+    assert_eq!((link.down.police, link.up.police), (Some(bucket(5, 2_000)), Some(bucket(5, 2_000))));
+    let changes: Vec<_> = s.network_changes().collect();
+    let expected = [
+        (at(1000), Change::Police(Place::Path(1), Direction::Up, bucket(1, 9_000))),
+        (at(2000), Change::Burst(Place::Link(0), Direction::Down, 9_000)),
+    ];
+    assert_eq!(changes, expected);
+    assert_eq!(again(&document, Folder(data())).scenario, document.scenario);
+    let set = with(&text, &["path.wlan.police.down.rate=7mbit"]).scenario;
+    let Bottleneck::Own(own) = &set.topology.paths[1].down.bottleneck else { panic!("its own") };
+    assert_eq!(own.police, Some(bucket(7, 32_000)));
+}
+
+#[test]
+fn a_trace_has_rate_delay_and_loss_of_each_direction() {
+    let text = "duration = '9s'\n[[path]]\nname = 'a'\ntrace = 'drive.csv'\ntrace_start = '1s'\n\
+        [[path]]\nname = 'b'\nrate = '5mbit'\ntrace = { down = 'delays.csv' }\ndelay = { up = '7ms' }\ntrace_end = 'hold'\n\
+        [[path]]\nname = 'c'\ntrace = 'steady.trace'\ndelay = '1ms'\n";
+    let document = parse(text);
+    let [a, b, c] = &document.scenario.topology.paths[..] else { panic!("three paths") };
+    let steps = |way: &WaySpec| match &way.bottleneck {
+        Bottleneck::Own(own) => match &own.capacity {
+            CapacitySpec::Steps(steps) => steps.steps().at(at(1600)),
+            _ => panic!("no recorded rate"),
+        },
+        Bottleneck::Shared(_) => panic!("shared"),
+    };
+    assert_eq!((steps(&a.down), steps(&a.up)), (Rate::from_bps(20_000_000), Rate::from_bps(600_000)));
+    let delays = |way: &WaySpec| [0, 1000, 3000].map(|now| way.recorded_delay.as_ref().map(|delay| delay.at(at(now))));
+    assert_eq!(delays(&a.up), [25, 40, 20].map(|ms| Some(Duration::from_millis(ms))));
+    // 25 ms for 1 s, 40 ms for 1.5 s, 20 ms for 1.5 s.
+    assert_eq!(a.down.delay, Duration::from_micros(28_750));
+    assert_eq!(a.down.recorded_loss.as_ref().map(|loss| loss.at(at(0))), Some(0.02));
+    assert_eq!(delays(&b.down), [25, 40, 40].map(|ms| Some(Duration::from_millis(ms))));
+    assert_eq!(
+        (rate(&b.down), b.up.delay, &b.up.recorded_delay),
+        (Rate::from_bps(5_000_000), Duration::from_millis(7), &None)
+    );
+    assert!(c.down.recorded_delay.is_none());
+    assert_eq!(again(&document, Folder(data())).scenario, document.scenario);
 }

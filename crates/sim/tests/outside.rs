@@ -9,7 +9,7 @@ use bytes::Bytes;
 /// A world with one path between two hosts outside.
 fn world(mbit: u64, queue: QueueSpec, loss: LossSpec) -> World {
     let capacity = CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000));
-    let bottleneck = Bottleneck::Own(BottleneckSpec { capacity, queue });
+    let bottleneck = Bottleneck::Own(BottleneckSpec::new(capacity, queue));
     let way = WaySpec { loss, ..WaySpec::clean(bottleneck, Duration::from_millis(5)) };
     let path = PathSpec { name: "path".into(), down: way.clone(), up: way };
     let setup = WorldSetup {

@@ -75,10 +75,7 @@ fn shared_path(name: &str) -> PathSpec {
 /// The rate of two subflows beside one Reno flow, as a share of half the link.
 fn share(congestion: &str, seed: u64) -> f64 {
     // A queue as large as the path: 10 Mbit/s for 40 ms.
-    let end = BottleneckSpec {
-        capacity: CapacitySpec::Fixed(Rate::from_bps(SHARED_KBIT * 1000)),
-        queue: QueueSpec::Packets(34),
-    };
+    let end = BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(SHARED_KBIT * 1000)), QueueSpec::Packets(34));
     let mut t = Transfer::new(["a", "b", "c"].map(shared_path).into());
     t.links = vec![LinkSpec { name: "link".into(), down: end.clone(), up: end }];
     t.seed = seed;

@@ -62,6 +62,8 @@ pub enum DropCause {
     Outage,
     /// Corrupted: dropped by the receiver's checksum.
     Corruption,
+    /// The packet exceeded the token bucket of a policer.
+    Police,
 }
 
 /// Why a connection ended.

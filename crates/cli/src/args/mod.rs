@@ -17,7 +17,7 @@ pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Li
 pub use playground::PlaygroundArguments;
 pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RerunArguments, RunArguments};
 pub use shell::ShellArguments;
-pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments};
+pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments, TraceAction};
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -25,7 +25,7 @@ use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, PROXY_EXAMPLES, SERVE_EXAMPLES, STAT
 use playground::PLAYGROUND_EXAMPLES;
 use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RERUN_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
-use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES};
+use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES, TRACE_EXAMPLES};
 
 /// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
 #[derive(Debug, Parser)]
@@ -83,6 +83,13 @@ pub enum Command {
     /// Evaluate a closed-form model, or the best possible result in a scenario
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
+    /// Make a trace of a recording in another format, or draw one
+    #[command(after_help = TRACE_EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+    Trace {
+        /// The action
+        #[command(subcommand)]
+        action: TraceAction,
+    },
     /// Run a scenario in the simulator and with Linux at either end, and show how much the results differ
     #[command(after_help = PARITY_EXAMPLES)]
     Parity(Box<ParityArguments>),

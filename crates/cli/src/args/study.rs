@@ -2,7 +2,7 @@
 
 use super::format::{Format, ListFormat};
 use crate::number::{self, Repetitions};
-use clap::Args;
+use clap::{Args, Subcommand};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -86,6 +86,33 @@ Examples:
 
 A range is A..B:STEP, A..B*FACTOR or A..B/COUNT; A..B advances by 1, or in tenths of the range where values have a unit. \
 Several sweeps give every combination. JSON and CSV have SI units. `anabranch explain NAME` has the equations.";
+
+/// `anabranch trace`.
+#[derive(Debug, Subcommand)]
+pub enum TraceAction {
+    /// Recognise a recording, and print it as a trace in CSV
+    Convert {
+        /// A recording: mahimahi, Pensieve, an HSDPA log, a 5G drive test, Starlink RTT, iperf3, irtt or ping
+        file: PathBuf,
+        /// Write the trace to this file
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Draw a trace, or a recording in a format that `convert` knows
+    Show {
+        /// The trace
+        file: PathBuf,
+        /// Also write the picture to this file, as SVG
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+}
+
+pub(super) const TRACE_EXAMPLES: &str = "\
+Examples:
+  anabranch trace convert drive.log --out drive.csv
+  anabranch trace show drive.csv
+  ping -D 192.0.2.1 > ping.txt; anabranch trace convert ping.txt";
 
 /// `anabranch model`.
 #[derive(Debug, Args)]

@@ -32,6 +32,7 @@ mod shell;
 #[cfg(target_os = "linux")]
 mod status;
 mod tour;
+mod trace;
 
 pub use check::check;
 pub use compare::compare;
@@ -60,3 +61,4 @@ pub use shell::shell;
 #[cfg(target_os = "linux")]
 pub use status::status;
 pub use tour::{completions, tour};
+pub use trace::trace;

@@ -50,10 +50,11 @@ const MOST: u64 = 10_000;
 const FILL: Duration = Duration::from_millis(400);
 
 impl Sounding {
-    /// The train for a bottleneck of fixed rate; `None` for recorded capacity, and for a rate of zero.
+    /// The train for a bottleneck of fixed rate; `None` for recorded capacity, a shaper, a policer, and a rate of zero.
     pub fn new(bottleneck: &BottleneckSpec, overhead: i32) -> Option<Self> {
         let CapacitySpec::Fixed(rate) = bottleneck.capacity else { return None };
-        if rate.as_bps() == 0 {
+        // A policer drops what a train exceeds.
+        if rate.as_bps() == 0 || bottleneck.police.is_some() {
             return None;
         }
         let wire = |size: u16| u64::from(u32::from(size).saturating_add_signed(overhead).max(1));
@@ -141,7 +142,7 @@ mod tests {
 
     fn bottleneck(mbit: f64, packets: u32) -> BottleneckSpec {
         let capacity = CapacitySpec::Fixed(Rate::from_bps((mbit * 1e6) as u64));
-        BottleneckSpec { capacity, queue: QueueSpec::Packets(packets) }
+        BottleneckSpec::new(capacity, QueueSpec::Packets(packets))
     }
 
     /// The effect of a queue of `limit` packets, drained at `rate`, on the shots of a sounding.

@@ -92,8 +92,10 @@ fn bottleneck<'a>(topology: &'a Topology, way: &'a WaySpec, direction: Direction
 fn figures(bottleneck: &BottleneckSpec, way: &WaySpec) -> WayFigures {
     WayFigures {
         rate_bps: match &bottleneck.capacity {
-            CapacitySpec::Fixed(rate) => Some(rate.as_bps() as f64),
-            CapacitySpec::Trace(_) => None,
+            CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => {
+                Some(bottleneck.capacity.initial_rate().as_bps() as f64)
+            }
+            CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => None,
         },
         delay_s: Some(way.delay.as_secs_f64()),
         queue_packets: match bottleneck.queue {

@@ -46,6 +46,8 @@ pub struct WaySummary {
     pub queue_drops: u64,
     /// Packets dropped by active queue management.
     pub aqm_drops: u64,
+    /// Packets dropped by the policer.
+    pub police_drops: u64,
     /// Packets marked by active queue management (ECN) in place of being dropped.
     pub marked: u64,
     /// Packets lost at random behind the bottleneck.
@@ -103,6 +105,7 @@ impl WaySummary {
             bytes: totals.bytes,
             queue_drops: drops.queue,
             aqm_drops: drops.aqm,
+            police_drops: drops.police,
             marked: totals.marked,
             loss_drops: drops.loss,
             outage_drops: drops.outage,

@@ -30,7 +30,7 @@ pub fn ms(ms: u64) -> Duration {
 /// A path that is the same in both directions: Mbit/s, one-way delay in ms. Its queue holds 100 ms.
 pub fn path(name: &str, mbit: u64, delay: u64) -> PathSpec {
     let queue = QueueSpec::Packets((mbit * 10).max(20) as u32);
-    let bottleneck = BottleneckSpec { capacity: CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)), queue };
+    let bottleneck = BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)), queue);
     let way = WaySpec::clean(Bottleneck::Own(bottleneck), ms(delay));
     PathSpec { name: name.into(), down: way.clone(), up: way }
 }

@@ -1,8 +1,8 @@
 //! The best that any scheduler with any congestion control could reach on given paths.
 
-use crate::capacity::{after_changes, is_link_rate, is_path_rate};
+use crate::capacity::after_changes;
 use crate::{CapacityCurve, FrameTimes};
-use anabranch_network::{Bottleneck, Change, JitterSpec, LossSpec, Topology, WaySpec};
+use anabranch_network::{Bottleneck, Change, JitterSpec, LossSpec, Place, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
 
 /// Changes of the network, in order of time.
@@ -98,13 +98,11 @@ impl Oracle {
             Direction::Up => &spec.up,
         };
         match &way.bottleneck {
-            Bottleneck::Own(own) => {
-                Some(after_changes(&own.capacity, timeline, |change| is_path_rate(change, path, direction)))
-            }
+            Bottleneck::Own(own) => Some(after_changes(own, timeline, (Place::Path(path), direction))),
             Bottleneck::Shared(link) => {
                 let spec = topology.links.get(*link)?;
                 let spec = if direction == Direction::Down { &spec.down } else { &spec.up };
-                Some(after_changes(&spec.capacity, timeline, |change| is_link_rate(change, *link, direction)))
+                Some(after_changes(spec, timeline, (Place::Link(*link), direction)))
             }
         }
     }
@@ -319,7 +317,7 @@ impl<'a> Ends<'a> {
                 Change::Jitter(i, d, jitter) if (*i, *d) == (index, direction) => Some((None, Some(jitter))),
                 _ => None,
             });
-            let (mut delay, mut early) = (way.delay, way.jitter.earliest());
+            let (mut delay, mut early) = (way.least_delay(), way.jitter.earliest());
             for (changed, jitter) in changes {
                 delay = delay.min(changed.unwrap_or(delay));
                 early = early.max(jitter.map_or(Duration::ZERO, JitterSpec::earliest));
@@ -335,7 +333,9 @@ impl<'a> Ends<'a> {
             down,
             down_delay: least(down, Direction::Down),
             up_delay: least(up, Direction::Up),
-            delay_varies: !down.jitter.is_none() || timeline.iter().any(|(_, change)| varies(change)),
+            delay_varies: !down.jitter.is_none()
+                || down.recorded_delay.is_some()
+                || timeline.iter().any(|(_, change)| varies(change)),
         }
     }
 
@@ -351,7 +351,11 @@ impl<'a> Ends<'a> {
         let handshake = first.map_or(own, |first| first.rtt() + own);
         let size = (i64::from(mss) + i64::from(header) + i64::from(self.down.overhead)).max(1);
         let corrupt = self.down.corrupt;
-        let mut arriving = vec![(Instant::ZERO, arriving(&self.down.loss, corrupt))];
+        // Of a recorded loss, the least: a bound.
+        let least =
+            self.down.recorded_loss.as_ref().map(|steps| steps.parts().map(|(_, loss)| loss).fold(1.0, f64::min));
+        let loss = least.map_or(self.down.loss, LossSpec::Bernoulli);
+        let mut arriving = vec![(Instant::ZERO, arriving(&loss, corrupt))];
         for (at, change) in timeline {
             if let Change::Loss(i, Direction::Down, loss) = change
                 && *i == self.index

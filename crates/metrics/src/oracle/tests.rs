@@ -13,7 +13,7 @@ const fn ms(ms: u64) -> Instant {
 }
 
 fn bottleneck(capacity: CapacitySpec) -> BottleneckSpec {
-    BottleneckSpec { capacity, queue: QueueSpec::Packets(1000) }
+    BottleneckSpec::new(capacity, QueueSpec::Packets(1000))
 }
 
 fn fixed(bps: u64) -> BottleneckSpec {
@@ -25,6 +25,8 @@ fn path(bottleneck: Bottleneck, delay: u64, loss: LossSpec) -> PathSpec {
         bottleneck,
         delay: Duration::from_millis(delay),
         jitter: JitterSpec::NONE,
+        recorded_delay: None,
+        recorded_loss: None,
         device: false,
         overhead: 0,
         loss,

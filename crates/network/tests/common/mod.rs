@@ -15,7 +15,7 @@ pub fn us(us: u64) -> Instant {
 
 /// 12 Mbit/s: 1500 bytes take 1 ms.
 pub fn bottleneck(queue: QueueSpec) -> BottleneckSpec {
-    BottleneckSpec { capacity: CapacitySpec::Fixed(Rate::from_bps(12_000_000)), queue }
+    BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(12_000_000)), queue)
 }
 
 /// A way without impairments.
@@ -25,10 +25,7 @@ pub fn way(bottleneck: Bottleneck, delay: Duration) -> WaySpec {
 
 /// A path whose up direction is fast and ideal.
 pub fn path(name: &str, down: WaySpec) -> PathSpec {
-    let up = BottleneckSpec {
-        capacity: CapacitySpec::Fixed(Rate::from_bps(1_000_000_000)),
-        queue: QueueSpec::Packets(1_000_000),
-    };
+    let up = BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(1_000_000_000)), QueueSpec::Packets(1_000_000));
     PathSpec { name: name.into(), down, up: way(Bottleneck::Own(up), Duration::from_millis(10)) }
 }
 

@@ -32,10 +32,10 @@ fn shape(topology: &Topology, path: &PathSpec) -> PathShape {
         Bottleneck::Own(bottleneck) => Some(bottleneck),
         Bottleneck::Shared(_) => link.map(|link| &link.down),
     };
-    if let Some(BottleneckSpec { capacity, queue }) = own {
+    if let Some(BottleneckSpec { capacity, queue, .. }) = own {
         (shape.rate_bps, shape.recorded) = match capacity {
-            CapacitySpec::Fixed(rate) => (rate.as_bps() as f64, false),
-            CapacitySpec::Trace(trace) => (trace.mean_rate().as_bps() as f64, true),
+            CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => (capacity.initial_rate().as_bps() as f64, false),
+            CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => (capacity.initial_rate().as_bps() as f64, true),
         };
         (shape.queue_bytes, shape.queue_packets) = match queue.limit() {
             DropTail::Packets(packets) => (PACKET * f64::from(packets), Some(packets)),

@@ -27,6 +27,16 @@ impl<T> Pair<T> {
     }
 }
 
+impl<T> Pair<T> {
+    /// The value of one direction, to change.
+    pub fn get_mut(&mut self, direction: Direction) -> &mut T {
+        match direction {
+            Direction::Down => &mut self.down,
+            Direction::Up => &mut self.up,
+        }
+    }
+}
+
 impl<T> Pair<Option<T>> {
     /// Takes out the value of one direction.
     pub fn take(&mut self, direction: Direction) -> Option<T> {
@@ -282,7 +292,7 @@ pub(crate) fn split<'n>(key: &Key, node: &'n Node) -> Pair<Option<&'n Node>> {
 /// Whether a table holds a value per direction.
 pub(crate) fn is_directed(key: &Key, table: &Table) -> bool {
     // These have their own table form.
-    let has_table_form = matches!(key.form, Form::Loss | Form::Reorder | Form::Jitter | Form::Queue);
+    let has_table_form = matches!(key.form, Form::Loss | Form::Reorder | Form::Jitter | Form::Police | Form::Queue);
     !has_table_form || table.get("down").is_some() || table.get("up").is_some()
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn rows(draft: &mut Draft) -> Vec<Row<'_>> {
         Row::new("spread", TIME, &mut spec.spread, "half the width of a uniform distribution, the standard deviation of a normal one; at most the delay").required(),
         Row::new("correlation", PROBABILITY, &mut spec.correlation, "the previous packet's share in a packet's uniform number; as in netem, it also narrows the distribution"),
         Row::new("distribution", DISTRIBUTION, &mut spec.distribution, "the distribution of the delay: a word of netem, or a table in iproute2's format; a delay below zero is zero"),
-        Row::new("order", word(), &mut draft.order, "kept: no packet overtakes another; free: packets arrive when they are due, whatever was sent before them"),
+        Row::new("order", word(), &mut draft.order, "kept: no packet overtakes another; free: a packet arrives when it is due, also before earlier ones"),
     ]
 }
 

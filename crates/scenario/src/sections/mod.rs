@@ -1,6 +1,7 @@
 //! The sections of a scenario file. Each file has the keys of one section, the way from the tree to its values, and what else
 //! must hold among them.
 
+pub(crate) mod bucket;
 pub(crate) mod connection;
 pub(crate) mod cross;
 mod fields;
@@ -52,6 +53,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         }
         Section::Loss => table.add(None, impairment::loss_rows(&mut impairment::Bursts::default())),
         Section::Reorder => table.add(None, impairment::reorder_rows(&mut impairment::NO_REORDERING.clone())),
+        Section::Police => table.add(None, bucket::rows(&mut bucket::BLANK.clone())),
         Section::Jitter => table.add(None, jitter::rows(&mut jitter::Draft::default())),
         Section::Queue => {
             table.add(None, vec![queue::kind()]);
@@ -130,7 +132,8 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let network = network::read(report, traces, &names, &paths, &links, packet);
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
-    let timeline = timeline(report, traces, &names, topology, &changes);
+    let mut reader = timeline::Reader { traces, names: &names, topology, packet };
+    let timeline = timeline(report, &mut reader, &changes);
 
     check_start(report, &top, &scenario);
     check_end(report, &top, &scenario, applications.as_deref());
@@ -185,20 +188,17 @@ fn tables<'t>(report: &mut Report, root: &'t Table, section: Section) -> Vec<Fie
 /// All changes in order of time.
 fn timeline(
     report: &mut Report,
-    traces: &mut Traces<'_>,
-    names: &Names,
-    topology: Option<&anabranch_network::Topology>,
+    reader: &mut timeline::Reader<'_, '_>,
     entries: &[Fields<'_>],
 ) -> Option<Vec<TimelineEntry>> {
-    let mut read = |fields: &Fields<'_>| timeline::entry(report, traces, names, topology, fields);
-    let changes: Vec<_> = entries.iter().map(&mut read).collect();
+    let changes: Vec<_> = entries.iter().map(|fields| timeline::entry(report, reader, fields)).collect();
     let changes: Vec<_> = changes.into_iter().collect::<Option<_>>()?;
     let values = entries.iter().map(|fields| fields.written("value"));
     let of_entry = |(value, changes): (_, Vec<TimelineEntry>)| changes.into_iter().map(move |change| (value, change));
     let mut changes: Vec<_> = values.zip(changes).flat_map(of_entry).collect();
     // Stable: of two changes at one time the later one in the file wins.
     changes.sort_by_key(|(_, entry)| entry.at);
-    topology.into_iter().for_each(|topology| timeline::check_jitter(report, topology, &changes));
+    reader.topology.into_iter().for_each(|topology| timeline::check_jitter(report, topology, &changes));
     Some(changes.into_iter().map(|(_, entry)| entry).collect())
 }
 

@@ -1,19 +1,22 @@
 //! `[[path]]` and `[[link]]`: the topology.
 
+use super::bucket::{Buckets, buckets};
 use super::fields::{Fields, Pair, missing_direction};
 use super::jitter;
-use super::path::{self, Way};
+use super::path::{self, TraceEnd, Way};
 use super::queue::{QUEUE, Queue};
-use super::traces::Traces;
+use super::traces::{Trace, Traces};
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
 use crate::scenario::{PathOptions, TraceStart};
 use crate::tree::{Node, Report};
+use crate::vocabulary::Word;
 use anabranch_engine::FirstPath;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, PathSpec, QueueSpec, Topology, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, PathSpec, QueueSpec, Recorded, Shift, Topology,
+    WaySpec,
 };
 use anabranch_units::{Direction, Duration, PathId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +34,9 @@ pub(crate) struct Network {
 pub(crate) struct Limits {
     pub paths: Vec<Pair<Queue>>,
     pub links: Vec<Pair<Queue>>,
+    /// The files of their traces, as written.
+    pub path_traces: Vec<Pair<Option<String>>>,
+    pub link_traces: Vec<Pair<Option<String>>>,
 }
 
 /// The names of all paths and links, as far as they are readable.
@@ -169,7 +175,7 @@ pub(crate) fn read(
             .label("one too many");
     }
     let (paths, links) = (&paths[..paths.len().min(PathId::LIMIT)], &links[..links.len().min(MOST_LINKS)]);
-    let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields)).collect();
+    let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields, full_packet)).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
     let options: Vec<_> =
         paths.iter().zip(&drafts).map(|(fields, draft)| options(report, fields, draft.as_ref())).collect();
@@ -181,7 +187,22 @@ pub(crate) fn read(
             .iter()
             .map(|link| Some(Pair { down: link.down.as_ref()?.1, up: link.up.as_ref()?.1 }))
             .collect::<Option<_>>()?,
+        path_traces: drafts
+            .iter()
+            .map(|draft| Pair { down: draft.down.file.clone(), up: draft.up.file.clone() })
+            .collect(),
+        link_traces: bottlenecks
+            .iter()
+            .map(|link| Some(Pair { down: link.down.as_ref()?.3.clone(), up: link.up.as_ref()?.3.clone() }))
+            .collect::<Option<_>>()?,
     };
+    for (index, (fields, draft)) in links.iter().zip(&bottlenecks).enumerate() {
+        for direction in [Direction::Down, Direction::Up] {
+            if let Some((.., buckets, _)) = draft.get(direction) {
+                buckets.check(report, fields, direction, largest(&drafts, index, direction, full_packet));
+            }
+        }
+    }
     let links = links_of(names, &bottlenecks, &drafts, full_packet)?;
     let paths = names.paths.names.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
     Some(Network {
@@ -198,36 +219,65 @@ fn options(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) 
     read.then_some(PathOptions { trace_start, ..path })
 }
 
-fn path(report: &mut Report, traces: &mut Traces<'_>, names: &Names, fields: &Fields<'_>) -> Option<Pair<Way>> {
+fn path(
+    report: &mut Report,
+    traces: &mut Traces<'_>,
+    names: &Names,
+    fields: &Fields<'_>,
+    full_packet: u64,
+) -> Option<Pair<Way>> {
     let mut ways = Pair::<Way>::default();
     let mut link = fields.pair(report, "link", |report, key, node| names.link(report, key, node));
-    let mut capacity = capacity(report, traces, fields);
+    let mut sources = sources(report, traces, fields);
     let mut queue = fields.pair(report, "queue", QUEUE.read);
     let read = fields.fill_pair(report, path::way(&mut ways.down.spec), path::way(&mut ways.up.spec));
     let read = jitter::finish(report, traces, fields, &mut ways) && read;
     let shared = exclude_own_bottleneck(report, fields);
     for direction in [Direction::Down, Direction::Up] {
-        if !shared.get(direction) && capacity.get(direction).is_none() {
-            missing_capacity(report, fields, direction);
+        if !shared.get(direction) && sources.get(direction).capacity.is_none() {
+            missing_capacity(report, fields, direction, &sources.get(direction).recorded);
         }
     }
+    check_delays(report, fields, &sources);
+    for (direction, way) in [(Direction::Down, &mut ways.down), (Direction::Up, &mut ways.up)] {
+        let recorded = core::mem::take(&mut sources.get_mut(direction).recorded);
+        take_recorded(report, fields, direction, recorded, &mut way.spec);
+    }
+    let buckets = buckets(report, fields);
+    for (direction, way) in [(Direction::Down, &ways.down), (Direction::Up, &ways.up)] {
+        let packet = full_packet.saturating_add_signed(way.spec.overhead.into());
+        buckets.get(direction).check(report, fields, direction, packet);
+    }
     let mut with = |direction, way: Way| {
-        let (capacity, link) = (capacity.take(direction), link.take(direction));
-        Some(Way { capacity, link, queue: queue.take(direction)?, ..way })
+        let Source { capacity, file, .. } = core::mem::take(sources.get_mut(direction));
+        let (link, buckets) = (link.take(direction), *buckets.get(direction));
+        Some(Way { capacity, link, buckets, file, queue: queue.take(direction)?, ..way })
     };
     let ways = Pair { down: with(Direction::Down, ways.down)?, up: with(Direction::Up, ways.up)? };
     read.then_some(ways)
 }
 
-fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<(CapacitySpec, Queue)>> {
-    let mut capacity = capacity(report, traces, fields);
+fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<Draft>> {
+    let mut sources = sources(report, traces, fields);
     let mut queue = fields.pair(report, "queue", QUEUE.read);
     for direction in [Direction::Down, Direction::Up] {
-        if capacity.get(direction).is_none() {
-            missing_capacity(report, fields, direction);
+        let Source { capacity, recorded, .. } = sources.get(direction);
+        if capacity.is_none() {
+            missing_capacity(report, fields, direction, recorded);
+        }
+        let trace = fields.places("trace");
+        if let Some(node) = trace.get(direction).filter(|_| recorded.delay.is_some() || recorded.loss.is_some()) {
+            report
+                .error(Code::Conflict, node.at, "a link has no delay and no loss")
+                .label("this trace has")
+                .help("give the trace without those columns to the link, and the others to its paths");
         }
     }
-    let mut both = |direction| Some((capacity.take(direction)?, queue.take(direction)?));
+    let buckets = buckets(report, fields);
+    let mut both = |direction| {
+        let Source { capacity, file, .. } = core::mem::take(sources.get_mut(direction));
+        Some((capacity?, queue.take(direction)?, *buckets.get(direction), file))
+    };
     Pair { down: both(Direction::Down), up: both(Direction::Up) }
 }
 
@@ -244,7 +294,8 @@ fn trace_start(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way
     }
     let period = |draft: &Way| match &draft.capacity {
         Some(CapacitySpec::Trace(trace)) => Some(Duration::from_millis(trace.period_millis())),
-        _ => None,
+        Some(CapacitySpec::Steps(steps)) => Some(steps.steps().duration()),
+        _ => draft.spec.recorded_delay.as_ref().map(|delay| delay.duration()),
     };
     let shortest = draft.and_then(|draft| [&draft.down, &draft.up].into_iter().filter_map(period).min());
     if let (TraceStart::At(from), Some(end)) = (start, shortest)
@@ -258,29 +309,102 @@ fn trace_start(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way
     Some(start)
 }
 
+/// The capacity of one direction, and what else its trace has.
+#[derive(Default)]
+struct Source {
+    capacity: Option<CapacitySpec>,
+    recorded: Recorded,
+    file: Option<String>,
+}
+
 /// `rate` or `trace`, per direction.
-fn capacity(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<CapacitySpec>> {
+fn sources(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Source> {
     let mut rate = fields.pair(report, "rate", value::rate);
     let mut trace = fields.pair(report, "trace", |report, key, node| traces.read(report, key, node));
-    let (rates, recorded) = (fields.places("rate"), fields.places("trace"));
-    let clash = rates.down.and(recorded.down).or(rates.up.and(recorded.up));
+    let end = fields.get(report, "trace_end", value::word).and_then(TraceEnd::of).unwrap_or(TraceEnd::Loop);
+    let (rates, files) = (fields.places("rate"), fields.places("trace"));
+    let mut clash = None;
+    let mut source = |direction| {
+        let fixed = rate.take(direction).map(CapacitySpec::Fixed);
+        let trace = trace.take(direction);
+        let file = files.get(direction).and_then(Node::as_text).map(str::to_owned);
+        let recorded = match &trace {
+            Some(Trace::Recording(recording)) if end == TraceEnd::Hold => recording.of(direction).map(Shift::Held),
+            Some(Trace::Recording(recording)) => recording.of(direction).clone(),
+            Some(Trace::Capacity(_)) | None => Recorded::default(),
+        };
+        let capacity = match trace {
+            Some(Trace::Capacity(trace)) => Some(CapacitySpec::Trace(trace)),
+            _ => recorded.rate.clone().map(CapacitySpec::Steps),
+        };
+        if let (Some(_), Some(_), Some(node)) = (&capacity, rates.get(direction), files.get(direction)) {
+            clash = clash.or(Some(node.at));
+        }
+        Source { capacity: capacity.or(fixed), recorded, file }
+    };
+    let sources = Pair { down: source(Direction::Down), up: source(Direction::Up) };
     if let Some(at) = clash {
         report
-            .error(Code::Conflict, at.at, "a bottleneck has a `rate` or a `trace`, not both")
+            .error(Code::Conflict, at, "a bottleneck has a `rate` or a `trace`, not both")
             .label("the second of the two")
             .help("leave one out, or give each its direction: rate = { up = … }, trace = { down = … }");
     }
-    let mut either = |direction| {
-        let fixed = rate.take(direction).map(CapacitySpec::Fixed);
-        fixed.or_else(|| trace.take(direction).map(CapacitySpec::Trace))
-    };
-    Pair { down: either(Direction::Down), up: either(Direction::Up) }
+    check_end(report, fields, &sources, end);
+    sources
+}
+
+/// Only a recording has an end that may be held.
+fn check_end(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>, end: TraceEnd) {
+    let has_recording = [&sources.down, &sources.up].iter().any(|source| source.recorded != Recorded::default());
+    let node = fields.written("trace_end").filter(|_| end == TraceEnd::Hold && !has_recording);
+    if let Some(node) = node.filter(|_| fields.are_sound(report, &["trace", "trace_end"])) {
+        report
+            .error(Code::Conflict, node.at, "`trace_end` is of a trace in CSV")
+            .label("there is none here")
+            .help("opportunities in mahimahi's format begin again: leave `trace_end` out");
+    }
+}
+
+/// The delay and the loss of a path's trace take the place of the keys.
+fn take_recorded(
+    report: &mut Report,
+    fields: &Fields<'_>,
+    direction: Direction,
+    recorded: Recorded,
+    spec: &mut WaySpec,
+) {
+    for (name, found) in [("delay", recorded.delay.is_some()), ("loss", recorded.loss.is_some())] {
+        if let Some(node) = fields.places(name).get(direction).filter(|_| found) {
+            report
+                .error(Code::Conflict, node.at, format!("the path's trace has its own {name}"))
+                .label("the second of the two")
+                .help(format!("leave `{name}` out, or the column out of the trace"));
+        }
+    }
+    if let Some(delay) = &recorded.delay {
+        spec.delay = Duration::from_nanos(delay.mean(|delay| delay.as_nanos() as f64) as u64);
+    }
+    (spec.recorded_delay, spec.recorded_loss) = (recorded.delay, recorded.loss);
+}
+
+/// Reports a delay that neither the file nor a trace has.
+fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>) {
+    let written = fields.places("delay");
+    let lacks = |direction| written.get(direction).is_none() && sources.get(direction).recorded.delay.is_none();
+    let (key, node) = (fields.key("delay"), fields.written("delay"));
+    match (lacks(Direction::Down), lacks(Direction::Up), node) {
+        _ if !fields.are_sound(report, &["delay", "trace"]) => {}
+        (false, false, _) => {}
+        (.., None) => fields.missing(report, key),
+        (true, _, Some(node)) => missing_direction(report, key, node, Direction::Down),
+        (_, true, Some(node)) => missing_direction(report, key, node, Direction::Up),
+    }
 }
 
 /// A direction with a link has no bottleneck of its own. Returns the directions that have a link.
 fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool> {
     let link = fields.places("link");
-    for name in ["rate", "trace", "queue"] {
+    for name in ["rate", "trace", "burst", "police", "queue"] {
         let own = fields.places(name);
         if let Some(at) = link.down.and(own.down).or(link.up.and(own.up)) {
             report
@@ -293,8 +417,14 @@ fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool
 }
 
 /// Reports that a direction has neither rate nor trace, unless a mistake in either was already reported.
-fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Direction) {
+fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Direction, recorded: &Recorded) {
     let (rate, trace) = (fields.places("rate"), fields.places("trace"));
+    if let Some(node) = trace.get(direction).filter(|_| *recorded != Recorded::default()) {
+        report
+            .error(Code::MissingKey, node.at, "this trace has no rate")
+            .label("no column such as rate_mbps")
+            .help("add `rate`, or a column with it");
+    }
     if rate.get(direction).is_some() || trace.get(direction).is_some() {
         return;
     }
@@ -306,21 +436,35 @@ fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Directi
     }
 }
 
+/// The bottleneck of a link, down or up, before its queue has a number of packets or bytes.
+type Draft = (CapacitySpec, Queue, Buckets, Option<String>);
+
+fn bottleneck(capacity: CapacitySpec, queue: QueueSpec, buckets: Buckets) -> BottleneckSpec {
+    let capacity = buckets.burst.map_or(capacity.clone(), |burst| capacity.with_burst(burst));
+    BottleneckSpec { capacity, queue, police: buckets.police }
+}
+
+/// Bytes of the largest data packet of the paths that cross a link.
+fn largest(drafts: &[Pair<Way>], link: usize, direction: Direction, full_packet: u64) -> u64 {
+    let crossing = drafts.iter().map(|draft| draft.get(direction)).filter(|way| way.link == Some(link));
+    let overhead = crossing.map(|way| way.spec.overhead).max().unwrap_or(0);
+    full_packet.saturating_add_signed(overhead.into())
+}
+
 /// Links with their queues; a bandwidth-delay product uses the longest path that crosses the link.
 fn links_of(
     names: &Names,
-    bottlenecks: &[Pair<Option<(CapacitySpec, Queue)>>],
+    bottlenecks: &[Pair<Option<Draft>>],
     drafts: &[Pair<Way>],
     full_packet: u64,
 ) -> Option<Vec<LinkSpec>> {
     let spec = |index: usize, direction: Direction| {
-        let (capacity, queue) = bottlenecks[index].get(direction).clone()?;
+        let (capacity, queue, buckets, _) = bottlenecks[index].get(direction).clone()?;
         let crossing = || drafts.iter().filter(|draft| draft.get(direction).link == Some(index));
         let delay = crossing().map(|draft| draft.down.spec.delay + draft.up.spec.delay).max().unwrap_or_default();
-        let overhead = crossing().map(|draft| draft.get(direction).spec.overhead).max().unwrap_or(0);
-        let full_packet = full_packet.saturating_add_signed(overhead.into());
+        let full_packet = largest(drafts, index, direction, full_packet);
         let queue = resolve_queue(queue, &capacity, delay, full_packet);
-        Some(BottleneckSpec { capacity, queue })
+        Some(bottleneck(capacity, queue, buckets))
     };
     let link = |(index, name): (usize, &Option<String>)| {
         let (down, up) = (spec(index, Direction::Down)?, spec(index, Direction::Up)?);
@@ -338,7 +482,7 @@ fn resolve(name: &str, draft: Pair<Way>, full_packet: u64) -> Option<PathSpec> {
                 let capacity = draft.capacity?;
                 let full_packet = full_packet.saturating_add_signed(draft.spec.overhead.into());
                 let queue = resolve_queue(draft.queue, &capacity, round_trip, full_packet);
-                Bottleneck::Own(BottleneckSpec { capacity, queue })
+                Bottleneck::Own(bottleneck(capacity, queue, draft.buckets))
             }
         };
         Some(WaySpec { bottleneck, ..draft.spec })

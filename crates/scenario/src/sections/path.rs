@@ -1,5 +1,6 @@
 //! `[[path]]` and `[[link]]`: their keys. `network.rs` makes a topology of them.
 
+use super::bucket::{BURST, Buckets};
 use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
 use super::jitter::JITTER;
 use super::queue::Queue;
@@ -7,8 +8,18 @@ use crate::keys::{Form, MAX_BYTES};
 use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, real, size};
 use crate::row::Row;
 use crate::scenario::PathOptions;
+use crate::vocabulary::Word;
 use anabranch_network::{Bottleneck, CapacitySpec, WaySpec};
 use anabranch_units::Duration;
+
+/// The end of a CSV trace.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum TraceEnd {
+    Loop,
+    Hold,
+}
+
+const TRACE_END: &str = "at the end of a CSV trace: loop begins again, hold keeps the last values";
 
 /// One direction of a path, before its queue has a number of packets or bytes.
 #[derive(Clone, Debug)]
@@ -18,6 +29,9 @@ pub(crate) struct Way {
     /// The path's own bottleneck.
     pub capacity: Option<CapacitySpec>,
     pub queue: Queue,
+    pub buckets: Buckets,
+    /// The file of its trace.
+    pub file: Option<String>,
     /// The shared link in its place.
     pub link: Option<usize>,
 }
@@ -26,7 +40,7 @@ impl Default for Way {
     fn default() -> Self {
         let clean = WaySpec::clean(Bottleneck::Shared(0), Duration::ZERO);
         let spec = WaySpec { reorder: NO_REORDERING, ..clean };
-        Self { spec, capacity: None, queue: Queue::default(), link: None }
+        Self { spec, capacity: None, queue: Queue::default(), buckets: Buckets::default(), file: None, link: None }
     }
 }
 
@@ -36,8 +50,10 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
     vec![
         Row::by_hand("name", Form::Name, "unique among paths and links").required(),
         Row::by_hand("rate", Form::Rate, "capacity of the path's own bottleneck; IP header and overhead count").silent("required, unless trace or link is given").both().changeable(),
-        Row::by_hand("trace", Form::Trace, "recorded capacity in mahimahi's format instead of a rate: one millisecond per line, at which 1500 bytes may leave").silent("a fixed rate").both(),
+        Row::by_hand("trace", Form::Trace, "a recording. CSV whose header names time_s and any of rate, delay or rtt, loss, each instead of the key; or capacity in mahimahi's format: one millisecond per line, at which 1500 bytes may leave").silent("none").both(),
         Row::by_hand("link", Form::LinkName, "the shared link that is the path's bottleneck, instead of rate, trace and queue").silent("a bottleneck of its own").both(),
+        Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once: the rate is a shaper's token bucket of this size (tc-tbf)").silent("none: each packet takes its time at the rate").both().changeable(),
+        Row::by_hand("police", Form::Police, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both(),
     ]
 }
@@ -46,7 +62,7 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
 #[rustfmt::skip]
 pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
     vec![
-        Row::new("delay", TIME, &mut way.delay, "one-way propagation delay").required().both().changeable(),
+        Row::new("delay", TIME, &mut way.delay, "one-way propagation delay").silent("required, unless a trace has it").both().changeable(),
         Row::new("jitter", JITTER, &mut way.jitter, "variation of the delay, drawn per packet (tc-netem's delay): a spread, within which it is uniform, or a table").both().changeable(),
         Row::new("overhead", integer(-39, 65_535), &mut way.overhead, "bytes added to each packet's size; may be negative, to match a stated packet size").both(),
         Row::new("loss", LOSS, &mut way.loss, "random loss after the bottleneck, of every packet, SYNs and ACKs too").down().changeable(),
@@ -63,6 +79,7 @@ pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
 pub(crate) fn options(path: &mut PathOptions) -> Vec<Row<'_>> {
     vec![
         Row::by_hand("trace_start", Form::TraceStart, "the part of the trace at time 0. begin: its beginning, so that every repetition is the same draw; seed: a place that each repetition draws from its seed, the same part of the way through the traces of all paths that say seed, so that traces of one length stay aligned; a time such as 20s: that place in every repetition").or("begin"),
+        Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
         Row::optional("start", INSTANT, &mut path.presence.start, "when the path appears, warm-up included: the client then joins over it, or opens the connection if there was none; until then nothing passes. An outage differs: the host does not see it").silent("it is there from the beginning"),
         Row::optional("stop", INSTANT, &mut path.presence.stop, "when the path goes, warm-up included: the client withdraws its address (REMOVE_ADDR, RFC 8684 §3.4.2) and closes the subflow; plain TCP waits in vain").silent("it stays"),
         Row::new("backup", FLAG, &mut path.backup, "used only if no other path works (RFC 8684 §3.3.8)"),
@@ -78,7 +95,10 @@ pub(crate) fn link() -> Vec<Row<'static>> {
     vec![
         Row::by_hand("name", Form::Name, "unique among paths and links").required(),
         Row::by_hand("rate", Form::Rate, "capacity").silent("required, unless trace is given").both().changeable(),
-        Row::by_hand("trace", Form::Trace, "recorded capacity in mahimahi's format, instead of a rate").silent("a fixed rate").both(),
+        Row::by_hand("trace", Form::Trace, "recorded capacity instead of a rate: CSV with time_s and rate, or mahimahi's format").silent("a fixed rate").both(),
+        Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
+        Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once").silent("none: each packet takes its time at the rate").both().changeable(),
+        Row::by_hand("police", Form::Police, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both(),
     ]
 }

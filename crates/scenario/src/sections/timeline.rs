@@ -1,5 +1,6 @@
 //! `[[timeline]]`: changes during the experiment.
 
+use super::bucket::{self, BURST, POLICE};
 use super::fields::{Fields, Pair, check_directions, split};
 use super::impairment::LOSS;
 use super::jitter::JITTER;
@@ -16,7 +17,7 @@ use crate::suggest::nearest;
 use crate::tree::{Node, Report, quoted};
 use crate::vocabulary::Word;
 use crate::written;
-use anabranch_network::{Bottleneck, CapacitySpec, Change, Topology};
+use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, Topology, WaySpec};
 use anabranch_units::{Direction, Instant};
 
 /// Keys of one change.
@@ -26,6 +27,15 @@ pub(crate) fn rows() -> Vec<Row<'static>> {
         Row::by_hand("set", Form::Changeable, "the key that changes: \"path.wlan.rate\"").required(),
         Row::by_hand("value", Form::Value, "its new value").required(),
     ]
+}
+
+/// The parts of a scenario that entries of a timeline refer to.
+pub(crate) struct Reader<'a, 'r> {
+    pub traces: &'a mut Traces<'r>,
+    pub names: &'a Names,
+    pub topology: Option<&'a Topology>,
+    /// Bytes of a full packet without overhead.
+    pub packet: u64,
 }
 
 /// The targets of a timeline.
@@ -39,13 +49,11 @@ enum Target {
 /// The changes of one entry: one, or one per direction.
 pub(crate) fn entry(
     report: &mut Report,
-    traces: &mut Traces<'_>,
-    names: &Names,
-    topology: Option<&Topology>,
+    reader: &mut Reader<'_, '_>,
     fields: &Fields<'_>,
 ) -> Option<Vec<TimelineEntry>> {
     let at = fields.get(report, "at", value::duration);
-    let set = fields.get(report, "set", |report, key, node| target(report, names, key, node));
+    let set = fields.get(report, "set", |report, key, node| target(report, reader.names, key, node));
     // Its default is an error, because the key is required.
     fields.get(report, "value", |_, _, _| Some(()));
     let (target, key, direction) = set?;
@@ -66,10 +74,13 @@ pub(crate) fn entry(
     let mut changes = Vec::new();
     for direction in [Direction::Down, Direction::Up] {
         if let Some(node) = values.get(direction) {
-            if key.name == "rate" {
-                needs_fixed_rate(report, topology, target, direction, fields.written("set")?);
+            if ["delay", "loss"].contains(&key.name) {
+                refuse_recorded(report, reader.topology, (target, key), direction, fields.written("set")?);
             }
-            let change = change(report, traces, target, key, direction, node)?;
+            if ["rate", "burst", "police"].contains(&key.name) {
+                needs_bottleneck(report, reader.topology, (target, key), direction, fields.written("set")?);
+            }
+            let change = change(report, reader, target, key, direction, node)?;
             changes.push(TimelineEntry { at, change: TimelineChange::Network(change) });
         }
     }
@@ -82,7 +93,7 @@ pub(crate) fn entry(
 /// The change of one direction. Each key that is changeable has its line here.
 fn change(
     report: &mut Report,
-    traces: &mut Traces<'_>,
+    reader: &mut Reader<'_, '_>,
     target: Target,
     key: &'static Key,
     direction: Direction,
@@ -98,19 +109,43 @@ fn change(
         let of_path = path.map(|path| Change::PathRate(path, direction, rate));
         return of_path.or(link.map(|link| Change::LinkRate(link, direction, rate)));
     }
+    if let (Some(place), "burst" | "police") = (path.map(Place::Path).or(link.map(Place::Link)), key.name) {
+        return bucket_change(report, reader, place, key, direction, node);
+    }
     let mut way = Way::default().spec;
     let mut rows = path::way(&mut way);
     rows.iter_mut().find(|row| row.name == key.name)?.read(report, key, node).then_some(())?;
     drop(rows);
     match key.name {
         "jitter" => {
-            let read = jitter::load(report, traces, node, &mut way.jitter);
+            let read = jitter::load(report, reader.traces, node, &mut way.jitter);
             read.then_some(Change::Jitter(path?, direction, way.jitter))
         }
         "delay" => Some(Change::Delay(path?, direction, way.delay)),
         "loss" => Some(Change::Loss(path?, direction, way.loss)),
         other => unreachable!("{other} is changeable"),
     }
+}
+
+/// The change of one direction's `burst` or `police`.
+fn bucket_change(
+    report: &mut Report,
+    reader: &Reader<'_, '_>,
+    place: Place,
+    key: &'static Key,
+    direction: Direction,
+    node: &Node,
+) -> Option<Change> {
+    let overhead = reader.topology.map_or(0, |topology| overhead(topology, place, direction));
+    let packet = reader.packet.saturating_add_signed(overhead);
+    if key.name == "burst" {
+        let burst = (BURST.read)(report, key, node)?;
+        bucket::check_burst(report, node, burst, packet);
+        return Some(Change::Burst(place, direction, burst));
+    }
+    let police = (POLICE.read)(report, key, node)?;
+    bucket::check_burst(report, node, police.burst, packet);
+    Some(Change::Police(place, direction, police))
 }
 
 /// Reports a change of delay or jitter by which packets would arrive before they are sent. `changes`: in order, each with its value.
@@ -139,6 +174,10 @@ pub(crate) fn check_jitter(report: &mut Report, topology: &Topology, changes: &[
 pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, String) {
     let path = |index: usize| topology.paths.get(index).map_or("", |path| path.name.as_str());
     let link = |index: usize| topology.links.get(index).map_or("", |link| link.name.as_str());
+    let of = |place: &Place| match place {
+        Place::Path(index) => format!("path.{}", path(*index)),
+        Place::Link(index) => format!("link.{}", link(*index)),
+    };
     let change = match change {
         TimelineChange::Network(change) => change,
         TimelineChange::Scheduler(plug_in) => return (quoted("connection.scheduler"), (SCHEDULER.write)(plug_in)),
@@ -147,6 +186,8 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
         Change::PathRate(index, way, rate) => (format!("path.{}.rate", path(*index)), way, (RATE.write)(rate)),
         Change::LinkRate(index, way, rate) => (format!("link.{}.rate", link(*index)), way, (RATE.write)(rate)),
         Change::Delay(index, way, delay) => (format!("path.{}.delay", path(*index)), way, written::duration(*delay)),
+        Change::Burst(place, way, burst) => (format!("{}.burst", of(place)), way, (BURST.write)(burst)),
+        Change::Police(place, way, police) => (format!("{}.police", of(place)), way, (POLICE.write)(police)),
         Change::Jitter(index, way, jitter) => (format!("path.{}.jitter", path(*index)), way, (JITTER.write)(jitter)),
         Change::Loss(index, way, loss) => (format!("path.{}.loss", path(*index)), way, (LOSS.write)(loss)),
     };
@@ -222,11 +263,44 @@ fn malformed<T>(report: &mut Report, key: &Key, node: &Node) -> Option<T> {
     None
 }
 
-/// A recorded capacity has no rate to change, and a shared bottleneck's rate is the link's.
-fn needs_fixed_rate(
+/// Bytes that the path at `place` adds to a packet; of a link, the most of those that cross it.
+fn overhead(topology: &Topology, place: Place, direction: Direction) -> i64 {
+    let ways = topology.paths.iter().map(|path| if direction == Direction::Down { &path.down } else { &path.up });
+    let crossing = ways.enumerate().filter(|(index, way)| match place {
+        Place::Path(path) => *index == path,
+        Place::Link(link) => way.bottleneck == Bottleneck::Shared(link),
+    });
+    crossing.map(|(_, way)| way.overhead.into()).max().unwrap_or(0)
+}
+
+/// Refuses a change of a value that the path's trace has.
+fn refuse_recorded(
     report: &mut Report,
     topology: Option<&Topology>,
-    target: Target,
+    (target, key): (Target, &Key),
+    direction: Direction,
+    set: &Node,
+) {
+    let Target::Path(path) = target else { return };
+    let path = topology.and_then(|topology| topology.paths.get(path));
+    let way = path.map(|path| if direction == Direction::Down { &path.down } else { &path.up });
+    let recorded = |way: &WaySpec| match key.name {
+        "delay" => way.recorded_delay.is_some(),
+        _ => way.recorded_loss.is_some(),
+    };
+    if way.is_some_and(recorded) {
+        report
+            .error(Code::Conflict, set.at, format!("this path's {} is that of its trace", key.name))
+            .label("recorded")
+            .help("leave the column out of the trace, or this change out");
+    }
+}
+
+/// A recorded capacity has no rate to change, and a shared bottleneck's rate is the link's.
+fn needs_bottleneck(
+    report: &mut Report,
+    topology: Option<&Topology>,
+    (target, key): (Target, &Key),
     direction: Direction,
     set: &Node,
 ) -> Option<()> {
@@ -239,9 +313,9 @@ fn needs_fixed_rate(
                 Bottleneck::Shared(link) => {
                     let link = &topology?.links.get(*link)?.name;
                     report
-                        .error(Code::Conflict, set.at, "this path has no rate of its own")
+                        .error(Code::Conflict, set.at, format!("this path has no {} of its own", key.name))
                         .label("its bottleneck is a link")
-                        .help(format!("set \"link.{link}.rate\""));
+                        .help(format!("set \"link.{link}.{}\"", key.name));
                     return None;
                 }
             }
@@ -252,9 +326,13 @@ fn needs_fixed_rate(
         }
         Target::Scheduler => return None,
     };
-    if let CapacitySpec::Trace(_) = capacity {
+    if let (CapacitySpec::Trace(_) | CapacitySpec::Steps(_), true) = (capacity, key.name != "police") {
         report
-            .error(Code::Conflict, set.at, "this capacity is a recorded trace, which has no rate to change")
+            .error(
+                Code::Conflict,
+                set.at,
+                format!("this capacity is a recorded trace, which has no {} to change", key.name),
+            )
             .label("has a `trace`")
             .help("give it a `rate` instead of a `trace`");
     }

@@ -5,7 +5,7 @@ use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::source::Resolver;
 use crate::tree::{Node, Report};
-use anabranch_network::{CapacityTrace, DelayTable, TraceError};
+use anabranch_network::{CapacityTrace, DelayTable, Recording, RecordingError, TraceError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,12 +14,22 @@ use std::sync::Arc;
 enum Trouble {
     Unreadable(String),
     NotATrace(TraceError),
+    NotARecording(RecordingError),
+}
+
+/// The content of a file.
+#[derive(Clone, Debug)]
+pub enum Trace {
+    /// Opportunities, in mahimahi's format.
+    Capacity(Arc<CapacityTrace>),
+    /// Rate, delay, loss over time.
+    Recording(Arc<Recording>),
 }
 
 /// Recorded capacities by file name.
 pub(crate) struct Traces<'r> {
     resolver: &'r dyn Resolver,
-    files: BTreeMap<String, Result<Arc<CapacityTrace>, Trouble>>,
+    files: BTreeMap<String, Result<Trace, Trouble>>,
 }
 
 impl<'r> Traces<'r> {
@@ -28,7 +38,7 @@ impl<'r> Traces<'r> {
     }
 
     /// The trace that `node` names.
-    pub fn read(&mut self, report: &mut Report, key: &'static Key, node: &Node) -> Option<Arc<CapacityTrace>> {
+    pub fn read(&mut self, report: &mut Report, key: &'static Key, node: &Node) -> Option<Trace> {
         let file = value::reference(report, key, node)?;
         if !self.files.contains_key(&file) {
             let loaded = self.load(&file);
@@ -37,11 +47,17 @@ impl<'r> Traces<'r> {
         match &self.files[&file] {
             Ok(trace) => return Some(trace.clone()),
             Err(Trouble::Unreadable(why)) => unreadable(report, node, &file, why, "a trace"),
+            Err(Trouble::NotARecording(error)) => {
+                report
+                    .error(Code::BadTrace, node.at, format!("\"{file}\" is not a trace: {error}"))
+                    .label("this file")
+                    .help("expected CSV with a header such as time_s,rate_mbps,delay_ms; `anabranch trace convert` makes it of other formats");
+            }
             Err(Trouble::NotATrace(error)) => {
                 report
                     .error(Code::BadTrace, node.at, format!("\"{file}\" is not a capacity trace: {error}"))
                     .label("this file")
-                    .help("expected one ascending whole number of milliseconds a line (mahimahi's format)");
+                    .help("expected one ascending whole number of milliseconds a line (mahimahi's format), or CSV with a header such as time_s,rate_mbps");
             }
         }
         None
@@ -62,14 +78,12 @@ impl<'r> Traces<'r> {
         }
     }
 
-    fn load(&self, file: &str) -> Result<Arc<CapacityTrace>, Trouble> {
+    fn load(&self, file: &str) -> Result<Trace, Trouble> {
         let text = self.resolver.read(file).map_err(Trouble::Unreadable)?;
-        CapacityTrace::parse(&text).map(Arc::new).map_err(Trouble::NotATrace)
-    }
-
-    /// Each trace that was read, with its file's name.
-    pub fn into_files(self) -> Vec<(String, Arc<CapacityTrace>)> {
-        self.files.into_iter().filter_map(|(file, trace)| Some((file, trace.ok()?))).collect()
+        if Recording::is_one(&text) {
+            return Recording::parse(&text).map(Arc::new).map(Trace::Recording).map_err(Trouble::NotARecording);
+        }
+        CapacityTrace::parse(&text).map(Arc::new).map(Trace::Capacity).map_err(Trouble::NotATrace)
     }
 }
 

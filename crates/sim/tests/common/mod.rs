@@ -31,8 +31,7 @@ pub fn ms(ms: u64) -> Duration {
 
 /// One direction: rate in kbit/s, delay in ms, queue in packets.
 pub fn way(kbit: u64, delay: u64, queue: u32) -> WaySpec {
-    let bottleneck =
-        BottleneckSpec { capacity: CapacitySpec::Fixed(Rate::from_bps(kbit * 1000)), queue: QueueSpec::Packets(queue) };
+    let bottleneck = BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(kbit * 1000)), QueueSpec::Packets(queue));
     WaySpec::clean(Bottleneck::Own(bottleneck), ms(delay))
 }
 

@@ -1,10 +1,8 @@
 //! The cost of the choice of the first path: the same cells with each path in turn carrying the first subflow.
 
 use super::{PathSet, Task, applications, plan, run_all, score};
-use anabranch_network::Change;
-use anabranch_run::Failure;
-use anabranch_run::Options;
-use anabranch_run::{Driver, Observer, Pool};
+use anabranch_network::{Change, Place};
+use anabranch_run::{Driver, Failure, Observer, Options, Pool};
 use anabranch_scenario::{PlugIn, Scenario, TimelineChange};
 use serde::{Deserialize, Serialize};
 
@@ -104,10 +102,12 @@ pub fn with_first(scenario: &Scenario, first: usize) -> Scenario {
         if let TimelineChange::Network(change) = &mut entry.change {
             match change {
                 Change::PathRate(path, ..)
+                | Change::Burst(Place::Path(path), ..)
+                | Change::Police(Place::Path(path), ..)
                 | Change::Delay(path, ..)
                 | Change::Jitter(path, ..)
                 | Change::Loss(path, ..) => *path = now(*path),
-                Change::LinkRate(..) => {}
+                Change::LinkRate(..) | Change::Burst(Place::Link(_), ..) | Change::Police(Place::Link(_), ..) => {}
             }
         }
     }
