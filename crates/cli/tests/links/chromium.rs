@@ -85,8 +85,9 @@ fn read_page(ground: &Ground, socks: &str, folder: &Path, least: u64) {
         .enumerate()
         .map(|(n, text)| (n.to_string(), json!([text.len(), hash(&text)])))
         .collect();
-    assert_eq!(browser.value("got"), serde_json::Value::Object(expected));
+    // The browser's own words first: they say why an object is missing.
     assert_eq!(browser.complaints, Vec::<String>::new());
+    assert_eq!(browser.value("got"), serde_json::Value::Object(expected));
     let (received, all) = (received(folder), (0..OBJECTS).map(length).sum::<usize>() as u64);
     assert!(received.iter().sum::<u64>() >= all && received.iter().all(|bytes| *bytes >= least), "{received:?}");
 }
