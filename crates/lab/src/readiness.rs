@@ -52,7 +52,7 @@ fn speaks_mptcp(job: &Job) -> bool {
 fn check_words(job: &Job, available: &[String]) -> Result<(), Refusal> {
     let later = job.scenario.timeline.iter().filter_map(|entry| match &entry.change {
         TimelineChange::Scheduler(plug_in) => Some(plug_in),
-        TimelineChange::Network(_) => None,
+        TimelineChange::Network(_) | TimelineChange::Option(..) => None,
     });
     if let Choice::Multipath(scheduler) = &job.choice
         && speaks_mptcp(job)

@@ -1,7 +1,8 @@
 //! A queue and its capacity, for one direction.
 
 use crate::slots::Slots;
-use crate::{BottleneckSpec, Capacity, Discipline, Markable, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting};
+use crate::{BottleneckSpec, Capacity, Discipline, DropTail, Markable, Next};
+use crate::{Qdisc, QueueState, Verdict, Verdicts, Waiting};
 use anabranch_trace::{LinkEvent, Recorder};
 use anabranch_units::{Direction, Instant, PathId, Rate};
 use anabranch_wire::Ecn;
@@ -105,6 +106,11 @@ impl<T: Markable> Queue<T> {
             capacity: spec.capacity.build(),
             verdicts: Verdicts::new(),
         }
+    }
+
+    /// Sets the capacity of a drop-tail queue from now on.
+    pub(crate) fn set_limit(&mut self, limit: DropTail) {
+        self.qdisc.set_limit(limit);
     }
 
     /// When the packet in transmission leaves, or the discipline hands out the next one; [`Instant::MAX`] if there is none or

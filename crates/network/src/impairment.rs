@@ -100,6 +100,12 @@ pub struct Reordering {
     pub by: Duration,
 }
 
+impl Reordering {
+    fn of(ReorderSpec { probability, by }: ReorderSpec) -> Option<Self> {
+        (probability > 0.0).then_some(Self { probability, by })
+    }
+}
+
 impl Impairment for Reordering {
     fn befall(&mut self, [luck, _]: [f64; 2], fate: &mut Fate) {
         if luck < self.probability {
@@ -127,6 +133,8 @@ pub(crate) struct Impairments {
     /// begins, the stream skips them, so that each packet still has its own draws.
     not_drawn: u64,
     others: Vec<(Rng, Box<dyn Impairment>)>,
+    reordering: Option<Reordering>,
+    reorder_luck: Rng,
 }
 
 impl Impairments {
@@ -140,11 +148,13 @@ impl Impairments {
         if spec.duplicate > 0.0 {
             others.push((luck("duplicate"), Box::new(Duplication(spec.duplicate))));
         }
-        let ReorderSpec { probability, by } = spec.reorder;
-        if probability > 0.0 {
-            others.push((luck("reorder"), Box::new(Reordering { probability, by })));
-        }
-        Self { loss: spec.loss.build(), loss_luck: luck("loss"), not_drawn: 0, others }
+        let (loss, reordering) = (spec.loss.build(), Reordering::of(spec.reorder));
+        Self { loss, loss_luck: luck("loss"), not_drawn: 0, others, reordering, reorder_luck: luck("reorder") }
+    }
+
+    /// Sets which packets are held back from the next one on.
+    pub(crate) fn set_reorder(&mut self, spec: ReorderSpec) {
+        self.reordering = Reordering::of(spec);
     }
 
     /// Sets the loss model from the next packet on.
@@ -159,7 +169,7 @@ impl Impairments {
 
     /// Whether there is any impairment.
     pub(crate) fn any(&self) -> bool {
-        self.loss.is_some() || !self.others.is_empty()
+        self.loss.is_some() || !self.others.is_empty() || self.reordering.is_some()
     }
 
     /// True if the next packet meets no impairment, so that [`Self::befall`] need not be called: the usual case.
@@ -178,6 +188,9 @@ impl Impairments {
         }
         for (luck, impairment) in &mut self.others {
             impairment.befall(draw(luck), &mut fate);
+        }
+        if let Some(reordering) = &mut self.reordering {
+            reordering.befall(draw(&mut self.reorder_luck), &mut fate);
         }
         fate
     }

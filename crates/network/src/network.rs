@@ -361,6 +361,16 @@ impl<T: Clone + Markable> Network<T> {
             Change::Loss(path, direction, ref loss) => {
                 self.ways[WayId::new(path, direction).index()].set_loss(loss);
             }
+            Change::Reorder(path, direction, reorder) => {
+                self.ways[WayId::new(path, direction).index()].set_reorder(reorder);
+            }
+            Change::Queue(place, direction, limit) => {
+                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
+                    self.drains[drain].queue.set_limit(limit);
+                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
+                    tail.set_limit(limit);
+                }
+            }
         }
     }
 

@@ -52,6 +52,9 @@ pub trait Qdisc: Debug + Send {
 
     /// The link is free.
     fn dequeue(&mut self, now: Instant, verdicts: &mut Verdicts) -> Next;
+
+    /// Sets the capacity of a drop-tail queue.
+    fn set_limit(&mut self, _limit: DropTail) {}
 }
 
 /// A bottleneck's queue at one moment.
@@ -84,6 +87,9 @@ pub trait Aqm: Debug + Send {
 
     /// The last packet left at `now`, and none waits.
     fn idle(&mut self, _now: Instant) {}
+
+    /// Sets the capacity, if that is all that it knows.
+    fn set_limit(&mut self, _limit: DropTail) {}
 }
 
 /// One queue, from which `aqm` drops.
@@ -134,6 +140,10 @@ impl<A: Aqm> Qdisc for Fifo<A> {
         self.aqm.idle(now);
         Next::Nothing
     }
+
+    fn set_limit(&mut self, limit: DropTail) {
+        self.aqm.set_limit(limit);
+    }
 }
 
 /// Takes packets while there is room.
@@ -157,6 +167,10 @@ impl Aqm for DropTail {
             DropTail::Bytes(limit) => queue.bytes.saturating_add(size.into()) <= limit,
         };
         if room || !queue.busy { Ok(()) } else { Err(DropCause::Queue) }
+    }
+
+    fn set_limit(&mut self, limit: DropTail) {
+        *self = limit;
     }
 }
 

@@ -224,4 +224,8 @@ pub enum Change {
     Police(Place, Direction, BucketSpec),
     /// A path's random loss.
     Loss(usize, Direction, LossSpec),
+    /// The part of a path's packets that are held back.
+    Reorder(usize, Direction, ReorderSpec),
+    /// The capacity of a drop-tail queue; packets beyond it that wait already stay. A managed queue keeps its own.
+    Queue(Place, Direction, DropTail),
 }

@@ -205,6 +205,11 @@ impl Tail {
         }
     }
 
+    /// Sets the capacity of the queue from now on.
+    pub(crate) fn set_limit(&mut self, limit: DropTail) {
+        self.qdisc = limit;
+    }
+
     /// When the packets inside that travel on will leave, in order.
     pub(crate) fn departures(&self) -> impl Iterator<Item = Instant> {
         self.inside.iter().filter(|packet| packet.travels).map(|packet| packet.departs)

@@ -3,7 +3,7 @@
 use crate::agenda::Key;
 use crate::impairment::Impairments;
 use crate::jitter::Jitter;
-use crate::{JitterSpec, LossSpec, Steps, WaySpec};
+use crate::{JitterSpec, LossSpec, ReorderSpec, Steps, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant, Rng};
 use core::slice::from_ref;
@@ -131,6 +131,11 @@ impl<T: Clone> Way<T> {
     /// The random loss of packets that arrive from now on.
     pub(crate) fn set_loss(&mut self, loss: &LossSpec) {
         self.impairments.set_loss(loss);
+    }
+
+    /// Which packets are held back of those that arrive from now on.
+    pub(crate) fn set_reorder(&mut self, reorder: ReorderSpec) {
+        self.impairments.set_reorder(reorder);
     }
 
     /// The next due packet's key.

@@ -25,12 +25,15 @@ fn any_capacity() -> impl Strategy<Value = CapacitySpec> {
     prop_oneof![2 => fixed, 2 => trace, 1 => any_bucket().prop_map(CapacitySpec::Bucket)]
 }
 
+fn any_limit() -> impl Strategy<Value = DropTail> {
+    prop_oneof![(0u32..20).prop_map(DropTail::Packets), (0u64..30_000).prop_map(DropTail::Bytes)]
+}
+
 /// Without random disciplines, whose draws depend on the bottleneck's name.
 fn any_queue() -> impl Strategy<Value = QueueSpec> {
-    let limit = prop_oneof![(0u32..20).prop_map(DropTail::Packets), (0u64..30_000).prop_map(DropTail::Bytes)];
     let times = (1u64..20_000, 1u64..50_000);
     let steady: Vec<Discipline> = Discipline::all().filter(|discipline| !discipline.is_random()).collect();
-    (limit, times, 0..3usize, 0..steady.len()).prop_map(move |(limit, (target, interval), kind, n)| {
+    (any_limit(), times, 0..3usize, 0..steady.len()).prop_map(move |(limit, (target, interval), kind, n)| {
         match (limit, kind) {
             (limit, 0) => {
                 let mut discipline = steady[n];
@@ -172,6 +175,10 @@ fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
         (0usize..9, direction(), any_loss()).prop_map(|(path, d, loss)| Change::Loss(path, d, loss)),
         (place(), direction(), 1_500u64..50_000).prop_map(|(place, d, burst)| Change::Burst(place, d, burst)),
         (place(), direction(), any_bucket()).prop_map(|(place, d, bucket)| Change::Police(place, d, bucket)),
+        (place(), direction(), any_limit()).prop_map(|(place, d, limit)| Change::Queue(place, d, limit)),
+        (0usize..9, direction(), 0u64..30_000).prop_map(|(path, d, by)| {
+            Change::Reorder(path, d, ReorderSpec { probability: 0.3, by: Duration::from_micros(by) })
+        }),
     ];
     let send = (0usize..9, direction(), 0u32..3000).prop_map(|(path, d, size)| Deed::Send(path, d, size));
     let cross = (direction(), 40u32..3000).prop_map(|(d, size)| Deed::Cross(d, size));
@@ -185,11 +192,18 @@ fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
 fn within(change: &Change, paths: usize) -> Change {
     let mut change = change.clone();
     match &mut change {
-        Change::PathRate(path, ..) | Change::Delay(path, ..) | Change::Jitter(path, ..) | Change::Loss(path, ..) => {
-            *path %= paths
-        }
-        Change::Burst(Place::Path(path), ..) | Change::Police(Place::Path(path), ..) => *path %= paths,
-        Change::LinkRate(..) | Change::Burst(Place::Link(_), ..) | Change::Police(Place::Link(_), ..) => {}
+        Change::PathRate(path, ..)
+        | Change::Delay(path, ..)
+        | Change::Jitter(path, ..)
+        | Change::Loss(path, ..)
+        | Change::Reorder(path, ..)
+        | Change::Burst(Place::Path(path), ..)
+        | Change::Police(Place::Path(path), ..)
+        | Change::Queue(Place::Path(path), ..) => *path %= paths,
+        Change::LinkRate(..)
+        | Change::Burst(Place::Link(_), ..)
+        | Change::Police(Place::Link(_), ..)
+        | Change::Queue(Place::Link(_), ..) => {}
     }
     change
 }
@@ -275,7 +289,12 @@ proptest! {
             prop_assert_eq!(corrupted, count(|e| e == LinkEvent::Dropped(DropCause::Corruption)));
             // Nothing arrives during an outage, and without reordering packets arrive in order.
             prop_assert!(came.iter().all(|a| spec.outages.iter().all(|(from, to)| a.0 < *from || a.0 >= *to)));
-            prop_assert!(spec.reorder.probability > 0.0 || spec.jitter.free || came.is_sorted_by_key(|a| a.3));
+            let holds_back = |deed: &Deed| match deed {
+                Deed::Change(Change::Reorder(p, d, _)) => (p % topology.paths.len(), *d) == (path, direction),
+                _ => false,
+            };
+            let in_order = spec.reorder.probability == 0.0 && !deeds.iter().any(|(_, deed)| holds_back(deed));
+            prop_assert!(!in_order || spec.jitter.free || came.is_sorted_by_key(|a| a.3));
             prop_assert!(came.is_sorted_by_key(|a| a.0));
         }
     }
@@ -314,6 +333,9 @@ proptest! {
             }
             Deed::Change(Change::Police(Place::Path(path), direction, bucket)) => {
                 Deed::Change(Change::Police(Place::Link(link(path)), *direction, *bucket))
+            }
+            Deed::Change(Change::Queue(Place::Path(path), direction, limit)) => {
+                Deed::Change(Change::Queue(Place::Link(link(path)), *direction, *limit))
             }
             deed => deed.clone(),
         };

@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_network::{
     Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, CapacityTrace, Change, DropTail, JitterSpec, LinkSpec,
-    LossSpec, Network, PathSpec, Place, QueueSpec, Recorded, Recording, Topology, WaySpec,
+    LossSpec, Network, PathSpec, Place, QueueSpec, Recorded, Recording, ReorderSpec, Topology, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -95,6 +95,42 @@ fn a_rate_change_meets_the_packet_in_transmission() {
     assert_eq!(network.poll_timeout(), Some(us(6000)));
     assert_eq!(arrivals(&mut network, &mut log), [(6000, 0), (8000, 1), (11_000, 2)]);
     assert_eq!(log.departures(), [1000, 3000, 6000]);
+}
+
+/// The same for a path's own queue and for a shared one.
+#[test]
+fn a_shorter_queue_keeps_what_waits_and_admits_no_more() {
+    let own = (droptail(QueueSpec::Packets(9), MS), Place::Path(0));
+    let mut behind = droptail(QueueSpec::Packets(9), MS);
+    let Bottleneck::Own(bottleneck) = &behind.paths[0].down.bottleneck else { panic!("a queue of its own") };
+    behind.links = vec![LinkSpec { name: "l".into(), down: bottleneck.clone(), up: bottleneck.clone() }];
+    behind.paths[0].down.bottleneck = Bottleneck::Shared(0);
+    for (topology, place) in [own, (behind, Place::Link(0))] {
+        let mut network = Network::new(&topology, 1);
+        let mut log = Log::default();
+        let send = |network: &mut Network<u32>, log: &mut Log, at, item| {
+            network.send(us(at), log, 0, Direction::Down, 1500, item);
+        };
+        (0..4).for_each(|item| send(&mut network, &mut log, 0, item));
+        network.apply(us(100), &mut log, &Change::Queue(place, Direction::Down, DropTail::Packets(2)));
+        // Three wait; at 2500 one does.
+        send(&mut network, &mut log, 200, 4);
+        send(&mut network, &mut log, 2500, 5);
+        let arrived: Vec<u32> = arrivals(&mut network, &mut log).into_iter().map(|(_, item)| item).collect();
+        assert_eq!(arrived, [0, 1, 2, 3, 5]);
+    }
+}
+
+#[test]
+fn packets_are_held_back_from_a_change_on() {
+    let mut network = Network::new(&droptail(QueueSpec::Packets(9), MS), 1);
+    let mut log = Log::default();
+    network.send(us(0), &mut log, 0, Direction::Down, 1500, 0);
+    assert_eq!(arrivals(&mut network, &mut log), [(2000, 0)]);
+    let all = ReorderSpec { probability: 1.0, by: MS * 5 };
+    network.apply(us(3000), &mut log, &Change::Reorder(0, Direction::Down, all));
+    network.send(us(4000), &mut log, 0, Direction::Down, 1500, 1);
+    assert_eq!(arrivals(&mut network, &mut log), [(11_000, 1)]);
 }
 
 #[test]

@@ -49,7 +49,14 @@ fn place(side: Side) -> usize {
 
 impl Watch {
     fn new(paths: usize) -> Self {
-        let path = |n| PathConfig { name: format!("p{n}"), price: 0.0, capacity: None, marks: false, outages: vec![] };
+        let path = |n| PathConfig {
+            name: format!("p{n}"),
+            price: 0.0,
+            prices: vec![],
+            capacity: None,
+            marks: false,
+            outages: vec![],
+        };
         let meter = Meter::new(MeterConfig {
             from: Instant::ZERO,
             until: None,

@@ -160,6 +160,9 @@ impl ChangingNetwork {
                 Change::Jitter(of, direction, jitter) if *of == path => {
                     same.push((*at, Change::Jitter(own, *direction, jitter.clone())));
                 }
+                Change::Reorder(of, direction, reorder) if *of == path => {
+                    same.push((*at, Change::Reorder(own, *direction, *reorder)));
+                }
                 _ => {}
             }
         }

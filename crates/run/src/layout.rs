@@ -16,9 +16,10 @@ use anabranch_metrics::{
     Timed, header_len, names, oracle_ratio,
 };
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, RateSteps, Steps, Topology};
-use anabranch_scenario::{Host, PlugIn, Presence, Scenario, TimelineChange, TimelineEntry, TraceStart};
+use anabranch_scenario::{Host, PathOptions, PlugIn, Presence, Scenario, TimelineChange, TimelineEntry, TraceStart};
 use anabranch_sim::{
-    Checks, End, FlowSetup, Opening, Party, Switch, WorldChange, WorldSetup, address, client_port, paths_between,
+    Checks, End, FlowSetup, Opening, Party, PathChoice, Switch, WorldChange, WorldSetup, address, client_port,
+    paths_between,
 };
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_workload::Workload;
@@ -132,6 +133,7 @@ impl Layout {
         let changes = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
         let mut timeline: Vec<(Instant, WorldChange)> = changes.collect();
         timeline.extend(self.switches(job)?);
+        timeline.extend(self.options(job));
         timeline.extend(self.comings(job));
         let (topology, seed) = (self.topology.clone(), job.seed);
         Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, job.seed), checks })
@@ -141,11 +143,13 @@ impl Layout {
     fn comings(&self, job: &Job) -> Vec<(Instant, WorldChange)> {
         let v6 = job.scenario.hosts.ip == 6;
         let mut comings = Vec::new();
-        for (path, backup) in self.used(job) {
+        for (path, _) in self.used(job) {
             let Presence { start, stop } = job.scenario.paths[path.index()].presence;
             if let Some(at) = start.filter(|start| *start > self.crowd.start()) {
-                for mut setup in paths_between(v6, CONNECTION.0, Side::Client, &[(path, backup)]) {
-                    setup.policy = job.scenario.paths[path.index()].policy;
+                let before = job.scenario.option_changes(path.index()).take_while(|(change, _)| *change <= at).last();
+                let options = before.map_or(job.scenario.paths[path.index()], |(_, options)| options);
+                for mut setup in paths_between(v6, CONNECTION.0, Side::Client, &[(path, options.backup)]) {
+                    setup.policy = options.policy;
                     setup.tuple.local.set_port(0);
                     comings.push((at, WorldChange::PathUp(0, setup)));
                 }
@@ -155,11 +159,22 @@ impl Layout {
         comings
     }
 
+    /// Changes of the paths' options. Plain TCP has no use for them.
+    fn options(&self, job: &Job) -> Vec<(Instant, WorldChange)> {
+        let of = |path: usize| {
+            let changes = job.scenario.option_changes(path);
+            changes.map(move |(at, PathOptions { backup, policy, .. })| {
+                (at, WorldChange::Options(0, PathId(path as u8), PathChoice { backup, policy }))
+            })
+        };
+        self.over.iter().filter(|_| self.multipath).flat_map(|path| of(*path)).collect()
+    }
+
     /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
     fn switches(&self, job: &Job) -> Result<Vec<(Instant, WorldChange)>, RunError> {
         let entries = job.scenario.timeline.iter().filter(|_| self.multipath);
         let of = |entry: &TimelineEntry| match &entry.change {
-            TimelineChange::Network(_) => None,
+            TimelineChange::Network(_) | TimelineChange::Option(..) => None,
             TimelineChange::Scheduler(plug_in) => Some(switch(plug_in).map(|switch| (entry.at, switch))),
         };
         entries.filter_map(of).collect()
@@ -338,6 +353,7 @@ impl Layout {
                 .map(|(n, path)| PathConfig {
                     name: path.name.clone(),
                     price: scenario.paths[n].policy.price,
+                    prices: scenario.option_changes(n).map(|(at, options)| (at, options.policy.price)).collect(),
                     capacity: self.capacity(n),
                     marks: self.marks(&path.down.bottleneck),
                     outages: [&path.down, &path.up].iter().flat_map(|way| &way.outages).copied().collect(),

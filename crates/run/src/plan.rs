@@ -308,11 +308,13 @@ pub fn is_random(scenario: &Scenario) -> bool {
         || scenario.network_changes().any(|(_, change)| match &change {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::Jitter(_, _, jitter) => !jitter.is_none(),
+            Change::Reorder(_, _, reorder) => reorder.probability > 0.0,
             Change::PathRate(..)
             | Change::LinkRate(..)
             | Change::Delay(..)
             | Change::Burst(..)
-            | Change::Police(..) => false,
+            | Change::Police(..)
+            | Change::Queue(..) => false,
         })
 }
 

@@ -91,6 +91,58 @@ fn every_scheduler_finishes_over_paths_that_come_and_go() {
     }
 }
 
+/// The sender keeps to the other path from a round trip after the MP_PRIO on (RFC 8684 §3.3.8), until it is taken back.
+#[test]
+fn a_path_becomes_a_backup_and_carries_data_again() {
+    const CHANGES: &str = "duration = '6s'\nwarmup = '0s'\n[[timeline]]\nat = '2s'\nset = 'path.b.backup'\nvalue = true\n\
+        [[timeline]]\nat = '4s'\nset = 'path.b.backup'\nvalue = false\n";
+    #[derive(Default)]
+    struct Seen {
+        /// Bytes sent over path b, per second.
+        bytes: [u64; 6],
+        /// When each host sent MP_PRIO, in ms, and whether it requested a backup.
+        priorities: Vec<(u64, Side, bool)>,
+    }
+    impl Recorder for Seen {
+        fn record(&mut self, _now: Instant, _origin: Origin, _event: &Event) {}
+
+        fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
+            let at = now.as_nanos() / 1_000_000;
+            if !sent {
+                return;
+            }
+            if let Some(second) = self.bytes.get_mut(at as usize / 1000).filter(|_| (host, path.0) == (Side::Server, 1))
+            {
+                *second += packet.segment.payload.len() as u64;
+            }
+            for option in packet.segment.options.mptcp() {
+                if let MptcpOption::Prio { backup } = option {
+                    self.priorities.push((at, host, *backup));
+                }
+            }
+        }
+    }
+    let (top, changes) = CHANGES.split_once("[[").unwrap();
+    let scenario = Document::parse("x.toml", &format!("{top}{TEXT}[[{changes}")).unwrap().scenario;
+    let choice = Choice::Multipath(PlugIn { name: "minrtt".into(), parameters: Vec::new() });
+    let congestion = scenario.congestion.clone();
+    let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+    let mut seen = Seen::default();
+    VirtualTime::default().run(&job, &mut seen).unwrap();
+    let both = |at, backup| [(at, Side::Client, backup), (at, Side::Server, backup)];
+    assert_eq!(seen.priorities, [both(2000, true), both(4000, false)].concat());
+    let [_, before, first, last, again, _] = seen.bytes;
+    assert!(before > 2_000_000 && first < before / 10 && last == 0 && again > before / 2, "{:?}", seen.bytes);
+}
+
+#[test]
+fn money_is_spent_at_the_price_of_the_time() {
+    const CHANGE: &str = "[[timeline]]\nat = '500ms'\nset = 'path.b.price'\nvalue = 0\n";
+    let price = |rest: &str| run(scenario("", "price = '1/MB'", rest), "minrtt").0.metrics.get("price").copied();
+    let (whole, part) = (price(BULK).unwrap(), price(&format!("{BULK}{CHANGE}")).unwrap());
+    assert!(part > 0.0 && part < whole / 2.0, "{part} of {whole}");
+}
+
 #[test]
 fn no_baseline_of_a_sized_transfer_uses_a_path_that_goes() {
     let rows = |rest: &str| {

@@ -30,9 +30,9 @@ pub use listed::{ListFault, listed, outside_brackets};
 pub use quantity::si_number;
 pub use quantity::{parse_duration, parse_size};
 pub use scenario::{
-    Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, PACKET_SIZES,
-    PathOptions, PlugIn, Presence, Scenario, TimeRange, TimelineChange, TimelineEntry, TraceStart, Traffic,
-    TrafficKind,
+    Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, OptionChange,
+    PACKET_SIZES, PathOptions, PlugIn, Presence, Scenario, TimeRange, TimelineChange, TimelineEntry, TraceStart,
+    Traffic, TrafficKind,
 };
 pub use schema::schema;
 pub use sections::full_packet;

@@ -1,7 +1,7 @@
 //! Quantities in `tc`'s notation, read exactly: decimal digits become integers without floating point.
 
 use crate::keys::Form;
-use anabranch_network::Threshold;
+use anabranch_network::{DropTail, Threshold};
 use anabranch_units::{Duration, Rate};
 
 /// Why a quantity cannot be read.
@@ -262,6 +262,16 @@ pub(crate) enum QueueLimit {
     Bdp(u64),
     /// Room for every packet.
     Unlimited,
+}
+
+impl From<DropTail> for QueueLimit {
+    fn from(limit: DropTail) -> Self {
+        match limit {
+            DropTail::UNLIMITED => Self::Unlimited,
+            DropTail::Packets(packets) => Self::Packets(packets),
+            DropTail::Bytes(bytes) => Self::Bytes(bytes),
+        }
+    }
 }
 
 /// The word for a queue that never drops.

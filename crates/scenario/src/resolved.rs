@@ -7,7 +7,7 @@ use crate::scenario::{Cross, Scenario, TimelineEntry, TraceStart, Traffic};
 use crate::sections::bucket::{BURST, POLICE};
 use crate::sections::queue::{QUEUE, Queue};
 use crate::sections::{LEAST_PACKETS, Pair, full_packet, least_queue};
-use crate::sections::{connection, cross, hosts, path, tcp, timeline, top, traffic};
+use crate::sections::{change, connection, cross, hosts, path, tcp, top, traffic};
 use crate::tree::quoted;
 use crate::written;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, PathSpec, WaySpec};
@@ -196,7 +196,7 @@ impl Writer<'_> {
     }
 
     fn timeline(&mut self, entry: &TimelineEntry) {
-        let (set, value) = timeline::written(&self.document.scenario.topology, &entry.change);
+        let (set, value) = change::written(&self.document.scenario.topology, &entry.change);
         self.header("[[timeline]]");
         self.line("at", written::instant(entry.at));
         self.line("set", set);

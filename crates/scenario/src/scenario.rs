@@ -390,6 +390,32 @@ pub enum TimelineChange {
     Network(Change),
     /// The connection's scheduler, at both ends.
     Scheduler(PlugIn),
+    /// An option of the path with this index, at both ends.
+    Option(usize, OptionChange),
+}
+
+/// A change of one option of a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum OptionChange {
+    /// Whether the path is a backup.
+    Backup(bool),
+    /// Price per byte.
+    Price(f64),
+    /// Bytes that the tariff includes.
+    Cap(u64),
+    /// Share of the traffic.
+    Weight(f64),
+}
+
+impl OptionChange {
+    pub(crate) fn apply(self, options: &mut PathOptions) {
+        match self {
+            Self::Backup(backup) => options.backup = backup,
+            Self::Price(price) => options.policy.price = price,
+            Self::Cap(cap) => options.policy.cap = Some(cap),
+            Self::Weight(weight) => options.policy.weight = Some(weight),
+        }
+    }
 }
 
 impl Scenario {
@@ -397,7 +423,19 @@ impl Scenario {
     pub fn network_changes(&self) -> impl Iterator<Item = (Instant, Change)> + '_ {
         self.timeline.iter().filter_map(|entry| match &entry.change {
             TimelineChange::Network(change) => Some((entry.at, change.clone())),
-            TimelineChange::Scheduler(_) => None,
+            TimelineChange::Scheduler(_) | TimelineChange::Option(..) => None,
+        })
+    }
+
+    /// The times at which an option of a path changes, and all options of the path from then on.
+    pub fn option_changes(&self, path: usize) -> impl Iterator<Item = (Instant, PathOptions)> + '_ {
+        let mut options = self.paths[path];
+        self.timeline.iter().filter_map(move |entry| match entry.change {
+            TimelineChange::Option(of, change) if of == path => {
+                change.apply(&mut options);
+                Some((entry.at, options))
+            }
+            _ => None,
         })
     }
 }

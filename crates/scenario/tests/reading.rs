@@ -15,7 +15,7 @@ use anabranch_engine::{
 };
 use anabranch_network::{
     Bottleneck, BucketSpec, CapacitySpec, Change, CodelSpec, DelayDistribution, DelayTable, DropTail, JitterSpec,
-    LossSpec, Place, QueueSpec, RedSpec, Threshold, WaySpec,
+    LossSpec, Place, QueueSpec, RedSpec, ReorderSpec, Threshold, WaySpec,
 };
 use anabranch_scenario::{
     Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, ERAS, Fallback, Host, NoFiles, ObjectSizes,
@@ -351,15 +351,24 @@ fn a_timeline_changes_every_key_that_is_changeable() {
         let (name, value) = match (key.section.name(), key.name) {
             (section @ ("path" | "link"), name) => (
                 format!("{section}.{section}.{name}"),
-                ["1mbit", "3ms", "2%", "500us", "8KB", "{ rate = '9mbit', burst = '9KB' }"],
+                match key.name {
+                    "rate" => "'1mbit'",
+                    "delay" => "'3ms'",
+                    "loss" => "'2%'",
+                    "jitter" => "'500us'",
+                    "burst" => "'8KB'",
+                    "police" => "{ rate = '9mbit', burst = '9KB' }",
+                    "queue" => "'30p'",
+                    "reorder" => "{ probability = 0.1, by = '3ms' }",
+                    "backup" => "true",
+                    "price" => "'5/GB'",
+                    "cap" => "'3MB'",
+                    "weight" => "2.5",
+                    unknown => panic!("{unknown}"),
+                },
             ),
-            (section, name) => (format!("{section}.{name}"), ["blest"; 6]),
+            (section, name) => (format!("{section}.{name}"), "'blest'"),
         };
-        let value = value[["rate", "delay", "loss", "jitter", "burst", "police"]
-            .iter()
-            .position(|known| *known == key.name)
-            .unwrap_or(0)];
-        let value = if value.starts_with('{') { value.to_owned() } else { format!("'{value}'") };
         let text = format!(
             "duration = '9s'\n[[link]]\nname = 'link'\nrate = '1mbit'\n[[path]]\nname = 'path'\nrate = '2mbit'\ndelay = '1ms'\n\
              [[timeline]]\nat = '1s'\nset = '{name}'\nvalue = {value}\n"
@@ -368,7 +377,7 @@ fn a_timeline_changes_every_key_that_is_changeable() {
         assert!(!document.scenario.timeline.is_empty(), "{name}");
         assert_eq!(again(&document, Folder(data())).scenario, document.scenario, "{name}");
     }
-    assert!(keys.len() >= 5);
+    assert!(keys.len() >= 17);
 }
 
 #[test]
@@ -815,4 +824,36 @@ fn a_trace_has_rate_delay_and_loss_of_each_direction() {
     );
     assert!(c.down.recorded_delay.is_none());
     assert_eq!(again(&document, Folder(data())).scenario, document.scenario);
+}
+
+#[test]
+fn options_and_queues_change_in_a_timeline() {
+    let text = "duration = '9s'\n[[path]]\nname = 'a'\nrate = '8mbit'\ndelay = '50ms'\nprice = '1/MB'\n\
+        [[path]]\nname = 'b'\nlink = 'l'\ndelay = '50ms'\n[[link]]\nname = 'l'\nrate = '16mbit'\n\
+        [[timeline]]\nat = '4s'\nset = 'path.a.weight'\nvalue = 2\n\
+        [[timeline]]\nat = '3s'\nset = 'path.a.backup'\nvalue = true\n\
+        [[timeline]]\nat = '5s'\nset = 'path.a.price'\nvalue = 0\n\
+        [[timeline]]\nat = '5s'\nset = 'path.a.cap'\nvalue = '5MB'\n\
+        [[timeline]]\nat = '1s'\nset = 'path.a.queue'\nvalue = '2bdp'\n\
+        [[timeline]]\nat = '1s'\nset = 'link.l.queue.up'\nvalue = '7p'\n\
+        [[timeline]]\nat = '2s'\nset = 'path.b.reorder'\nvalue = { probability = 0.1, by = '3ms' }\n";
+    let document = Document::parse("x.toml", text).unwrap_or_else(|wrong| panic!("{wrong:#?}"));
+    let s = &document.scenario;
+    let reorder = ReorderSpec { probability: 0.1, by: Duration::from_millis(3) };
+    let queue = |direction| Change::Queue(Place::Path(0), direction, DropTail::Bytes(200_000));
+    let expected = [
+        (at(1000), queue(Direction::Down)),
+        (at(1000), queue(Direction::Up)),
+        (at(1000), Change::Queue(Place::Link(0), Direction::Up, DropTail::Packets(7))),
+        (at(2000), Change::Reorder(1, Direction::Down, reorder)),
+    ];
+    assert_eq!(s.network_changes().collect::<Vec<_>>(), expected);
+    let options: Vec<_> = s.option_changes(0).collect();
+    assert_eq!(options.iter().map(|(when, _)| *when).collect::<Vec<_>>(), [3000, 4000, 5000, 5000].map(at));
+    assert!(options.iter().all(|(_, options)| options.backup));
+    assert_eq!(options[1].1.policy, PathPolicy { price: 1e-6, cap: None, weight: Some(2.0) });
+    assert_eq!(options[3].1.policy, PathPolicy { price: 0.0, cap: Some(5_000_000), weight: Some(2.0) });
+    assert_eq!(s.option_changes(1).count(), 0);
+    let again = Document::parse("x.toml", &document.resolved()).unwrap().scenario;
+    assert_eq!(again.timeline, s.timeline);
 }

@@ -7,14 +7,14 @@ use crate::stuck::Stuck;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup};
 use anabranch_engine::endpoint::{Accept, Endpoint, Handle};
-use anabranch_engine::schedule::Scheduler;
+use anabranch_engine::schedule::{PathPolicy, Scheduler};
 use anabranch_engine::{FirstPath, FourTuple};
 use anabranch_trace::{Recorder, SchedulerName};
 use anabranch_units::{ConnId, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, Stream, Workload};
 use bytes::Bytes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A future connection and its application.
@@ -53,6 +53,22 @@ impl core::fmt::Debug for Switch {
     }
 }
 
+/// Options of a path that an operator changes while connections run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PathChoice {
+    /// Whether the path is used only if no other path works; MP_PRIO informs the peer (RFC 8684 §3.3.8).
+    pub backup: bool,
+    /// Price, cap and weight.
+    pub policy: PathPolicy,
+}
+
+impl PathChoice {
+    fn apply(self, id: PathId, connection: &mut Connection) {
+        connection.set_backup(id, self.backup);
+        connection.set_policy(id, self.policy);
+    }
+}
+
 /// An application that waits for its connection; a client's has the parameters to connect.
 #[derive(Debug)]
 struct Waiting {
@@ -82,6 +98,8 @@ pub struct Host {
     waiting: VecDeque<Waiting>,
     /// The scheduler that took over, for future connections.
     switch: Option<Switch>,
+    /// The newest choice per path, for future connections.
+    choices: BTreeMap<PathId, PathChoice>,
     /// When a client opens connections, and the number opened so far.
     opening: Opening,
     opened: usize,
@@ -137,6 +155,7 @@ impl Host {
             due: Vec::new(),
             waiting,
             switch: None,
+            choices: BTreeMap::new(),
             opening,
             opened: 0,
             unserved: Vec::new(),
@@ -181,9 +200,21 @@ impl Host {
     fn adopt(&mut self, now: Instant, recorder: &mut dyn Recorder, handle: Handle, workload: Box<dyn Workload>) {
         self.applications.push(handle, workload);
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
-        if let (Some(Switch { name, make }), Some(connection)) = (&self.switch, self.endpoint.connection_mut(handle)) {
+        let Some(connection) = self.endpoint.connection_mut(handle) else { return };
+        self.choices.iter().for_each(|(id, choice)| choice.apply(*id, connection));
+        if let Some(Switch { name, make }) = &self.switch {
             connection.set_scheduler(&mut cx, *name, make());
         }
+    }
+
+    /// Changes the options of a path in every connection, present and future.
+    pub fn set_options(&mut self, id: PathId, choice: PathChoice) {
+        for application in self.applications.iter() {
+            if let Some(connection) = self.endpoint.connection_mut(application.handle) {
+                choice.apply(id, connection);
+            }
+        }
+        self.choices.insert(id, choice);
     }
 
     /// Changes the scheduler of every connection, present and future.

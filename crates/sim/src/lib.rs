@@ -13,7 +13,7 @@ mod stuck;
 mod world;
 
 pub use flow::{End, FlowSetup, PORT, address, client_port, paths_between};
-pub use host::{Host, Opening, Party, Switch};
+pub use host::{Host, Opening, Party, PathChoice, Switch};
 pub use outside::{Content, Outbound, Raw};
 pub use stuck::{Halt, Stuck};
 pub use world::{Checks, SourceSetup, World, WorldChange, WorldSetup};

@@ -1,7 +1,7 @@
 //! The event loop.
 
 use crate::flow::{End, FlowSetup, HostId, PORT};
-use crate::host::{Host, Opening, Switch};
+use crate::host::{Host, Opening, PathChoice, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use crate::parcel::Parcel;
 use crate::stillness::MOST_PACKETS;
@@ -42,6 +42,8 @@ pub enum WorldChange {
     Network(anabranch_network::Change),
     /// The scheduler at both ends of the flow with this index.
     Scheduler(usize, Switch),
+    /// Backup flag and policy of a path, at both ends of the flow with this index.
+    Options(usize, PathId, PathChoice),
     /// A path appears before the client of the flow with this index, which joins over it or connects.
     PathUp(usize, PathSetup),
     /// A path goes: the client of the flow with this index withdraws its address.
@@ -509,13 +511,26 @@ impl World {
             WorldChange::PathDown(flow, path) => self.change_client(*flow, recorder, |host, now, recorder| {
                 host.path_down(now, recorder, *path);
             }),
-            WorldChange::Scheduler(flow, switch) => {
-                for host in HostId::both(*flow) {
-                    if let Some(engine) = self.hosts.get_mut(host.index()).and_then(Place::engine_mut) {
-                        engine.set_scheduler(self.now, recorder, switch);
-                        self.flush(host, recorder);
-                    }
-                }
+            WorldChange::Scheduler(flow, switch) => self.change_both(*flow, recorder, |host, now, recorder| {
+                host.set_scheduler(now, recorder, switch);
+            }),
+            WorldChange::Options(flow, path, choice) => self.change_both(*flow, recorder, |host, _, _| {
+                host.set_options(*path, *choice);
+            }),
+        }
+    }
+
+    /// Changes the engines at both ends of a flow.
+    fn change_both(
+        &mut self,
+        flow: usize,
+        recorder: &mut dyn Recorder,
+        change: impl Fn(&mut Host, Instant, &mut dyn Recorder),
+    ) {
+        for host in HostId::both(flow) {
+            if let Some(engine) = self.hosts.get_mut(host.index()).and_then(Place::engine_mut) {
+                change(engine, self.now, recorder);
+                self.flush(host, recorder);
             }
         }
     }

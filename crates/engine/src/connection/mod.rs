@@ -22,7 +22,7 @@ use crate::ensemble::Member;
 use crate::four_tuple::FourTuple;
 use crate::paths::{Addresses, PathManager, Paths, Race};
 use crate::receiving::Receiving;
-use crate::schedule::{Device, Scheduler, View};
+use crate::schedule::{Device, PathPolicy, Scheduler, View};
 use crate::sending::Sending;
 use crate::session::Session;
 use crate::settings::Settings;
@@ -208,6 +208,12 @@ impl Connection {
         self.set_backup(path.id, path.backup);
         self.sending.set_mss(&self.frame.settings, self.session.mode(), &self.subflows, path.id, path.mss);
         self.paths.known.set(path);
+    }
+
+    /// Sets the operator's policy for a path, if the path is known.
+    pub fn set_policy(&mut self, id: PathId, policy: PathPolicy) {
+        self.sending.set_policy(id, policy);
+        self.paths.known.set_policy(id, policy);
     }
 
     /// Sets the most payload bytes of a segment on a path, if the path is known. Larger ones that are bound to it already still leave.

@@ -189,6 +189,12 @@ impl PathManager {
         }
     }
 
+    pub fn set_policy(&mut self, id: PathId, policy: PathPolicy) {
+        if let Some(known) = self.of(id) {
+            known.setup.policy = policy;
+        }
+    }
+
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
         if let Some(known) = self.of(id) {
             known.setup.backup = backup;

@@ -16,7 +16,7 @@ use crate::{Capture, Clock, LabError, Namespace, privilege};
 use anabranch_metrics::LinkMeter;
 use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job, RunError};
-use anabranch_scenario::{Cell, Host, Hosts, Scenario, TrafficKind};
+use anabranch_scenario::{Cell, Host, Hosts, Scenario, TimelineChange, TrafficKind};
 use anabranch_sim::{Checks, World};
 use anabranch_units::{Duration, Instant, Side};
 pub use keeper::keep;
@@ -88,6 +88,18 @@ const PULSE: Duration = Duration::from_millis(10);
 /// The kernel's name for the congestion control of a namespace.
 const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
+/// Refuses a scenario that demands of a path what no Linux host does.
+fn check_paths(scenario: &Scenario) -> Result<(), LabError> {
+    let what = if scenario.paths.iter().any(|path| !path.presence.is_constant()) {
+        "`start` and `stop` of a path: here paths are there from the beginning; `outage` lets nothing pass"
+    } else if scenario.timeline.iter().any(|entry| matches!(entry.change, TimelineChange::Option(..))) {
+        "backup, price, cap or weight in the timeline: both hosts are Linux, which keeps the options of its paths"
+    } else {
+        return Ok(());
+    };
+    Err(LabError::World { what: what.into() })
+}
+
 impl Shell {
     /// Sets both hosts up. The scenario's traffic, scheduler and duration are ignored; its congestion control applies
     /// where the kernel lets a namespace choose it.
@@ -95,15 +107,10 @@ impl Shell {
     /// # Errors
     /// A lack of privilege; a program or a setting that this system does not have.
     pub fn new(scenario: &Scenario) -> Result<Self, LabError> {
+        check_paths(scenario)?;
         privilege::acquire()?;
         let signals = Signals::hold().map_err(LabError::system("holding signals back"))?;
         let refused = |error: RunError| LabError::World { what: error.to_string() };
-        if scenario.paths.iter().any(|path| !path.presence.is_constant()) {
-            let what =
-                "`start` and `stop` of a path: here paths are there from the beginning; `outage` lets nothing pass"
-                    .into();
-            return Err(LabError::World { what });
-        }
         let job = job(scenario);
         let plan = Layout::of(&job).map_err(refused)?;
         let mut flows = plan.flows(&job).map_err(refused)?;
@@ -344,10 +351,25 @@ fn listens(namespace: &Namespace) -> Result<bool, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_scenario::Document;
 
     #[test]
     fn variables_are_names_that_a_shell_takes() {
         assert_eq!(variable("wlan"), "ANABRANCH_CLIENT_WLAN");
         assert_eq!(variable("3g-2.é"), "ANABRANCH_CLIENT_3G_2__");
+    }
+
+    #[test]
+    fn what_no_linux_host_does_is_refused() {
+        let refused = |of_path: &str, changes: &str| {
+            let text = format!("[[path]]\nname = 'a'\nrate = '1mbit'\ndelay = '1ms'\n{of_path}\n{changes}");
+            let document = Document::parse("x.toml", &format!("duration = '9s'\n{text}")).unwrap();
+            check_paths(&document.scenario).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused("", ""), None);
+        assert!(refused("stop = '2s'", "").unwrap().contains("`stop`"));
+        let change = |key| format!("[[timeline]]\nat = '1s'\nset = 'path.a.{key}'\nvalue = ");
+        assert!(refused("", &(change("backup") + "true")).unwrap().contains("backup"));
+        assert_eq!(refused("", &(change("queue") + "'9p'")), None);
     }
 }

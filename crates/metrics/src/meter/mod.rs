@@ -4,6 +4,7 @@ mod cross;
 mod efficiency;
 mod frames;
 mod head_start;
+mod prices;
 mod receiver;
 mod responses;
 mod returns;
@@ -23,6 +24,7 @@ use cross::CrossFlows;
 use efficiency::Efficiency;
 pub use frames::FrameSchedule;
 use head_start::HeadStart;
+use prices::Prices;
 use receiver::Receiver;
 pub use responses::ResponseSchedule;
 use returns::Returns;
@@ -72,8 +74,10 @@ pub struct MeterConfig {
 pub struct PathConfig {
     /// Name in the results.
     pub name: String,
-    /// Price per payload byte.
+    /// Price per payload byte at the beginning of the run.
     pub price: f64,
+    /// Changes of the price, in order of time.
+    pub prices: Vec<(Instant, f64)>,
     /// The capacity of its server → client bottleneck, for `utilisation`.
     pub capacity: Option<CapacityCurve>,
     /// That bottleneck's queue marks packets, for `marked_packets`.
@@ -107,6 +111,7 @@ pub struct Meter {
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
     started: Option<Instant>,
+    prices: Prices,
     /// SYNs of clients since the run began.
     syns: u64,
     /// Bytes delivered since the run began.
@@ -134,6 +139,11 @@ struct Link {
     departed: u64,
 }
 
+/// Payload bytes that connections have sent over the path with this index.
+fn sent_over(flows: &[FlowMeter], n: usize) -> u64 {
+    flows.iter().filter_map(|flow| flow.sender.paths.get(n)).map(|path| path.all().bytes).sum()
+}
+
 impl Meter {
     /// Ready for the first event.
     pub fn new(config: MeterConfig) -> Self {
@@ -157,6 +167,7 @@ impl Meter {
             links: vec![Link::default(); paths],
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
             lost: vec![0; config.paths.len()],
+            prices: Prices::new(&config.paths),
             ofo: queues.clone(),
             subflow_ofo: queues,
             disorder: Disorder::default(),
@@ -184,13 +195,12 @@ impl Meter {
         let finished = self.config.size.is_none() || self.completed.is_some();
         let started = self.started;
         let completion = self.completed.zip(started).map(|(end, started)| end.since(started));
-        let prices: Vec<f64> = self.config.paths.iter().map(|path| path.price).collect();
         let ended = Ended { sized: self.config.size.is_some(), flows: self.config.flow_size.is_some(), completion };
         let head_start = core::mem::take(&mut self.head_start);
         let efficiency = self.efficiency.take().and_then(|efficiency| efficiency.mean(end));
         let mut totals = Totals {
             syns: self.syns,
-            paths: vec![PathSender::default(); prices.len()],
+            paths: vec![PathSender::default(); self.config.paths.len()],
             ofo: self.ofo.finish(end),
             subflow_ofo: self.subflow_ofo.finish(end),
             disorder: core::mem::take(&mut self.disorder),
@@ -200,7 +210,8 @@ impl Meter {
         };
         let flows = core::mem::take(&mut self.flows);
         flows.into_iter().for_each(|flow| totals.add(flow, end));
-        let mut values = totals.values(end.since(begin), ended, &prices);
+        let spent = core::mem::take(&mut self.prices).spent(|n| totals.paths[n].all().bytes);
+        let mut values = totals.values(end.since(begin), ended, spent);
         values.extend(present(self.cross.values(end.since(begin))));
         RunMetrics {
             values,
@@ -223,12 +234,14 @@ impl Meter {
         if self.begun.is_none() && now >= self.config.from {
             self.begin(self.config.from);
         }
+        self.prices.advance(now, |n| sent_over(&self.flows, n));
         let end = self.config.until.map_or(Instant::MAX, |until| until + Duration::from_nanos(1));
         self.turn = match self.begun {
             _ if self.head_start.is_open() || self.efficiency.is_some() => Instant::ZERO,
             None => end.min(self.config.from),
             Some(_) => end,
         };
+        self.turn = self.turn.min(self.prices.next());
         true
     }
 
@@ -260,6 +273,7 @@ impl Meter {
         self.links.fill(Link::default());
         self.returns.iter_mut().for_each(|path| path.restart(at));
         self.lost.fill(0);
+        self.prices.restart();
         self.efficiency.iter_mut().for_each(|efficiency| efficiency.restart(at));
     }
 
@@ -460,10 +474,10 @@ impl Totals {
         }
     }
 
-    fn values(&self, time: Duration, ended: Ended, prices: &[f64]) -> Vec<(&'static str, f64)> {
+    fn values(&self, time: Duration, ended: Ended, spent: Option<f64>) -> Vec<(&'static str, f64)> {
         let mut values = self.of_application(time, ended);
         values.extend(self.of_receiver());
-        values.extend(self.of_sender(prices));
+        values.extend(self.of_sender(spent));
         values
     }
 
@@ -510,14 +524,13 @@ impl Totals {
         ])
     }
 
-    fn of_sender(&self, prices: &[f64]) -> Vec<(&'static str, f64)> {
+    fn of_sender(&self, spent: Option<f64>) -> Vec<(&'static str, f64)> {
         let sum = |of: fn(&PathSender) -> u64| self.paths.iter().map(of).sum::<u64>() as f64;
         let [opportunistic, rescued, copied] =
             [SendKind::Opportunistic, SendKind::Rescue, SendKind::Copy].map(|kind| self.sent(kind));
         let mut again = opportunistic;
         again.add(rescued);
         again.add(copied);
-        let price = prices.iter().zip(&self.paths).map(|(price, path)| price * path.all().bytes as f64).sum();
         present([
             ("opportunistic_packets", Some(opportunistic.packets as f64)),
             ("opportunistic_bytes", Some(opportunistic.bytes as f64)),
@@ -538,7 +551,7 @@ impl Totals {
             ("head_start_packets", self.head_start.packets()),
             ("head_start_rtt_ratio", self.head_start.rtt_ratio()),
             ("increment_efficiency_mean", self.efficiency),
-            ("price", prices.iter().any(|price| *price != 0.0).then_some(price)),
+            ("price", spent),
         ])
     }
 

@@ -11,6 +11,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
     let path = |name: &str, price, mbit: u64| PathConfig {
         name: name.into(),
         price,
+        prices: Vec::new(),
         capacity: Some(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))),
         marks: name == "wlan",
         outages: vec![],
@@ -586,4 +587,17 @@ fn the_increase_of_lia_is_a_mean_over_the_measured_time() {
     let mut other = Run::new(config(0, Some(200), None));
     other.server(10, 0, window(10, 20)).server(20, 1, window(20, 40));
     assert_eq!(other.end(200).get("increment_efficiency_mean"), None);
+}
+
+/// Bytes count at the price of their time, and those of the warm-up do not count.
+#[test]
+fn prices_that_change_count_from_then_on() {
+    let mut config = config(10, None, None);
+    let at = Instant::from_millis;
+    config.paths[0].prices = vec![(at(5), 0.1), (at(20), 2.0), (at(30), 0.0)];
+    let mut run = Run::new(config);
+    for ms in [1, 12, 19, 20, 29, 30, 40] {
+        run.server(ms, 0, sent(ms * 1000, SendKind::First));
+    }
+    near(run.end(50).get("price"), 2000.0 * 0.1 + 2000.0 * 2.0);
 }

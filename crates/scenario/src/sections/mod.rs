@@ -2,6 +2,7 @@
 //! must hold among them.
 
 pub(crate) mod bucket;
+pub(crate) mod change;
 pub(crate) mod connection;
 pub(crate) mod cross;
 mod fields;
@@ -9,11 +10,12 @@ pub(crate) mod hosts;
 mod impairment;
 pub(crate) mod jitter;
 mod network;
+mod options;
 pub(crate) mod path;
 mod plugin;
 pub(crate) mod queue;
 pub(crate) mod tcp;
-pub(crate) mod timeline;
+mod timeline;
 pub(crate) mod top;
 mod traces;
 pub(crate) mod traffic;
@@ -132,7 +134,8 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let network = network::read(report, traces, &names, &paths, &links, packet);
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
-    let mut reader = timeline::Reader { traces, names: &names, topology, packet };
+    let has_engine = [scenario.hosts.sender, scenario.hosts.receiver].contains(&Host::Engine);
+    let mut reader = change::Reader { traces, names: &names, topology, packet, has_engine };
     let timeline = timeline(report, &mut reader, &changes);
 
     check_start(report, &top, &scenario);
@@ -188,7 +191,7 @@ fn tables<'t>(report: &mut Report, root: &'t Table, section: Section) -> Vec<Fie
 /// All changes in order of time.
 fn timeline(
     report: &mut Report,
-    reader: &mut timeline::Reader<'_, '_>,
+    reader: &mut change::Reader<'_, '_>,
     entries: &[Fields<'_>],
 ) -> Option<Vec<TimelineEntry>> {
     let changes: Vec<_> = entries.iter().map(|fields| timeline::entry(report, reader, fields)).collect();

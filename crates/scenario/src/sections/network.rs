@@ -498,7 +498,12 @@ pub const fn least_queue(full_packet: u64) -> u64 {
     LEAST_PACKETS * full_packet
 }
 
-fn resolve_queue(queue: Queue, capacity: &CapacitySpec, round_trip: Duration, full_packet: u64) -> QueueSpec {
+pub(crate) fn resolve_queue(
+    queue: Queue,
+    capacity: &CapacitySpec,
+    round_trip: Duration,
+    full_packet: u64,
+) -> QueueSpec {
     queue.resolve(match queue.limit {
         QueueLimit::Packets(packets) => DropTail::Packets(packets),
         QueueLimit::Bytes(bytes) => DropTail::Bytes(bytes),

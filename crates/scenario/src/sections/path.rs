@@ -54,7 +54,7 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
         Row::by_hand("link", Form::LinkName, "the shared link that is the path's bottleneck, instead of rate, trace and queue").silent("a bottleneck of its own").both(),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once: the rate is a shaper's token bucket of this size (tc-tbf)").silent("none: each packet takes its time at the rate").both().changeable(),
         Row::by_hand("police", Form::Police, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
-        Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both(),
+        Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both().changeable(),
     ]
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
         Row::new("jitter", JITTER, &mut way.jitter, "variation of the delay, drawn per packet (tc-netem's delay): a spread, within which it is uniform, or a table").both().changeable(),
         Row::new("overhead", integer(-39, 65_535), &mut way.overhead, "bytes added to each packet's size; may be negative, to match a stated packet size").both(),
         Row::new("loss", LOSS, &mut way.loss, "random loss after the bottleneck, of every packet, SYNs and ACKs too").down().changeable(),
-        Row::new("reorder", REORDER, &mut way.reorder, "packets held back so that others overtake them").or("0%").down(),
+        Row::new("reorder", REORDER, &mut way.reorder, "packets held back so that others overtake them").or("0%").down().changeable(),
         Row::new("duplicate", PROBABILITY, &mut way.duplicate, "probability that a packet arrives twice").down(),
         Row::new("corrupt", PROBABILITY, &mut way.corrupt, "probability that a packet arrives with a wrong checksum, and is dropped there").down(),
         Row::new("outage", OUTAGES, &mut way.outages, "times in which no packet arrives, from the start of the run, warm-up included: [[\"20s\", \"30s\"]]").both(),
@@ -82,10 +82,10 @@ pub(crate) fn options(path: &mut PathOptions) -> Vec<Row<'_>> {
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
         Row::optional("start", INSTANT, &mut path.presence.start, "when the path appears, warm-up included: the client then joins over it, or opens the connection if there was none; until then nothing passes. An outage differs: the host does not see it").silent("it is there from the beginning"),
         Row::optional("stop", INSTANT, &mut path.presence.stop, "when the path goes, warm-up included: the client withdraws its address (REMOVE_ADDR, RFC 8684 §3.4.2) and closes the subflow; plain TCP waits in vain").silent("it stays"),
-        Row::new("backup", FLAG, &mut path.backup, "used only if no other path works (RFC 8684 §3.3.8)"),
-        Row::new("price", PRICE, &mut path.policy.price, "price of data on this path; used by scheduler cost"),
-        Row::optional("cap", size(1, MAX_BYTES), &mut path.policy.cap, "payload that the path's tariff includes, counted at the sender, with retransmissions; used by scheduler cost").silent("no limit"),
-        Row::optional("weight", real(0.0), &mut path.policy.weight, "share of the traffic relative to the other paths' weights; used by scheduler weighted").silent("the path's rate (window over RTT), or 1 if another path has a weight"),
+        Row::new("backup", FLAG, &mut path.backup, "used only if no other path works (RFC 8684 §3.3.8)").changeable(),
+        Row::new("price", PRICE, &mut path.policy.price, "price of data on this path; used by scheduler cost").changeable(),
+        Row::optional("cap", size(1, MAX_BYTES), &mut path.policy.cap, "payload that the path's tariff includes, counted at the sender, with retransmissions; used by scheduler cost").silent("no limit").changeable(),
+        Row::optional("weight", real(0.0), &mut path.policy.weight, "share of the traffic relative to the other paths' weights; used by scheduler weighted").silent("the path's rate (window over RTT), or 1 if another path has a weight").changeable(),
     ]
 }
 
@@ -99,6 +99,6 @@ pub(crate) fn link() -> Vec<Row<'static>> {
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once").silent("none: each packet takes its time at the rate").both().changeable(),
         Row::by_hand("police", Form::Police, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
-        Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both(),
+        Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both().changeable(),
     ]
 }

@@ -1,23 +1,17 @@
 //! `[[timeline]]`: changes during the experiment.
 
-use super::bucket::{self, BURST, POLICE};
+use super::change::{self, Reader, Target, way};
 use super::fields::{Fields, Pair, check_directions, split};
-use super::impairment::LOSS;
-use super::jitter::JITTER;
 use super::network::Names;
-use super::path::{self, Way};
-use super::traces::Traces;
-use super::{jitter, plugin, value};
+use super::{jitter, options, plugin, value};
 use crate::diagnostic::Code;
-use crate::keys::{Form, Key, Section, changeable};
-use crate::notation::{RATE, SCHEDULER, TIME};
+use crate::keys::{Directions, Form, Key, Section, changeable};
+use crate::notation::TIME;
 use crate::row::Row;
 use crate::scenario::{TimelineChange, TimelineEntry};
 use crate::suggest::nearest;
-use crate::tree::{Node, Report, quoted};
-use crate::vocabulary::Word;
-use crate::written;
-use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, Topology, WaySpec};
+use crate::tree::{Node, Report};
+use anabranch_network::{Bottleneck, CapacitySpec, Change, Topology, WaySpec};
 use anabranch_units::{Direction, Instant};
 
 /// Keys of one change.
@@ -27,23 +21,6 @@ pub(crate) fn rows() -> Vec<Row<'static>> {
         Row::by_hand("set", Form::Changeable, "the key that changes: \"path.wlan.rate\"").required(),
         Row::by_hand("value", Form::Value, "its new value").required(),
     ]
-}
-
-/// The parts of a scenario that entries of a timeline refer to.
-pub(crate) struct Reader<'a, 'r> {
-    pub traces: &'a mut Traces<'r>,
-    pub names: &'a Names,
-    pub topology: Option<&'a Topology>,
-    /// Bytes of a full packet without overhead.
-    pub packet: u64,
-}
-
-/// The targets of a timeline.
-#[derive(Clone, Copy)]
-enum Target {
-    Path(usize),
-    Link(usize),
-    Scheduler,
 }
 
 /// The changes of one entry: one, or one per direction.
@@ -63,6 +40,24 @@ pub(crate) fn entry(
         let change = TimelineChange::Scheduler(plugin::scheduler(report, key, node)?);
         return Some(vec![TimelineEntry { at, change }]);
     }
+    if let (Target::Path(path), Directions::None) = (target, key.directions) {
+        let set = fields.written("set")?;
+        if direction.is_some() {
+            report
+                .error(Code::Conflict, set.at, format!("`{}` has no direction", key.full_name()))
+                .label("names one")
+                .help("leave .down and .up out: the key is of the whole path");
+            return None;
+        }
+        if !reader.has_engine {
+            report
+                .error(Code::Conflict, set.at, "a Linux host keeps the options of its paths")
+                .label("both hosts are Linux")
+                .help("let this engine be one of the hosts");
+        }
+        let change = TimelineChange::Option(path, options::change(report, key, node)?);
+        return Some(vec![TimelineEntry { at, change }]);
+    }
     let values = match direction {
         None => {
             check_directions(report, key, node);
@@ -77,10 +72,10 @@ pub(crate) fn entry(
             if ["delay", "loss"].contains(&key.name) {
                 refuse_recorded(report, reader.topology, (target, key), direction, fields.written("set")?);
             }
-            if ["rate", "burst", "police"].contains(&key.name) {
+            if ["rate", "burst", "police", "queue"].contains(&key.name) {
                 needs_bottleneck(report, reader.topology, (target, key), direction, fields.written("set")?);
             }
-            let change = change(report, reader, target, key, direction, node)?;
+            let change = change::change(report, reader, target, key, direction, node)?;
             changes.push(TimelineEntry { at, change: TimelineChange::Network(change) });
         }
     }
@@ -88,64 +83,6 @@ pub(crate) fn entry(
         value::wrong_type(report, key, node);
     }
     Some(changes)
-}
-
-/// The change of one direction. Each key that is changeable has its line here.
-fn change(
-    report: &mut Report,
-    reader: &mut Reader<'_, '_>,
-    target: Target,
-    key: &'static Key,
-    direction: Direction,
-    node: &Node,
-) -> Option<Change> {
-    let (path, link) = match target {
-        Target::Path(path) => (Some(path), None),
-        Target::Link(link) => (None, Some(link)),
-        Target::Scheduler => (None, None),
-    };
-    if key.name == "rate" {
-        let rate = (RATE.read)(report, key, node)?;
-        let of_path = path.map(|path| Change::PathRate(path, direction, rate));
-        return of_path.or(link.map(|link| Change::LinkRate(link, direction, rate)));
-    }
-    if let (Some(place), "burst" | "police") = (path.map(Place::Path).or(link.map(Place::Link)), key.name) {
-        return bucket_change(report, reader, place, key, direction, node);
-    }
-    let mut way = Way::default().spec;
-    let mut rows = path::way(&mut way);
-    rows.iter_mut().find(|row| row.name == key.name)?.read(report, key, node).then_some(())?;
-    drop(rows);
-    match key.name {
-        "jitter" => {
-            let read = jitter::load(report, reader.traces, node, &mut way.jitter);
-            read.then_some(Change::Jitter(path?, direction, way.jitter))
-        }
-        "delay" => Some(Change::Delay(path?, direction, way.delay)),
-        "loss" => Some(Change::Loss(path?, direction, way.loss)),
-        other => unreachable!("{other} is changeable"),
-    }
-}
-
-/// The change of one direction's `burst` or `police`.
-fn bucket_change(
-    report: &mut Report,
-    reader: &Reader<'_, '_>,
-    place: Place,
-    key: &'static Key,
-    direction: Direction,
-    node: &Node,
-) -> Option<Change> {
-    let overhead = reader.topology.map_or(0, |topology| overhead(topology, place, direction));
-    let packet = reader.packet.saturating_add_signed(overhead);
-    if key.name == "burst" {
-        let burst = (BURST.read)(report, key, node)?;
-        bucket::check_burst(report, node, burst, packet);
-        return Some(Change::Burst(place, direction, burst));
-    }
-    let police = (POLICE.read)(report, key, node)?;
-    bucket::check_burst(report, node, police.burst, packet);
-    Some(Change::Police(place, direction, police))
 }
 
 /// Reports a change of delay or jitter by which packets would arrive before they are sent. `changes`: in order, each with its value.
@@ -168,30 +105,6 @@ pub(crate) fn check_jitter(report: &mut Report, topology: &Topology, changes: &[
             jitter::check_spread(report, node, &way.jitter, way.delay);
         }
     }
-}
-
-/// The key that `change` sets, of which direction, and its value in a file's notation.
-pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, String) {
-    let path = |index: usize| topology.paths.get(index).map_or("", |path| path.name.as_str());
-    let link = |index: usize| topology.links.get(index).map_or("", |link| link.name.as_str());
-    let of = |place: &Place| match place {
-        Place::Path(index) => format!("path.{}", path(*index)),
-        Place::Link(index) => format!("link.{}", link(*index)),
-    };
-    let change = match change {
-        TimelineChange::Network(change) => change,
-        TimelineChange::Scheduler(plug_in) => return (quoted("connection.scheduler"), (SCHEDULER.write)(plug_in)),
-    };
-    let (set, direction, value) = match change {
-        Change::PathRate(index, way, rate) => (format!("path.{}.rate", path(*index)), way, (RATE.write)(rate)),
-        Change::LinkRate(index, way, rate) => (format!("link.{}.rate", link(*index)), way, (RATE.write)(rate)),
-        Change::Delay(index, way, delay) => (format!("path.{}.delay", path(*index)), way, written::duration(*delay)),
-        Change::Burst(place, way, burst) => (format!("{}.burst", of(place)), way, (BURST.write)(burst)),
-        Change::Police(place, way, police) => (format!("{}.police", of(place)), way, (POLICE.write)(police)),
-        Change::Jitter(index, way, jitter) => (format!("path.{}.jitter", path(*index)), way, (JITTER.write)(jitter)),
-        Change::Loss(index, way, loss) => (format!("path.{}.loss", path(*index)), way, (LOSS.write)(loss)),
-    };
-    (quoted(&set), format!("{{ {} = {value} }}", direction.name()))
 }
 
 type Changed = (Target, &'static Key, Option<Direction>);
@@ -263,16 +176,6 @@ fn malformed<T>(report: &mut Report, key: &Key, node: &Node) -> Option<T> {
     None
 }
 
-/// Bytes that the path at `place` adds to a packet; of a link, the most of those that cross it.
-fn overhead(topology: &Topology, place: Place, direction: Direction) -> i64 {
-    let ways = topology.paths.iter().map(|path| if direction == Direction::Down { &path.down } else { &path.up });
-    let crossing = ways.enumerate().filter(|(index, way)| match place {
-        Place::Path(path) => *index == path,
-        Place::Link(link) => way.bottleneck == Bottleneck::Shared(link),
-    });
-    crossing.map(|(_, way)| way.overhead.into()).max().unwrap_or(0)
-}
-
 /// Refuses a change of a value that the path's trace has.
 fn refuse_recorded(
     report: &mut Report,
@@ -283,12 +186,12 @@ fn refuse_recorded(
 ) {
     let Target::Path(path) = target else { return };
     let path = topology.and_then(|topology| topology.paths.get(path));
-    let way = path.map(|path| if direction == Direction::Down { &path.down } else { &path.up });
+    let found = path.map(|path| way(path, direction));
     let recorded = |way: &WaySpec| match key.name {
         "delay" => way.recorded_delay.is_some(),
         _ => way.recorded_loss.is_some(),
     };
-    if way.is_some_and(recorded) {
+    if found.is_some_and(recorded) {
         report
             .error(Code::Conflict, set.at, format!("this path's {} is that of its trace", key.name))
             .label("recorded")
@@ -307,8 +210,7 @@ fn needs_bottleneck(
     let capacity = match target {
         Target::Path(path) => {
             let path = topology?.paths.get(path)?;
-            let way = if direction == Direction::Down { &path.down } else { &path.up };
-            match &way.bottleneck {
+            match &way(path, direction).bottleneck {
                 Bottleneck::Own(own) => &own.capacity,
                 Bottleneck::Shared(link) => {
                     let link = &topology?.links.get(*link)?.name;
@@ -326,7 +228,7 @@ fn needs_bottleneck(
         }
         Target::Scheduler => return None,
     };
-    if let (CapacitySpec::Trace(_) | CapacitySpec::Steps(_), true) = (capacity, key.name != "police") {
+    if let (CapacitySpec::Trace(_) | CapacitySpec::Steps(_), true) = (capacity, ["rate", "burst"].contains(&key.name)) {
         report
             .error(
                 Code::Conflict,

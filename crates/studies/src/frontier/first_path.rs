@@ -99,16 +99,23 @@ pub fn with_first(scenario: &Scenario, first: usize) -> Scenario {
     moved.paths = order.iter().map(|i| scenario.paths[*i]).collect();
     moved.cross.iter_mut().filter(|cross| !cross.shared).for_each(|cross| cross.over = now(cross.over));
     for entry in &mut moved.timeline {
-        if let TimelineChange::Network(change) = &mut entry.change {
-            match change {
+        match &mut entry.change {
+            TimelineChange::Scheduler(_) => {}
+            TimelineChange::Option(path, _) => *path = now(*path),
+            TimelineChange::Network(change) => match change {
                 Change::PathRate(path, ..)
                 | Change::Burst(Place::Path(path), ..)
                 | Change::Police(Place::Path(path), ..)
                 | Change::Delay(path, ..)
                 | Change::Jitter(path, ..)
-                | Change::Loss(path, ..) => *path = now(*path),
-                Change::LinkRate(..) | Change::Burst(Place::Link(_), ..) | Change::Police(Place::Link(_), ..) => {}
-            }
+                | Change::Loss(path, ..)
+                | Change::Reorder(path, ..)
+                | Change::Queue(Place::Path(path), ..) => *path = now(*path),
+                Change::LinkRate(..)
+                | Change::Burst(Place::Link(_), ..)
+                | Change::Police(Place::Link(_), ..)
+                | Change::Queue(Place::Link(_), ..) => {}
+            },
         }
     }
     moved
