@@ -311,15 +311,7 @@ impl<T: Clone + Markable> Network<T> {
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
         match *change {
             Change::PathRate(path, direction, rate) => {
-                let way = WayId::new(path, direction).index();
-                if let Entrance::Own(tail) = &mut self.entries[way].entrance {
-                    tail.settle(now, recorder);
-                    tail.set_rate(now, rate);
-                    self.ways[way].reschedule(tail.departures());
-                    self.note_way(way);
-                } else if let Some(drain) = self.own_drain(way) {
-                    self.set_drain_rate(drain, now, recorder, rate);
-                }
+                self.set_path_rate(WayId::new(path, direction).index(), now, recorder, rate);
             }
             Change::LinkRate(link, direction, rate) => {
                 self.set_drain_rate(self.link_drain(link, direction), now, recorder, rate);
@@ -371,6 +363,17 @@ impl<T: Clone + Markable> Network<T> {
                     tail.set_limit(limit);
                 }
             }
+        }
+    }
+
+    fn set_path_rate(&mut self, way: usize, now: Instant, recorder: &mut dyn Recorder, rate: Rate) {
+        if let Entrance::Own(tail) = &mut self.entries[way].entrance {
+            tail.settle(now, recorder);
+            tail.set_rate(now, rate);
+            self.ways[way].reschedule(tail.departures());
+            self.note_way(way);
+        } else if let Some(drain) = self.own_drain(way) {
+            self.set_drain_rate(drain, now, recorder, rate);
         }
     }
 
