@@ -31,6 +31,7 @@ mod spec;
 mod steps;
 mod tail;
 mod trace;
+mod updates;
 mod way;
 
 pub use bucket::BucketSpec;
