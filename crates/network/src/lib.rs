@@ -26,7 +26,6 @@ mod pie;
 mod qdisc;
 mod recording;
 mod red;
-mod slots;
 mod spec;
 mod steps;
 mod tail;
