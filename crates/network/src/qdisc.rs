@@ -124,6 +124,7 @@ impl<A: Aqm> Fifo<A> {
     }
 
     /// Takes packets from the head until `aqm` lets one pass.
+    #[inline(always)]
     pub(crate) fn take(&mut self, now: Instant, verdicts: &mut Verdicts) -> Option<Waiting> {
         while let Some(packet) = self.pop() {
             let behind = self.state(false);
