@@ -176,8 +176,7 @@ impl Workload {
         let mut document = Document::parse(&self.name, text).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{text}"));
         let (cell, scenario) = document.cells.remove(0);
         let choice = Choice::Multipath(scenario.scheduler.clone());
-        let congestion = scenario.congestion.clone();
-        let job = Job { scenario: Arc::new(scenario), cell, choice, congestion, seed: 1, curves: None };
+        let job = Job { cell, ..Job::of(Arc::new(scenario), choice, 1) };
         if self.pairs > 1 {
             return self.run_pairs(&job);
         }

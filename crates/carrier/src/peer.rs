@@ -1,6 +1,5 @@
 //! A server's state for one authorised client.
 
-use crate::files;
 use crate::format::{Content, OVERHEAD};
 use crate::inner::is_between;
 use crate::keypair::{Keys, Opened};
@@ -10,7 +9,7 @@ use crate::path::probe;
 use crate::pieces::Pieces;
 use crate::route::{Due, Route};
 use crate::time::Timestamp;
-use crate::{Addresses, Arrival, Counters, MAX_DATAGRAM, MAX_PATHS, PeerEvent, PeerId, Unsent};
+use crate::{Addresses, Arrival, Counters, MAX_DATAGRAM, MAX_PATHS, PeerEvent, PeerId, Unsent, files};
 use anabranch_units::{Duration, Instant, PathId};
 use rand_core::CryptoRng;
 use std::collections::VecDeque;

@@ -1,13 +1,12 @@
 //! The end that is connected to: it admits the clients of a list, and keeps no state for other hosts.
 
-use crate::files;
 use crate::format::{Initiation, Message, cookie_reply, response};
 use crate::keypair::{Keypair, Opened, Slot};
 use crate::load::{Limits, Load};
 use crate::macs::{COOKIE_NONCE, Door, Jar};
 use crate::noise::{Responder, Work};
 use crate::peer::{Authentic, Desk, Peer};
-use crate::{Addresses, Counters, KEY_LEN, PublicKey, StaticKey, Unsent};
+use crate::{Addresses, Counters, KEY_LEN, PublicKey, StaticKey, Unsent, files};
 use anabranch_units::{Duration, Instant, PathId};
 use rand_core::CryptoRng;
 use std::collections::{BTreeMap, VecDeque};

@@ -1,8 +1,7 @@
 //! Errors of hosts outside the world.
 
 use crate::privilege;
-use std::fmt;
-use std::io;
+use std::{fmt, io};
 
 /// Why a host could not be set up, or a run failed.
 #[derive(Debug)]

@@ -1,9 +1,8 @@
 //! The loop that runs a world in real time.
 
-use crate::interrupt;
 use crate::kernel::{Application, KernelHost, Report, Sample, Sampler, SocketInfo, events};
 use crate::priority::Priority;
-use crate::{Capture, Clock, Delays, InOut, Known, LabError, Lateness, Middlebox, Tun};
+use crate::{Capture, Clock, Delays, InOut, Known, LabError, Lateness, Middlebox, Tun, interrupt};
 use anabranch_run::TcpInfo;
 use anabranch_sim::{Content, Halt, Outbound, Raw, Stuck, World};
 use anabranch_trace::{Origin, Recorder};

@@ -1,9 +1,8 @@
 //! Errors of sockets and files.
 
 use anabranch_lab::LabError;
-use std::fmt;
-use std::io;
 use std::net::SocketAddr;
+use std::{fmt, io};
 
 /// A link that cannot be set up, or that failed.
 #[derive(Debug)]

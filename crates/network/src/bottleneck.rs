@@ -1,11 +1,12 @@
 //! A queue and its capacity, for one direction.
 
-use crate::slots::Slots;
-use crate::{BottleneckSpec, Capacity, Discipline, DropTail, Markable, Next};
-use crate::{Qdisc, QueueState, Verdict, Verdicts, Waiting};
+use crate::{
+    BottleneckSpec, Capacity, Discipline, DropTail, Markable, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting,
+};
 use anabranch_trace::{LinkEvent, Recorder};
 use anabranch_units::{Direction, Instant, PathId, Rate};
 use anabranch_wire::Ecn;
+use slab::Slab;
 
 /// One direction of one path, as an index into a table with each path's down, then up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl<T> Packet<T> {
 /// A queue and its capacity. It is evaluated lazily: [`Self::depart`] brings it up to date.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
-    packets: Slots<Packet<T>>,
+    packets: Slab<Packet<T>>,
     /// The packets and bytes of it that wait.
     state: QueueState,
     /// The packet in transmission, while `state.busy`.
@@ -96,7 +97,7 @@ impl<T: Markable> Queue<T> {
     /// An empty queue, named `name` (`path.wlan.down`, `link.bottleneck.up`).
     pub(crate) fn new(spec: &BottleneckSpec, seed: u64, name: &str) -> Self {
         Self {
-            packets: Slots::default(),
+            packets: Slab::new(),
             state: QueueState::default(),
             leaving: 0,
             departs: Instant::MAX,
@@ -135,7 +136,7 @@ impl<T: Markable> Queue<T> {
         let (size, arrived) = (packet.size, packet.arrived);
         let flow = if self.by_flow { packet.item.as_ref().map_or(packet.flow, T::flow) } else { 0 };
         let ecn = packet.item.as_ref().map_or(Ecn::NotEct, T::ecn);
-        let handle = self.packets.insert(packet);
+        let handle = self.packets.insert(packet) as u32;
         self.state.packets = before.packets.saturating_add(1);
         self.state.bytes += u64::from(size);
         self.qdisc.enqueue(now, Waiting { handle, size, arrived, flow, ecn }, before.busy, &mut self.verdicts);
@@ -149,7 +150,7 @@ impl<T: Markable> Queue<T> {
         }
         let waits = if before.busy { self.state } else { QueueState::default() };
         let joined = LinkEvent::Enqueued { queue_packets: waits.packets, queue_bytes: waits.bytes };
-        self.packets.get(handle).record(recorder, now, joined);
+        self.packets[handle as usize].record(recorder, now, joined);
         self.carry_out_all(now, recorder);
         if !before.busy {
             self.start(now, recorder, true);
@@ -169,7 +170,7 @@ impl<T: Markable> Queue<T> {
                 self.start(at, recorder, true);
                 continue;
             }
-            let packet = self.packets.take(self.leaving);
+            let packet = self.packets.remove(self.leaving as usize);
             packet.record(recorder, at, LinkEvent::Departed);
             self.departed += 1;
             self.start(at, recorder, false);
@@ -186,7 +187,7 @@ impl<T: Markable> Queue<T> {
         self.departs = Instant::MAX;
         match next {
             Next::Packet(handle) => {
-                let size = self.packets.get(handle).size;
+                let size = self.packets[handle as usize].size;
                 self.leave_queue(size);
                 (self.leaving, self.state.busy) = (handle, true);
                 self.departs = self.capacity.transmit(now, size, idle);
@@ -215,12 +216,12 @@ impl<T: Markable> Queue<T> {
     fn carry_out(&mut self, now: Instant, recorder: &mut dyn Recorder, handle: u32, verdict: Verdict) {
         match verdict {
             Verdict::Dropped(cause) => {
-                let packet = self.packets.take(handle);
+                let packet = self.packets.remove(handle as usize);
                 self.leave_queue(packet.size);
                 packet.record(recorder, now, LinkEvent::Dropped(cause));
             }
             Verdict::Marked => {
-                let packet = self.packets.get_mut(handle);
+                let packet = &mut self.packets[handle as usize];
                 if let Some(item) = &mut packet.item {
                     item.mark();
                 }
@@ -231,7 +232,7 @@ impl<T: Markable> Queue<T> {
 
     /// The items inside.
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
-        self.packets.iter().filter_map(|packet| packet.item.as_ref())
+        self.packets.iter().filter_map(|(_, packet)| packet.item.as_ref())
     }
 
     /// Sets the burst from `now` on.
@@ -343,7 +344,7 @@ mod tests {
     #[test]
     fn a_discipline_may_drop_at_the_head() {
         let mut queue = Queue {
-            packets: Slots::default(),
+            packets: Slab::new(),
             state: QueueState::default(),
             leaving: 0,
             departs: Instant::MAX,

@@ -4,7 +4,6 @@
 
 use crate::cobalt::{Cobalt, CobaltSpec};
 use crate::flow_queues::FlowQueues;
-use crate::fq_codel::take;
 use crate::{
     Aqm, DropTail, Limit, ManagedQueue, Next, Parameter, Qdisc, QueueState, Value, Verdict, Verdicts, Waiting,
 };
@@ -114,7 +113,7 @@ impl Qdisc for Cake {
             // The shaper saves nothing while no packet waits.
             self.free = self.free.max(now);
         }
-        self.queues.push(queue, packet);
+        self.queues.enqueue(now, queue, packet, busy, verdicts);
         while self.queues.packets() > 1 || busy {
             let others = QueueState { packets: self.queues.packets() - 1, bytes: self.queues.bytes(), busy: true };
             if self.limit.admit(now, 0, others).is_ok() {
@@ -122,7 +121,7 @@ impl Qdisc for Cake {
             }
             let fattest = self.queues.fattest();
             let Some(dropped) = self.queues.pop(fattest) else { return };
-            self.queues.flow(fattest).aqm.overflow(now);
+            self.queues.aqm(fattest).overflow(now);
             verdicts.push((dropped.handle, Verdict::Dropped(DropCause::Queue)));
         }
     }
@@ -131,7 +130,7 @@ impl Qdisc for Cake {
         if self.shaper.is_some() && self.queues.packets() > 0 && now < self.free {
             return Next::Later(self.free);
         }
-        let Some(packet) = self.queues.serve(|flow| take(flow, now, verdicts)) else { return Next::Nothing };
+        let Some(packet) = self.queues.take(now, verdicts) else { return Next::Nothing };
         if let Some(rate) = self.shaper {
             self.free = self.free.max(now) + rate.time_for(packet.size.into());
         }

@@ -1,5 +1,6 @@
 //! Dual-queue coupled AQM with PI2: RFC 9332.
 
+use crate::updates::Updates;
 use crate::{
     Aqm, DropTail, Limit, ManagedQueue, Next, Parameter, Qdisc, QueueState, Value, Verdict, Verdicts, Waiting,
 };
@@ -114,15 +115,15 @@ pub struct DualPi2 {
     /// Base probability p'.
     base: f64,
     old_delay: f64,
-    next_update: Instant,
+    updates: Updates,
 }
 
 impl DualPi2 {
     /// Empty queues of capacity `limit` together.
     pub fn new(spec: DualPi2Spec, limit: DropTail) -> Self {
-        let next_update = Instant::ZERO + spec.update;
+        let updates = Updates::new(spec.update);
         let (l4s, classic) = (Side::default(), Side::default());
-        Self { spec, limit, l4s, classic, bytes: 0, base: 0.0, old_delay: 0.0, next_update }
+        Self { spec, limit, l4s, classic, bytes: 0, base: 0.0, old_delay: 0.0, updates }
     }
 
     /// Probability that a classic packet is dropped or marked: RFC 9332 §2.1, p_C = p'².
@@ -137,21 +138,18 @@ impl DualPi2 {
 
     /// RFC 9332 §A.1: `dualpi2_update`, at each of its times; between two packets only the waiting time changes.
     fn catch_up(&mut self, now: Instant) {
-        while self.next_update <= now {
+        while let Some(at) = self.updates.due(now) {
             let empty = self.classic.packets.is_empty() && self.l4s.packets.is_empty();
             if empty && self.base == 0.0 && self.old_delay == 0.0 {
                 // Further updates change nothing.
-                let missed = now.since(self.next_update).as_nanos() / self.spec.update.as_nanos().max(1);
-                self.next_update += self.spec.update * (missed + 1);
-                return;
+                return self.updates.skip(now);
             }
             // RFC 9332 §A.2: an L4S queue that grows alone raises the probability, too.
-            let delay = self.classic.delay(self.next_update).max(self.l4s.delay(self.next_update)).as_secs_f64();
+            let delay = self.classic.delay(at).max(self.l4s.delay(at)).as_secs_f64();
             let step =
                 self.spec.alpha * (delay - self.spec.target.as_secs_f64()) + self.spec.beta * (delay - self.old_delay);
             self.base = (self.base + step).clamp(0.0, 1.0);
             self.old_delay = delay;
-            self.next_update += self.spec.update;
         }
     }
 
@@ -285,8 +283,7 @@ mod tests {
     #[test]
     fn drops_and_marks_come_as_often_as_their_probabilities() {
         let mut queue = queue();
-        queue.spec.update = Duration::from_secs(1_000_000);
-        queue.next_update = Instant::MAX;
+        queue.updates = Updates::new(Duration::from_secs(1_000_000));
         queue.base = 0.3;
         let mut verdicts = Verdicts::new();
         for handle in 0..20_000 {

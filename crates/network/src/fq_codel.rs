@@ -1,6 +1,6 @@
 //! Flow Queue CoDel: RFC 8290.
 
-use crate::flow_queues::{Flow, FlowQueues};
+use crate::flow_queues::FlowQueues;
 use crate::{
     Aqm, Codel, CodelSpec, DropTail, Limit, ManagedQueue, Next, Parameter, Qdisc, QueueState, Value, Verdict, Verdicts,
     Waiting,
@@ -91,38 +91,19 @@ impl FqCodel {
     }
 }
 
-/// Takes packets from the head until `aqm` lets one pass.
-pub(crate) fn take<A: Aqm>(flow: &mut Flow<A>, now: Instant, verdicts: &mut Verdicts) -> Option<Waiting> {
-    while let Some(packet) = flow.pop() {
-        let behind = QueueState { packets: flow.packets() as u32, bytes: flow.bytes(), busy: false };
-        let Err(cause) = flow.aqm.release(now, packet.size, now.since(packet.arrived), behind) else {
-            return Some(packet);
-        };
-        if cause == DropCause::Aqm && packet.ecn.is_capable() && flow.aqm.marks(now) {
-            verdicts.push((packet.handle, Verdict::Marked));
-            return Some(packet);
-        }
-        verdicts.push((packet.handle, Verdict::Dropped(cause)));
-    }
-    flow.aqm.idle(now);
-    None
-}
-
 impl Qdisc for FqCodel {
     fn enqueue(&mut self, now: Instant, packet: Waiting, busy: bool, verdicts: &mut Verdicts) {
         let index = (packet.flow % self.queues.len()) as usize;
         let waiting = QueueState { packets: self.queues.packets(), bytes: self.queues.bytes(), busy };
         let full = self.limit.admit(now, packet.size, waiting).is_err();
-        // CoDel notes the packet's size; it admits all.
-        let _ = self.queues.flow(index).aqm.admit(now, packet.size, QueueState::default());
-        self.queues.push(index, packet);
+        self.queues.enqueue(now, index, packet, busy, verdicts);
         if full {
             self.make_room(verdicts);
         }
     }
 
     fn dequeue(&mut self, now: Instant, verdicts: &mut Verdicts) -> Next {
-        match self.queues.serve(|flow| take(flow, now, verdicts)) {
+        match self.queues.take(now, verdicts) {
             Some(packet) => Next::Packet(packet.handle),
             None => Next::Nothing,
         }

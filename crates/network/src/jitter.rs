@@ -242,5 +242,4 @@ impl Jitter {
 }
 
 #[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "tests compare numbers and run on a host with files")]
 mod tests;

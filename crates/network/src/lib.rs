@@ -26,11 +26,11 @@ mod pie;
 mod qdisc;
 mod recording;
 mod red;
-mod slots;
 mod spec;
 mod steps;
 mod tail;
 mod trace;
+mod updates;
 mod way;
 
 pub use bucket::BucketSpec;

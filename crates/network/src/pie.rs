@@ -1,5 +1,6 @@
 //! Proportional Integral controller Enhanced: RFC 8033.
 
+use crate::updates::Updates;
 use crate::{Aqm, DropTail, Fifo, Limit, ManagedQueue, Parameter, Qdisc, QueueState, Value};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant, Rate, Rng};
@@ -85,7 +86,7 @@ pub struct Pie {
     delay: Duration,
     /// The same at the last update.
     old_delay: Duration,
-    next_update: Instant,
+    updates: Updates,
 }
 
 impl Pie {
@@ -100,7 +101,7 @@ impl Pie {
             burst_allowance: spec.burst,
             delay: Duration::ZERO,
             old_delay: Duration::ZERO,
-            next_update: Instant::ZERO + spec.update,
+            updates: Updates::new(spec.update),
         }
     }
 
@@ -111,16 +112,13 @@ impl Pie {
 
     /// Makes the updates that are due. Between two packets the delay does not change.
     fn catch_up(&mut self, now: Instant) {
-        while self.next_update <= now {
+        while self.updates.due(now).is_some() {
             let rests = self.probability == 0.0 && self.delay.is_zero() && self.old_delay.is_zero();
             if rests && self.burst_allowance == self.spec.burst {
                 // Further updates change nothing.
-                let missed = now.since(self.next_update).as_nanos() / self.spec.update.as_nanos().max(1);
-                self.next_update += self.spec.update * (missed + 1);
-                return;
+                return self.updates.skip(now);
             }
             self.update();
-            self.next_update += self.spec.update;
         }
     }
 
@@ -252,7 +250,7 @@ mod tests {
             }
             lazy.release(at, 1500, Duration::from_millis(ms % 97), FULL).unwrap();
             eager.release(at, 1500, Duration::from_millis(ms % 97), FULL).unwrap();
-            assert_eq!((lazy.probability(), lazy.next_update), (eager.probability(), eager.next_update), "{ms}");
+            assert_eq!((lazy.probability(), lazy.updates), (eager.probability(), eager.updates), "{ms}");
         }
     }
 }

@@ -97,7 +97,7 @@ pub trait Aqm: Debug + Send {
 pub struct Fifo<A> {
     packets: VecDeque<Waiting>,
     bytes: u64,
-    aqm: A,
+    pub(crate) aqm: A,
 }
 
 impl<A: Aqm> Fifo<A> {
@@ -106,7 +106,12 @@ impl<A: Aqm> Fifo<A> {
         Self { packets: VecDeque::new(), bytes: 0, aqm }
     }
 
-    fn state(&self, busy: bool) -> QueueState {
+    /// Bytes that wait.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn state(&self, busy: bool) -> QueueState {
         QueueState { packets: u32::try_from(self.packets.len()).unwrap_or(u32::MAX), bytes: self.bytes, busy }
     }
 
@@ -115,6 +120,27 @@ impl<A: Aqm> Fifo<A> {
         let marked = cause == DropCause::Aqm && packet.ecn.is_capable() && self.aqm.marks(now);
         verdicts.push((packet.handle, if marked { Verdict::Marked } else { Verdict::Dropped(cause) }));
         !marked
+    }
+
+    /// Takes the packet at the head, whatever `aqm` says.
+    pub(crate) fn pop(&mut self) -> Option<Waiting> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.size);
+        Some(packet)
+    }
+
+    /// Takes packets from the head until `aqm` lets one pass.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, now: Instant, verdicts: &mut Verdicts) -> Option<Waiting> {
+        while let Some(packet) = self.pop() {
+            let behind = self.state(false);
+            let released = self.aqm.release(now, packet.size, now.since(packet.arrived), behind);
+            if !released.is_err_and(|cause| self.refused(now, packet, cause, verdicts)) {
+                return Some(packet);
+            }
+        }
+        self.aqm.idle(now);
+        None
     }
 }
 
@@ -129,16 +155,7 @@ impl<A: Aqm> Qdisc for Fifo<A> {
     }
 
     fn dequeue(&mut self, now: Instant, verdicts: &mut Verdicts) -> Next {
-        while let Some(packet) = self.packets.pop_front() {
-            self.bytes -= u64::from(packet.size);
-            let behind = self.state(false);
-            let released = self.aqm.release(now, packet.size, now.since(packet.arrived), behind);
-            if !released.is_err_and(|cause| self.refused(now, packet, cause, verdicts)) {
-                return Next::Packet(packet.handle);
-            }
-        }
-        self.aqm.idle(now);
-        Next::Nothing
+        self.take(now, verdicts).map_or(Next::Nothing, |packet| Next::Packet(packet.handle))
     }
 
     fn set_limit(&mut self, limit: DropTail) {

@@ -5,7 +5,6 @@
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "tests run on a host with files and a kernel")]
 
-#[allow(dead_code, reason = "not every test file asks everything")]
 mod common;
 
 use anabranch_network::{Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, Network, QueueSpec, Topology, WaySpec};

@@ -147,15 +147,8 @@ impl Session {
         let failed = |error: &dyn std::fmt::Display| errors::error(py, "RunFailed", &error.to_string());
         let first = scenario.0.document.cells.first().map(|(_, scenario)| scenario.clone());
         let scenario = Arc::new(first.unwrap_or_else(|| scenario.0.document.scenario.clone()));
-        let named = |name: &str| PlugIn { name: name.to_owned(), parameters: Vec::new() };
-        let job = Job {
-            scenario: scenario.clone(),
-            cell: Vec::new(),
-            choice: Choice::Multipath(named("minrtt")),
-            congestion: scenario.congestion.clone(),
-            seed,
-            curves: None,
-        };
+        let minrtt = PlugIn { name: "minrtt".to_owned(), parameters: Vec::new() };
+        let job = Job::of(scenario.clone(), Choice::Multipath(minrtt), seed);
         let layout = Layout::of(&job).map_err(|error| failed(&error))?;
         let mut flows = layout.flows(&job).map_err(|error| failed(&error))?;
         let desk = Arc::new(Desk::default());

@@ -8,8 +8,7 @@ use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPa
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
 use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
-use std::io;
-use std::time;
+use std::{io, time};
 
 /// Writes every packet that a host sends or receives as pcapng (draft-ietf-opsawg-pcapng): IP packets without link
 /// layer (LINKTYPE_RAW), in nanoseconds since the run began. Each host's end of each path is an interface,

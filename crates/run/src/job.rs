@@ -54,6 +54,12 @@ pub struct Job {
 }
 
 impl Job {
+    /// A run of a scenario without a sweep, with its own congestion control and without curves.
+    pub fn of(scenario: Arc<Scenario>, choice: Choice, seed: u64) -> Self {
+        let congestion = scenario.congestion.clone();
+        Self { scenario, cell: Cell::default(), choice, congestion, seed, curves: None }
+    }
+
     /// A name for everything that decides the outcome in virtual time, so that two jobs of one name need one run. A path
     /// alone does not depend on the others, unless other flows cross them.
     pub fn identity(&self) -> u128 {

@@ -481,7 +481,7 @@ pub fn host(job: &Job, side: Side) -> Host {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_scenario::{Cell, Document};
+    use anabranch_scenario::Document;
 
     #[test]
     fn every_subflow_and_rival_at_a_bottleneck_shares_it() {
@@ -515,9 +515,8 @@ kind = "bulk"
 flows = 3
 "#;
         let scenario = Document::parse("test", text).unwrap().cells.remove(0).1;
-        let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
-        let job =
-            Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+        let choice = Choice::Multipath(scenario.scheduler.clone());
+        let job = Job::of(Arc::new(scenario), choice, 1);
         let layout = Layout::of(&job).unwrap();
         // Three connections with two subflows each and two rivals; three connections, for the rival there sends up.
         assert_eq!([0, 1, 2].map(|path| layout.sharers(path)), [8, 8, 3]);

@@ -10,11 +10,10 @@ use crate::results::{Incomplete, Results, SCHEMA, document_digest};
 use crate::runs::{BLOCK, RunRow, Runs};
 use crate::summary::{compare, summarise};
 use crate::twins::Twins;
-use std::fmt;
-use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fmt, io};
 
 /// Runs plans with a driver, on a pool, watched by an observer.
 #[derive(Clone, Copy)]

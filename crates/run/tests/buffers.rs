@@ -1,7 +1,7 @@
 //! Buffers that hold less than the congestion window allows, in virtual time.
 
 use anabranch_run::{Choice, Driver, Job, VirtualTime};
-use anabranch_scenario::{Cell, Document};
+use anabranch_scenario::Document;
 use std::sync::Arc;
 
 /// Twice the bandwidth-delay product in the buffers, a third more in flight by the window of BBR's Startup.
@@ -31,9 +31,7 @@ size = 2_000_000
 fn bbr_leaves_startup_although_the_buffers_are_full() {
     let scenario = Arc::new(Document::parse("buffers", SCENARIO).unwrap().cells.remove(0).1);
     let repeated = |choice: Choice, seed: u64| {
-        let congestion = scenario.congestion.clone();
-        let job =
-            Job { scenario: Arc::clone(&scenario), cell: Cell::default(), choice, congestion, seed, curves: None };
+        let job = Job::of(Arc::clone(&scenario), choice, seed);
         VirtualTime::default().run(&job, &mut ()).unwrap().metrics["retransmitted_packets"]
     };
     // 1,429 packets; with Startup's gain to the end, up to 290 are dropped and retransmitted.

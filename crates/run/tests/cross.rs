@@ -12,8 +12,8 @@ use std::sync::Arc;
 fn job(text: &str, seed: u64) -> Job {
     let document = Document::parse("cross", text).unwrap_or_else(|wrong| panic!("{wrong:#?}\n{text}"));
     let scenario = document.scenario;
-    let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
-    Job { scenario: Arc::new(scenario), cell: vec![], choice, congestion, seed, curves: None }
+    let choice = Choice::Multipath(scenario.scheduler.clone());
+    Job::of(Arc::new(scenario), choice, seed)
 }
 
 fn run_with(text: &str, seed: u64, listener: &mut dyn Recorder) -> RunOutcome {

@@ -1,7 +1,7 @@
 //! Web pages, requests and many flows in virtual time.
 
 use anabranch_run::{Choice, Driver, Job, RunOutcome, VirtualTime};
-use anabranch_scenario::{Cell, Document, PlugIn, Scenario};
+use anabranch_scenario::{Document, PlugIn, Scenario};
 use anabranch_sim::Checks;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{ConnId, Instant, Side};
@@ -26,8 +26,7 @@ fn scenario(traffic: &str) -> Scenario {
 }
 
 fn job(scenario: &Scenario, choice: Choice, seed: u64) -> Job {
-    let (scenario, congestion) = (Arc::new(scenario.clone()), scenario.congestion.clone());
-    Job { scenario, cell: Cell::default(), choice, congestion, seed, curves: None }
+    Job::of(Arc::new(scenario.clone()), choice, seed)
 }
 
 fn multipath(scheduler: &str) -> Choice {

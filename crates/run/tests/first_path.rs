@@ -1,7 +1,7 @@
 //! Where connections open, in virtual time: `connection.first_path`.
 
 use anabranch_run::{Choice, Driver, Job, RunOutcome, VirtualTime};
-use anabranch_scenario::{Cell, Document, PlugIn};
+use anabranch_scenario::{Document, PlugIn};
 use anabranch_sim::Checks;
 use anabranch_trace::{Event, Origin, PathState, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
@@ -14,8 +14,7 @@ fn job(keys: &str, traffic: &str, choice: Choice) -> Job {
                  [[path]]\nname = 'third'\nrate = '10mbit'\ndelay = '40ms'\n";
     let text = format!("[connection]\n{keys}\n{paths}[[traffic]]\n{traffic}");
     let scenario = Document::parse("first", &text).unwrap().cells.remove(0).1;
-    let congestion = scenario.congestion.clone();
-    Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None }
+    Job::of(Arc::new(scenario), choice, 1)
 }
 
 fn minrtt() -> Choice {

@@ -32,8 +32,8 @@ kind = "bulk"
 fn job(text: &str) -> Job {
     let (cell, scenario) = Document::parse("links", text).unwrap().cells.remove(0);
     assert_eq!(cell, Cell::default());
-    let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
-    Job { scenario: Arc::new(scenario), cell, choice, congestion, seed: 3, curves: None }
+    let choice = Choice::Multipath(scenario.scheduler.clone());
+    Job::of(Arc::new(scenario), choice, 3)
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A path that falls silent, as two Linux 6.18 kernels deal with it and as `sender_model = "linux"` does.
 
 use anabranch_run::{Choice, Driver, Job, RunOutcome, VirtualTime};
-use anabranch_scenario::{Cell, Document};
+use anabranch_scenario::Document;
 use std::sync::Arc;
 
 /// A run with both models: `model`, and the `rest` of the scenario. The first path is silent from `silent.0` to `silent.1` seconds.
@@ -13,9 +13,8 @@ fn run(model: &str, [first, second]: [&str; 2], silent: (u32, u32), rest: &str) 
         silent.0, silent.1,
     );
     let scenario = Document::parse("failover", &text).unwrap().cells.remove(0).1;
-    let (choice, congestion) = (Choice::Multipath(scenario.scheduler.clone()), scenario.congestion.clone());
-    let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
-    VirtualTime::default().run(&job, &mut ()).unwrap()
+    let choice = Choice::Multipath(scenario.scheduler.clone());
+    VirtualTime::default().run(&Job::of(Arc::new(scenario), choice, 1), &mut ()).unwrap()
 }
 
 /// Frames of 10 KB every 20 ms over two paths of 100 Mbit/s, of which the first is silent from 5 s on.

@@ -42,8 +42,7 @@ impl Recorder for Sent {
 
 fn run(scenario: Scenario, scheduler: &str) -> (RunOutcome, Vec<(u64, u8, &'static str)>) {
     let choice = Choice::Multipath(PlugIn { name: scheduler.into(), parameters: Vec::new() });
-    let congestion = scenario.congestion.clone();
-    let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+    let job = Job::of(Arc::new(scenario), choice, 1);
     let mut sent = Sent::default();
     (VirtualTime::default().run(&job, &mut sent).unwrap(), sent.0)
 }

@@ -2,7 +2,7 @@
 
 use anabranch_recorders::{Fate, Timeline, TimelinePacket, TimelineRecorder};
 use anabranch_run::{CONNECTION, Choice, Driver, Job, RunOutcome, VirtualTime};
-use anabranch_scenario::{Cell, Document, PlugIn};
+use anabranch_scenario::{Document, PlugIn};
 use anabranch_trace::{DecisionLog, Event, Origin, Outcome, Recorder, SendKind};
 use anabranch_units::{Instant, PathId, Range, RangeSet, Side};
 use anabranch_wire::Packet;
@@ -61,9 +61,7 @@ fn run(scheduler: &str, recorder: &mut dyn Recorder) -> RunOutcome {
 fn run_of(scenario: &str, scheduler: &str, recorder: &mut dyn Recorder) -> RunOutcome {
     let scenario = Document::parse("two.toml", scenario).unwrap().cells.remove(0).1;
     let choice = Choice::Multipath(PlugIn { name: scheduler.into(), parameters: Vec::new() });
-    let congestion = scenario.congestion.clone();
-    let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
-    VirtualTime::default().run(&job, recorder).unwrap()
+    VirtualTime::default().run(&Job::of(Arc::new(scenario), choice, 1), recorder).unwrap()
 }
 
 #[test]
@@ -173,8 +171,7 @@ fn rounds_that_only_wait_are_kept_if_they_are_wanted() {
 #[test]
 fn of_one_path_there_are_no_decisions() {
     let scenario = Document::parse("two.toml", SCENARIO).unwrap().cells.remove(0).1;
-    let (choice, congestion) = (Choice::Single(0), scenario.congestion.clone());
-    let job = Job { scenario: Arc::new(scenario), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
+    let job = Job::of(Arc::new(scenario), Choice::Single(0), 1);
     let log = DecisionLog::new(CONNECTION, Instant::ZERO, 5000);
     let mut recorder = TimelineRecorder::new(CONNECTION, Instant::ZERO, 5000).with_decisions(log);
     VirtualTime::default().run(&job, &mut recorder).unwrap();

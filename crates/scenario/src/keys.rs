@@ -290,6 +290,11 @@ impl Key {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
+    /// The kinds that have the key, as text between `before` and `after`; empty if it is there for all.
+    pub fn kinds_between(&self, before: &str, after: &str) -> String {
+        if self.kinds.is_empty() { String::new() } else { format!("{before}{}{after}", self.kinds.join(", ")) }
+    }
+
     /// Whether the key differs from `other` in its kinds alone.
     pub(crate) fn is_alike(&self, other: &Key) -> bool {
         let alike = (self.name, self.about, &self.fallback) == (other.name, other.about, &other.fallback);

@@ -27,8 +27,7 @@ pub use document::{Document, congestion, read, read_unswept, scheduler};
 pub use era::{ERAS, Era};
 pub use keys::{Directions, Fallback, Form, Key, MAX_REPEAT, Section, find_keys, keys};
 pub use listed::{ListFault, listed, outside_brackets};
-pub use quantity::si_number;
-pub use quantity::{parse_duration, parse_size};
+pub use quantity::{parse_duration, parse_size, si_number};
 pub use scenario::{
     Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, OptionChange,
     PACKET_SIZES, PathOptions, PlugIn, Presence, Scenario, TimeRange, TimelineChange, TimelineEntry, TraceStart,

@@ -6,8 +6,9 @@ use crate::row::{Row, lines};
 use crate::scenario::{Cross, Scenario, TimelineEntry, TraceStart, Traffic};
 use crate::sections::bucket::{BURST, POLICE};
 use crate::sections::queue::{QUEUE, Queue};
-use crate::sections::{LEAST_PACKETS, Pair, full_packet, least_queue};
-use crate::sections::{change, connection, cross, hosts, path, tcp, top, traffic};
+use crate::sections::{
+    LEAST_PACKETS, Pair, change, connection, cross, full_packet, hosts, least_queue, path, tcp, top, traffic,
+};
 use crate::tree::quoted;
 use crate::written;
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, PathSpec, WaySpec};

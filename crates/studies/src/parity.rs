@@ -1,12 +1,10 @@
 //! The same scenario in virtual time, with a kernel at either end, and between two kernels: how far the answers lie apart.
 
 use anabranch_network::Change;
-use anabranch_run::CellValues;
 pub use anabranch_run::Estimate;
-use anabranch_run::Results;
-use anabranch_run::{Driver, Refusal};
-use anabranch_run::{Job, RunError, RunOutcome};
-use anabranch_run::{Options, Plan, Variant, is_random};
+use anabranch_run::{
+    CellValues, Driver, Job, Options, Plan, Refusal, Results, RunError, RunOutcome, Variant, is_random,
+};
 use anabranch_scenario::{Host, PlugIn, Scenario, TimelineChange};
 use anabranch_trace::Recorder;
 use anabranch_units::Duration;

@@ -1,8 +1,7 @@
 //! How well the simulator predicts what was measured: the same rows of two results, as ratios.
 
 use anabranch_metrics::{MetricRef, Prominence, t_quantile};
-use anabranch_run::Estimate;
-use anabranch_run::{Results, Summary};
+use anabranch_run::{Estimate, Results, Summary};
 use serde::{Deserialize, Serialize};
 
 /// One main metric of one row.

@@ -2,7 +2,7 @@
 
 use anabranch_network::{Bottleneck, CapacitySpec};
 use anabranch_run::{Choice, Driver, Job, RunOutcome, Serial, VirtualTime, with_known_rates};
-use anabranch_scenario::{Cell, Document, Scenario};
+use anabranch_scenario::{Document, Scenario};
 use anabranch_studies::frontier::{APPLICATIONS, Grid, PathSet};
 use anabranch_units::Rate;
 use std::sync::Arc;
@@ -24,10 +24,7 @@ fn scenario(traffic: &str) -> Scenario {
 }
 
 fn run(scenario: &Scenario, choice: Choice) -> RunOutcome {
-    let congestion = scenario.congestion.clone();
-    let job =
-        Job { scenario: Arc::new(scenario.clone()), cell: Cell::default(), choice, congestion, seed: 1, curves: None };
-    VirtualTime::default().run(&job, &mut ()).unwrap()
+    VirtualTime::default().run(&Job::of(Arc::new(scenario.clone()), choice, 1), &mut ()).unwrap()
 }
 
 #[test]

@@ -39,8 +39,7 @@ fn above(scenario: &Arc<Scenario>, choice: Choice, congestion: &str, seed: u64) 
     let variant = Variant { cell: Cell::default(), scenario: Arc::new(seeded) };
     let options = Options { baselines: false, schedulers: vec![plug_in("minrtt")], ..Options::default() };
     let bound = bounds(&Plan::new(&[variant], &options)).unwrap().remove(0);
-    let congestion = plug_in(congestion);
-    let job = Job { scenario: scenario.clone(), cell: Cell::default(), choice, congestion, seed, curves: None };
+    let job = Job { congestion: plug_in(congestion), ..Job::of(scenario.clone(), choice, seed) };
     let outcome = VirtualTime::default().run(&job, &mut ()).unwrap();
     let Some(reached) = outcome.metrics.get(bound.metric).copied() else { return -1.0 };
     let best = bound.value.expect("what arrived has a bound");

@@ -43,7 +43,7 @@ fn explain_name(name: &str) -> Result<String, Failure> {
     pages.extend(keys(name).into_iter().map(|key| {
         let (expected, default) = (key.form.expected(), key.default());
         let scope = key.scope().map_or(String::new(), |scope| format!("  applies  {scope}\n"));
-        let kinds = if key.kinds.is_empty() { String::new() } else { format!(" of {}", key.kinds.join(", ")) };
+        let kinds = key.kinds_between(" of ", "");
         let head = format!("{} (scenario key{kinds})\n\n{}\n", key.full_name(), key.about);
         format!("{head}\n  form     {expected}\n  default  {default}\n{scope}")
     }));
@@ -133,10 +133,9 @@ fn section_page(section: Section) -> String {
         (true, false) => format!("section [{}]", section.name()),
         (false, _) => "a table that is a key's value".to_owned(),
     };
-    let rows = section.keys().map(|key| {
-        let kinds = if key.kinds.is_empty() { String::new() } else { format!("{}: ", key.kinds.join(", ")) };
-        [key.name.to_owned(), key.default().to_owned(), format!("{kinds}{}", key.about)]
-    });
+    let rows = section
+        .keys()
+        .map(|key| [key.name.to_owned(), key.default().to_owned(), key.kinds_between("", ": ") + key.about]);
     let keys = table(KEY_COLUMNS, rows);
     format!("{} ({header})\n\n{}\n\n{keys}", section.name(), section.about())
 }

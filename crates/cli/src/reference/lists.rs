@@ -25,8 +25,8 @@ fn section(section: Section) -> String {
         (name, true, true) => format!("[[{name}]]"),
     };
     let rows = section.keys().map(|key| {
-        let kinds = if key.kinds.is_empty() { String::new() } else { format!(" ({})", key.kinds.join(", ")) };
-        let (name, scope) = (format!("`{}`{kinds}", key.full_name()), key.scope().unwrap_or_default());
+        let name = format!("`{}`{}", key.full_name(), key.kinds_between(" (", ")"));
+        let scope = key.scope().unwrap_or_default();
         [name, key.form.expected(), key.default().into(), scope.into(), key.about.to_owned()]
     });
     let keys = table(["key", "value", "default", "directions of a plain value", "meaning"], rows);

@@ -3,11 +3,10 @@
 use crate::axe;
 use crate::browser::Browser;
 use serde_json::json;
-use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::{fs, thread};
 
 /// Pages with live figures, in the order of the site.
 const FIGURES: [&str; 7] = [

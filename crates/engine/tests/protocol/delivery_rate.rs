@@ -1,9 +1,8 @@
 //! Congestion controls that model the path: the rate samples that they get (draft-cheng-iccrg-delivery-rate-estimation),
 //! and what they govern.
 
-use crate::common::setup;
 use crate::common::solo::{Build, Solo};
-use crate::common::{client_paths, tcp};
+use crate::common::{client_paths, setup, tcp};
 use anabranch_engine::Settings;
 use anabranch_engine::congestion::{Acked, CongestionControl, Loss, RateSample, Window};
 use anabranch_engine::connection::Setup;

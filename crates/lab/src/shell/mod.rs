@@ -16,7 +16,7 @@ use crate::{Capture, Clock, LabError, Namespace, privilege};
 use anabranch_metrics::LinkMeter;
 use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job, RunError};
-use anabranch_scenario::{Cell, Host, Hosts, Scenario, TimelineChange, TrafficKind};
+use anabranch_scenario::{Host, Hosts, Scenario, TimelineChange, TrafficKind};
 use anabranch_sim::{Checks, World};
 use anabranch_units::{Duration, Instant, Side};
 pub use keeper::keep;
@@ -308,14 +308,8 @@ impl Shell {
 fn job(scenario: &Scenario) -> Job {
     let hosts = Hosts { sender: Host::Linux, receiver: Host::Linux, ..scenario.hosts };
     let scenario = Scenario { traffic: vec![TrafficKind::Bulk { size: None }.into()], hosts, ..scenario.clone() };
-    Job {
-        cell: Cell::default(),
-        choice: Choice::Multipath(scenario.scheduler.clone()),
-        congestion: scenario.congestion.clone(),
-        seed: scenario.seed,
-        curves: None,
-        scenario: Arc::new(scenario),
-    }
+    let (choice, seed) = (Choice::Multipath(scenario.scheduler.clone()), scenario.seed);
+    Job::of(Arc::new(scenario), choice, seed)
 }
 
 /// Sets a namespace's congestion control to `wanted` if the kernel permits it; returns the one in effect.

@@ -52,7 +52,7 @@ pub(super) fn job(ask: &RunAsk) -> Result<Job, String> {
         None => Choice::Multipath(plug_in(scheduler, &ask.scheduler)?),
     };
     let congestion = plug_in(congestion, &ask.congestion)?;
-    Ok(Job { scenario: Arc::new(scenario), cell: Vec::new(), choice, congestion, seed: ask.seed, curves: None })
+    Ok(Job { congestion, ..Job::of(Arc::new(scenario), choice, ask.seed) })
 }
 
 fn plug_in<M: std::fmt::Display>(read: fn(&str, &str) -> Result<PlugIn, Vec<M>>, text: &str) -> Result<PlugIn, String> {

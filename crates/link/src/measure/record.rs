@@ -239,7 +239,7 @@ mod tests {
         let scenario = Arc::new(anabranch_scenario::read_unswept("test", &text).unwrap());
         assert!(is_recordable(&scenario));
         let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
-        let job = Job { scenario, cell: Vec::new(), choice: Choice::Single(0), congestion, seed: 1, curves: None };
+        let job = Job { congestion, ..Job::of(scenario, Choice::Single(0), 1) };
         let mut sightings = Sightings::default();
         VirtualTime::default().run(&job, &mut sightings).unwrap();
         let mut recording = Recording::default();

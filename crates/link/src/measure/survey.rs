@@ -42,8 +42,7 @@ impl Session {
         let mut found = Vec::new();
         for ((n, name), idle) in names.into_iter().enumerate().zip(&idle) {
             let cubic = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
-            let (choice, cell) = (Choice::Single(n), Vec::new());
-            let job = Job { scenario: parsed.clone(), cell, choice, congestion: cubic, seed: 1, curves: None };
+            let job = Job { congestion: cubic, ..Job::of(parsed.clone(), Choice::Single(n), 1) };
             let outcome = run(self, &text, &job, &mut ())?;
             let goodput_bps = outcome.metrics.get(names::GOODPUT).copied().unwrap_or(0.0);
             let Some(rtt) = idle.least().filter(|_| goodput_bps > 0.0) else {

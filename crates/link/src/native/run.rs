@@ -3,8 +3,10 @@
 use super::footing::{Change, Footing, Laid};
 use super::{NativeLink, privilege};
 use crate::measure::HEADERS;
-use crate::proxy::{Common, Direct, Front, LINES, Limits, Listeners, Lobby, Lookup, Resolver, Routes, Rules};
-use crate::proxy::{follow_rules, state_of_proxy};
+use crate::proxy::{
+    Common, Direct, Front, LINES, Limits, Listeners, Lobby, Lookup, Resolver, Routes, Rules, follow_rules,
+    state_of_proxy,
+};
 use crate::{Driver, LinkError, Status, Window};
 use anabranch_lab::Clock;
 use anabranch_units::PathId;

@@ -1,8 +1,7 @@
 //! Connections that wait for a program: a new one of a program costs no handshake, and has all paths.
 
 use super::board::{Board, Line, NOBODY};
-use super::budget::Budget;
-use super::budget::Part;
+use super::budget::{Budget, Part};
 use super::message::{Ask, Frames, Refusal, VERSION, framed};
 use super::routes::Routes;
 use super::setup::Common;

@@ -3,12 +3,11 @@
 use super::message::Refusal;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread;
+use std::{io, thread};
 
 /// Names that are resolved at once, for all clients.
 const THREADS: usize = 8;

@@ -13,10 +13,9 @@ mod sender;
 mod tests;
 mod timing;
 
-use crate::FrameTimes;
 use crate::over_time::Peaks;
 use crate::results::present;
-use crate::{CapacityCurve, Disorder, Histogram, PathMetrics, RunMetrics};
+use crate::{CapacityCurve, Disorder, FrameTimes, Histogram, PathMetrics, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, PathState, Recorder, SendKind};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
 pub use cross::CrossFlow;

@@ -1,8 +1,7 @@
 //! Cell by cell.
 
 use super::{percent, some};
-use crate::table::csv_lines;
-use crate::table::markdown_table;
+use crate::table::{csv_lines, markdown_table};
 use anabranch_studies::frontier::{CellScore, Comparison, Entry};
 
 /// How many names a tier has room for.

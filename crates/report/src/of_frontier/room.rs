@@ -1,8 +1,7 @@
 //! Where the room is.
 
 use super::{members, percent};
-use crate::table::csv_lines;
-use crate::table::markdown_table;
+use crate::table::{csv_lines, markdown_table};
 use anabranch_studies::frontier::{Room, RoomRow, TAKEN_AWAY};
 use indexmap::IndexSet;
 use std::fmt::Write as _;

@@ -16,9 +16,8 @@ use serde::de::{Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 use shape::Shape;
 use std::collections::BTreeSet;
-use std::fmt;
-use std::io;
 use std::sync::Arc;
+use std::{fmt, io};
 use store::{Memory, Shelf};
 
 /// Runs, row by row: scheduler × congestion control × cell. Values lie in a [`Store`], eight bytes each; what is read of them is

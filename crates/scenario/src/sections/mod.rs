@@ -21,8 +21,7 @@ mod traces;
 pub(crate) mod traffic;
 pub(crate) mod value;
 
-pub(crate) use fields::Pair;
-pub(crate) use fields::{is_directed, unknown_key};
+pub(crate) use fields::{Pair, is_directed, unknown_key};
 pub(crate) use network::Limits;
 pub use network::{LEAST_PACKETS, full_packet, least_queue};
 pub(crate) use plugin::{congestion, congestion_names, in_brackets, scheduler, scheduler_names};

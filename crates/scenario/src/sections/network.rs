@@ -2,11 +2,10 @@
 
 use super::bucket::{Buckets, buckets};
 use super::fields::{Fields, Pair, missing_direction};
-use super::jitter;
 use super::path::{self, TraceEnd, Way};
 use super::queue::{QUEUE, Queue};
 use super::traces::{Trace, Traces};
-use super::value;
+use super::{jitter, value};
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;

@@ -3,13 +3,12 @@
 use super::fields::Fields;
 use super::value;
 use crate::diagnostic::Code;
-use crate::era;
 use crate::keys::{Form, Key};
 use crate::notation::{FLAG, Notation, POSITIVE_TIME, THRESHOLD, TIME, integer, word};
 use crate::row::Row;
 use crate::scenario::Scenario;
 use crate::tree::{Node, Report, quoted};
-use crate::written;
+use crate::{era, written};
 use anabranch_engine::InitialThreshold;
 use anabranch_network::Threshold;
 

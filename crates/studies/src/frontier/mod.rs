@@ -14,10 +14,7 @@ pub use room::{Room, RoomRow, TAKEN_AWAY};
 pub use score::{BEST_SINGLE, CellScore, Entry, MARGIN, TIE};
 pub use standing::{Loss, NEAR, Standing};
 
-use anabranch_run::CellRecords;
-use anabranch_run::{Driver, Labelled, Observer, Pool, Refusal};
-use anabranch_run::{Failure, Runner};
-use anabranch_run::{Options, Plan, Variant};
+use anabranch_run::{CellRecords, Driver, Failure, Labelled, Observer, Options, Plan, Pool, Refusal, Runner, Variant};
 use anabranch_scenario::{PlugIn, Scenario};
 use anabranch_trace::Recorder;
 use serde::{Deserialize, Serialize};

@@ -2,9 +2,7 @@
 
 use super::{KIND, PART, PATHS, TRAFFIC};
 use anabranch_metrics::{Difference, Paired, Verdict, mean, names, verdicts};
-use anabranch_run::RowKind;
-use anabranch_run::knows_rates;
-use anabranch_run::{CellValues, RunRecord};
+use anabranch_run::{CellValues, RowKind, RunRecord, knows_rates};
 use serde::{Deserialize, Serialize};
 
 /// The best path alone.

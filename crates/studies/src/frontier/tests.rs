@@ -1,9 +1,7 @@
 //! Scores, ties, standings, choices and the room, by hand.
 
 use super::*;
-use anabranch_run::RunOutcome;
-use anabranch_run::RunRecord;
-use anabranch_run::Values;
+use anabranch_run::{RunOutcome, RunRecord, Values};
 
 /// A run of a transfer: goodput in Mbit/s; the oracle of all paths has 20, of path a 10, of b 10.
 fn run(cell: [&str; 3], scheduler: &str, seed: u64, mbit: f64) -> RunRecord {

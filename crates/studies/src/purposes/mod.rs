@@ -8,10 +8,7 @@ pub use page::page;
 pub use table::{NETWORKS, PURPOSES};
 
 use anabranch_metrics::{Paired, mean, names};
-use anabranch_run::RunRecord;
-use anabranch_run::Runner;
-use anabranch_run::{Driver, Pool};
-use anabranch_run::{Options, Plan, Repeat, Variant};
+use anabranch_run::{Driver, Options, Plan, Pool, Repeat, RunRecord, Runner, Variant};
 use anabranch_scenario::{NoFiles, Override, PlugIn, Scenario, Source};
 use std::sync::Arc;
 
