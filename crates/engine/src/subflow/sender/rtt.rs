@@ -67,7 +67,8 @@ impl RttEstimator {
         self.min.insert(now, newest);
         self.min_srtt = Some(self.min_srtt.map_or(srtt, |least| least.min(srtt)));
         self.max_srtt = Some(self.max_srtt.map_or(srtt, |most| most.max(srtt)));
-        self.rto = self.deviation.timeout(srtt, self.rto_min).min(self.rto_max);
+        // RFC 6298 §2.5: a maximum is optional. One below a round trip would have every packet sent twice.
+        self.rto = self.deviation.timeout(srtt, self.rto_min).min(self.rto_max.max(srtt + self.rto_min));
     }
 
     /// Smoothed RTT; `None` before the first sample.
