@@ -189,10 +189,10 @@ impl Scoreboard {
     pub fn next_lost(&self) -> Option<&Sent> {
         self.queue.get(self.missing.first()?.start)
     }
-    /// Number of the packet that holds `seq`.
+    /// Number of the packet that starts at `seq`, or the part of the first one that is not acknowledged.
     pub fn number_of(&self, seq: u64) -> Option<u64> {
         let n = self.queue.number_at(seq);
-        self.queue.get(n).filter(|p| p.seq().start <= seq).map(|_| n)
+        self.queue.get(n).filter(|p| p.seq().start == seq || seq == self.una).map(|_| n)
     }
     pub fn get(&self, n: u64) -> Option<&Sent> {
         self.queue.get(n)
