@@ -167,7 +167,8 @@ impl Case {
         match self.class {
             Class::Clock => {
                 let slow = self.paths.iter().any(|path| path.delay[0] >= SLOW);
-                let limit = if slow { LIMIT * 6 } else { LIMIT };
+                // A packet takes a round trip where nothing measures one that is longer than the longest timeout (RFC 6298 §3).
+                let limit = if slow { LIMIT * 8 } else { LIMIT };
                 self.parties.iter().fold(limit, |sum, party| sum + party.plan.pauses())
             }
             // A path is given up after five subflows that each retransmit for half an hour.

@@ -1,6 +1,6 @@
 //! DAPS: a plan over the least common multiple of the forward delays.
 
-use crate::pick::{Ahead, by_rtt, live, no_choice, takes_ahead};
+use crate::pick::{Ahead, admits, by_rtt, live, no_choice, takes_ahead};
 use crate::plan::Plan;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, milliseconds, whole};
 use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
@@ -188,7 +188,7 @@ impl Daps {
     /// Plans for all paths that may get data now, or be waited for.
     fn make_plan(&mut self, view: &View, plan: &mut Plan) {
         let ahead = self.config.form == Form::Module;
-        let serves = |p: &&PathView| if ahead { takes_ahead(p) } else { live(view, p) };
+        let serves = |p: &&PathView| if ahead { takes_ahead(p) && admits(view, p) } else { live(view, p) };
         let known = || view.candidates().filter(serves).filter_map(|p| Some((p, p.srtt? / 2)));
         let least = known().map(|(_, delay)| delay.as_nanos()).min().unwrap_or(1);
         let tick = if self.config.round.is_zero() { least } else { self.config.round.as_nanos() }.max(1);
@@ -205,7 +205,11 @@ impl Daps {
     /// Queues the data that the peer's window admits, one plan after the other.
     fn push(&mut self, round: &mut Round<'_>, plan: &mut Plan) {
         while !round.backlog().is_empty() {
-            if !plan.next().and_then(|on| round.path(on)).is_some_and(takes_ahead) {
+            let takes = |p: &PathView| takes_ahead(p) && admits(round, p);
+            if !plan.next().and_then(|on| round.path(on)).is_some_and(takes) {
+                if !round.candidates().any(takes) {
+                    return;
+                }
                 plan.clear();
                 self.make_plan(round, plan);
             }

@@ -1,6 +1,6 @@
 //! FIFO: the path that has room takes the next segment.
 
-use crate::pick::{Ahead, free, queued, takes_ahead, takes_up_to};
+use crate::pick::{Ahead, admits, free, queued, takes_ahead, takes_up_to};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
 use anabranch_engine::schedule::{Cause, PathView, Round, Scheduler, View};
 
@@ -74,7 +74,7 @@ impl Fifo {
         self.ahead.recall(round, takes_ahead);
         let waiting = |p: &PathView| queued(p).saturating_sub(free(p));
         let roomiest = |view: &View| {
-            let open = view.candidates().filter(|p| takes_up_to(p, self.queue));
+            let open = view.candidates().filter(|p| takes_up_to(p, self.queue) && admits(view, p));
             open.min_by_key(|p| (waiting(p), p.id)).map(|p| p.id)
         };
         while let Some(on) = roomiest(round) {

@@ -1,7 +1,7 @@
 //! MTCS: the path with the earliest delivery first, at a bandwidth that wireless losses do not reduce.
 
 use crate::fifo::QUEUE;
-use crate::pick::{Ahead, by_rtt, capacity_flag, no_choice, takes_ahead, takes_up_to};
+use crate::pick::{Ahead, admits, by_rtt, capacity_flag, no_choice, takes_ahead, takes_up_to};
 use anabranch_engine::congestion::Acked;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
@@ -167,8 +167,8 @@ impl Mtcs {
     }
 
     /// Whether `path` takes the next segment.
-    fn open(&self, path: &PathView) -> bool {
-        if self.queue > 0 { takes_up_to(path, self.queue) } else { path.eligible() }
+    fn open(&self, view: &View, path: &PathView) -> bool {
+        if self.queue > 0 { takes_up_to(path, self.queue) && admits(view, path) } else { path.eligible() }
     }
 
     /// The path on which a segment arrives first, and when that path is free again.
@@ -183,7 +183,7 @@ impl Mtcs {
             let arrives = delay.map_or(Instant::MAX, |delay| free + delay);
             (arrives, delay.unwrap_or(Duration::MAX), p.id, free)
         };
-        let (.., id, free) = view.candidates().filter(|p| self.open(p)).map(estimate).min()?;
+        let (.., id, free) = view.candidates().filter(|p| self.open(view, p)).map(estimate).min()?;
         Some((id, free))
     }
 }

@@ -1,7 +1,7 @@
 //! OTIAS: every segment is bound at once, to the path on which it is predicted to arrive first.
 
 use crate::opportunistic::{self, Opportunistic};
-use crate::pick::{Ahead, free, queued, takes_ahead};
+use crate::pick::{Ahead, admits, free, queued, takes_ahead};
 use anabranch_engine::plugin::{Entry, Handle, Parameter, Parameters, number, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, Then, View};
 use anabranch_units::{Duration, PathId};
@@ -152,7 +152,7 @@ impl Otias {
     /// The path for the next segment.
     fn earliest(&self, view: &View) -> Option<PathId> {
         let first = |serves: &dyn Fn(&PathView) -> bool| {
-            let paths = view.candidates().filter(|p| takes_ahead(p) && serves(p));
+            let paths = view.candidates().filter(|p| takes_ahead(p) && admits(view, p) && serves(p));
             paths.filter_map(|p| Some((self.arrival(p)?, p.id))).min().map(|(_, id)| id)
         };
         let best = first(&|_| true)?;

@@ -11,6 +11,11 @@ pub fn takes_ahead(path: &PathView) -> bool {
     path.usable && path.recovery != RecoveryPhase::Loss
 }
 
+/// The peer's windows have room for the next segment of `path`. Another path's may be shorter, or its subflow's window wider.
+pub fn admits(view: &View, path: &PathView) -> bool {
+    view.backlog().bytes().min(path.worth.into()) <= path.window.min(view.window_left())
+}
+
 /// Packets that wait for `path`.
 pub fn queued(path: &PathView) -> u64 {
     path.queued_bytes.div_ceil(u64::from(path.mss.max(1)))
@@ -27,7 +32,8 @@ pub fn takes_up_to(path: &PathView, most: u64) -> bool {
 }
 
 /// For schedulers that queue beyond the congestion windows. Queues stay in order: queued data is taken back when lower
-/// data has to be bound.
+/// data has to be bound. A path whose next segment the peer's windows do not [admit](admits) is no choice: nothing else would call
+/// the scheduler while other paths could send.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ahead {
     /// Everything below this offset has been bound once: waiting data below it was given back.
@@ -163,4 +169,39 @@ pub fn without_queue(path: &PathView) -> Option<(f64, f64)> {
 /// written is bound and the application waits for room in the send buffer.
 pub fn blocked(view: &View) -> bool {
     if view.backlog().is_empty() { view.send_buffer_full() } else { view.window_blocked() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Bench, MSS, path};
+
+    /// Path 0 is the fastest, and the peer's window has less room than one of its segments.
+    #[test]
+    fn schedulers_that_queue_pass_over_a_path_whose_segment_does_not_fit() {
+        let queue = |most| vec![("queue".to_owned(), most)];
+        for (name, parameters) in
+            [("sttf", vec![]), ("otias", vec![]), ("daps", vec![]), ("fifo", queue(9.0)), ("mtcs", queue(9.0))]
+        {
+            let window = MSS - 100;
+            let large = PathView { window, ..path(0, 10, 4, 0) };
+            let small = PathView { window, mss: 800, segment: 800, worth: 800, ..path(1, 50, 4, 0) };
+            let mut bench = Bench::new(&[large, small]);
+            bench.write(3);
+            bench.round(&mut *crate::build(name, &parameters).unwrap());
+            let queued = [0, 1].map(|id| bench.view.queue(PathId(id)).map(|q| q.range.len()).collect::<Vec<_>>());
+            let fits = queued[0].iter().all(|len| *len <= window);
+            assert!(fits && !queued[1].is_empty(), "{name}: {queued:?}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_what_was_written_needs_no_room_for_a_segment() {
+        let short = PathView { window: MSS / 2, ..path(0, 10, 4, 0) };
+        let mut bench = Bench::new(&[short]);
+        bench.write(1);
+        assert!(!admits(&bench.view, &short));
+        bench.view.on_data_acked(MSS / 2);
+        assert!(admits(&bench.view, &short));
+    }
 }

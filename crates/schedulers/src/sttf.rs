@@ -1,6 +1,6 @@
 //! STTF: every segment to the path that would deliver it first, with a growing window.
 
-use crate::pick::{Ahead, free, takes_ahead};
+use crate::pick::{Ahead, admits, free, takes_ahead};
 use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId};
@@ -132,7 +132,7 @@ impl Sttf {
 
     /// The path with the least time, and the number of packets that it can take before that time grows.
     fn shortest(&self, view: &View) -> Option<(PathId, u64)> {
-        let times = view.candidates().filter(|p| takes_ahead(p));
+        let times = view.candidates().filter(|p| takes_ahead(p) && admits(view, p));
         let times = times.filter_map(|p| Some((transfer_time(p, u64::from(p.queued) + 1)?, p.id)));
         let (time, id) = times.min()?;
         let path = view.path(id)?;

@@ -68,8 +68,10 @@ struct World<'a> {
     reset_early: bool,
     /// An application has reset a path.
     was_reset: bool,
-    /// A reset was lost, or the segment that caused it.
+    /// A reset was lost, or the segment that caused it, or a connection of a forged SYN answers in its place.
     reset_lost: bool,
+    /// Numbers of the client's own SYNs.
+    own_syns: Vec<SeqNumber>,
     stopped: bool,
     half_open: bool,
     /// Bytes of each side that its peer has acknowledged.
@@ -183,6 +185,7 @@ impl<'a> World<'a> {
             reset_early: false,
             was_reset: false,
             reset_lost: false,
+            own_syns: Vec::new(),
             stopped: false,
             half_open: false,
             acknowledged: [0; 2],

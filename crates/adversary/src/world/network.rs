@@ -3,6 +3,7 @@
 use super::agenda::Event;
 use super::{SIDES, Step, World};
 use crate::case::{self, Case, Flood, Flooding, PORT};
+use crate::class::Class;
 use crate::middle::{self, What};
 use anabranch_units::{Direction, Duration, SeqNumber};
 use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Packet, Segment, crypto};
@@ -30,6 +31,7 @@ impl World<'_> {
             }
             return;
         }
+        self.note_syn(n, &packet.segment);
         let before = self.middle.done.len();
         let shown = self.exchange.is_some().then(|| packet.clone());
         self.middle.guesses |= self.apps[1].established;
@@ -45,6 +47,19 @@ impl World<'_> {
         }
         for middle::Passed { packet, way, later } in passed {
             self.carry(path, way, packet, later);
+        }
+    }
+
+    /// RFC 9293 §3.5.1: where an application has reset a path, a forged SYN opens another connection. It answers the client's segments
+    /// with ACKs (§3.10.7.4, RFC 7323 §5.3), and the client learns of no reset.
+    fn note_syn(&mut self, n: usize, segment: &Segment) {
+        if self.case.class != Class::Guess || !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        if n == 0 {
+            self.own_syns.push(segment.seq);
+        } else if self.was_reset && !self.own_syns.iter().any(|syn| syn.at(1) == segment.ack) {
+            self.reset_lost = true;
         }
     }
 

@@ -88,7 +88,7 @@ impl Connection {
     fn send_old(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) -> bool {
         let Some(sent) = self.sending.next_old(cx.now, &mut self.subflows[i]) else { return false };
         self.write_data(cx, i, &sent, out);
-        self.sending.on_old_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], sent);
+        self.sending.on_old_sent(&mut cx.scope(&self.frame), &mut self.subflows[i], sent, out);
         true
     }
 

@@ -235,7 +235,7 @@ impl<'a> Round<'a> {
 
     /// Sends stranded data on the path of the least rank that has not carried it; those without a rank take none. A path
     /// that might still take it but has no room is waited for, if waiting is safe. What all of them carry already is left
-    /// to their own retransmissions.
+    /// to their own retransmissions; what no path carries any more stays stranded until one takes it.
     pub fn rescue_by<K: Ord>(&mut self, rank: impl Fn(&PathView) -> Option<K>) {
         while let Some(stranded) = self.assignment.rescue.first() {
             if self.send_new_below(stranded, &rank) {
@@ -247,6 +247,10 @@ impl<'a> Round<'a> {
             };
             let fresh = |p: &&PathView| !copies.on(p.id) && rank(p).is_some();
             if !self.paths().iter().any(|p| fresh(&p)) {
+                if copies.paths == 0 {
+                    // No subflow retransmits it: it waits for a path with a rank.
+                    return;
+                }
                 // One that dies strands it again.
                 self.assignment.view.rescue.remove(run.intersect(stranded));
                 continue;
@@ -440,6 +444,19 @@ mod tests {
         with_round(&mut view, |round| round.rescue_by_rtt());
         let queue: Vec<_> = view.queue(B).map(|q| (q.range, q.kind)).collect();
         assert_eq!(queue, [(FIRST, SendKind::First), (second, SendKind::Rescue)]);
+    }
+
+    /// A scheduler may rank no path for a while, as active-backup does while none works.
+    #[test]
+    fn what_no_path_carries_stays_stranded_until_one_has_a_rank() {
+        let mut view = bound();
+        let sent = view.take_admissible(A).unwrap();
+        view.on_sent(A, sent.range);
+        view.remove_path(A);
+        with_round(&mut view, |round| round.rescue_by(|_| None::<()>));
+        assert_eq!(view.rescue().first(), Some(FIRST));
+        with_round(&mut view, |round| round.rescue_by(|p| Some(p.id)));
+        assert_eq!(view.queue(B).next().map(|q| (q.range, q.kind)), Some((FIRST, SendKind::Rescue)));
     }
 
     #[test]

@@ -306,7 +306,7 @@ impl Sending {
 
     /// A retransmission left on `s`.
     pub(super) fn on_retransmitted(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: &Sent) {
-        s.sender.on_retransmitted(cx.now, sent.seq().start);
+        s.sender.on_retransmitted(cx.now, sent.seq());
         s.last_sent = Some(cx.now);
         self.after_sending(cx.now, s, sent.seq().len());
         if sent.seq().start == s.sender.una() {

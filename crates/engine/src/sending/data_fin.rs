@@ -61,11 +61,11 @@ impl DataFin {
         self.due = 0;
     }
 
-    /// Notes that the DATA_FIN left on `id` at `now`, where the retransmission timeout is `rto` and `most` at most.
+    /// Notes that the DATA_FIN left on `id` at `now`, where the retransmission timeout is `rto`, and `most` at most after back-off.
     pub fn on_sent(&mut self, now: Instant, id: PathId, rto: Duration, most: Duration) {
         let wait = rto * (1 << self.repeats.min(6));
-        // Bounded as the retransmission timer is (RFC 6298 §2.5): after a slow handshake the RTO itself may be a minute.
-        self.again = now + wait.min(most);
+        // Bounded as the retransmission timer is (RFC 6298 §2.5), which never is below a round trip.
+        self.again = now + wait.min(most.max(rto));
         self.left = true;
         self.due &= !id.bit();
     }
@@ -88,5 +88,34 @@ impl DataFin {
         self.repeats += 1;
         self.due = u32::MAX;
         Some(self.repeats)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_not_repeated_within_a_round_trip() {
+        let (rto, most) = (Duration::from_secs(107), Duration::from_secs(60));
+        let mut fin = DataFin::default();
+        for n in 0..3 {
+            fin.on_sent(Instant::ZERO, PathId(0), rto, most);
+            assert_eq!(fin.deadline(), Instant::ZERO + rto, "repeated {n} times");
+            assert_eq!(fin.on_timer(fin.deadline(), true), Some(n + 1));
+        }
+    }
+
+    #[test]
+    fn its_back_off_ends_at_the_maximum() {
+        let (rto, most) = (Duration::from_millis(300), Duration::from_secs(1));
+        let mut fin = DataFin::default();
+        let mut waits = Vec::new();
+        for _ in 0..4 {
+            fin.on_sent(Instant::ZERO, PathId(0), rto, most);
+            waits.push(fin.deadline().since(Instant::ZERO).as_millis());
+            fin.on_timer(fin.deadline(), true);
+        }
+        assert_eq!(waits, [300, 600, 1000, 1000]);
     }
 }

@@ -7,6 +7,7 @@ use crate::subflow::Subflow;
 use crate::subflow::segments::Waiting;
 use crate::subflow::sender::Sent;
 use anabranch_units::Instant;
+use anabranch_wire::Segment;
 
 impl Sending {
     /// The subflows for which something waits.
@@ -46,8 +47,9 @@ impl Sending {
         ends
     }
 
-    /// A retransmission or the FIN left on `s`.
-    pub fn on_old_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent) {
+    /// A retransmission or the FIN leaves on `s` as `out`, which is cut to the part that is to leave.
+    pub fn on_old_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, out: &mut Segment) {
+        let sent = s.cut(sent, out);
         if sent.seq().start < s.sender.nxt() {
             self.on_retransmitted(cx, s, &sent);
         } else {

@@ -249,7 +249,9 @@ impl Session {
     /// The information of a segment on `s` about the peer's end, as long as none [had any](Self::has_shown), or on a join;
     /// `alone`: there is no other subflow.
     pub fn shown(&mut self, s: &mut Subflow, alone: bool, segment: &Segment) -> Shown {
-        let bare = segment.options.mptcp().is_empty() && (!segment.payload.is_empty() || segment.ack != s.isn.at(1));
+        // One that overtook the peer's first data is no sign: that data brings the option (Linux `check_fully_established`).
+        let acks = segment.ack != s.isn.at(1) && segment.seq == s.peer_isn.at(s.receiver.next());
+        let bare = segment.options.mptcp().is_empty() && (!segment.payload.is_empty() || acks);
         if self.confirm(segment) {
             // MP_CAPABLE does not tell that a path is a backup.
             if s.backup.ours && !s.join {

@@ -385,7 +385,7 @@ impl Subflow {
 
     /// RFC 9293 §3.8.6: a peer that answers is not given up because of what lies beyond its window, which shrank.
     pub fn is_answered_beyond_window(&self) -> bool {
-        let waits = self.sender.first().is_some_and(|first| !self.window.admits(first.seq().end));
+        let waits = !self.sender.is_empty() && self.window.left(self.sender.una()) == 0;
         waits && self.last_sent.is_some_and(|sent| self.last_heard >= sent)
     }
 

@@ -286,10 +286,10 @@ impl Subflow {
         u8::from(self.may_carry()) | u8::from(self.failing) << 1 | u8::from(self.is_backup()) << 2
     }
 
-    /// RFC 9293 §3.8.6: what the peer's window no longer admits is not retransmitted, but for the first byte, which asks whether
-    /// it is open again.
+    /// RFC 9293 §3.8.6: what the peer's window no longer admits is not retransmitted, but for the first packet, of which
+    /// [a part](Self::cut) may leave.
     pub fn may_repeat(&self, sent: &sender::Sent) -> bool {
-        sent.seq().start == self.sender.una() || self.window.admits(sent.seq().end)
+        sent.seq().start <= self.sender.una() || self.window.admits(sent.seq().end)
     }
 
     /// A join of ours whose third ACK may not have come yet.

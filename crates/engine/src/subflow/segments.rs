@@ -215,6 +215,25 @@ impl Subflow {
         self.sender.last().filter(|last| probe && self.may_repeat(last)).cloned()
     }
 
+    /// Leaves of `sent`, which `out` retransmits, what is not acknowledged and what the peer's window admits (RFC 9293 §3.8.6); where it
+    /// admits nothing, all asks whether it is open again. Returns what leaves. The mapping stays whole: Linux resets a subflow that maps
+    /// the same bytes otherwise than before.
+    pub fn cut(&self, sent: Sent, out: &mut Segment) -> Sent {
+        let (whole, una) = (sent.seq(), self.sender.una());
+        let start = whole.start.max(una);
+        let end = match self.window.left(start) {
+            0 => whole.end,
+            left => whole.end.min(start + left),
+        };
+        if sent.payload.is_empty() || (start, end) == (whole.start, whole.end) {
+            return sent;
+        }
+        let part = sent.part(Range::new(start, end));
+        out.seq = self.isn.at(start);
+        out.payload = part.payload.clone();
+        part
+    }
+
     /// New data left.
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, sent: Sent) {

@@ -208,7 +208,12 @@ impl Solo {
 
     /// The application answers `segment` with `bytes` before anything else happens.
     pub fn answered(&mut self, segment: Segment, bytes: &[u8]) -> &mut Self {
-        let tuple = self.tuple(0);
+        self.answered_on(0, segment, bytes)
+    }
+
+    /// [`Self::answered`] where `segment` comes on `path`.
+    pub fn answered_on(&mut self, path: u8, segment: Segment, bytes: &[u8]) -> &mut Self {
+        let tuple = self.tuple(path);
         let packet = Packet { src: tuple.local.ip(), dst: tuple.remote.ip(), segment };
         let mut cx = Cx { now: self.now, recorder: &mut self.log, rng: &mut self.rng };
         self.endpoint.handle_packet(&mut cx, &packet);

@@ -28,3 +28,4 @@ mod subflow_window;
 mod tcp_close;
 mod tcp_flow;
 mod tcp_open;
+mod timeouts;

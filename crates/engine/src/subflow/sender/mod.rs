@@ -167,6 +167,8 @@ pub struct Sender {
     /// The first packet must be retransmitted, whatever the window: a timeout.
     head_due: bool,
     prr: Option<Prr>,
+    /// Where what was last retransmitted of a first packet ends.
+    part_end: u64,
     /// For [`Self::begin_recovery`]: packets outstanding before the last event, and what it brought.
     recover_fs: u32,
     progress: Progress,
@@ -206,6 +208,7 @@ impl Sender {
             new_first: 0,
             head_due: false,
             prr: None,
+            part_end: 1,
             recover_fs: 0,
             progress: Progress::default(),
             duplicates: 0,
@@ -369,9 +372,9 @@ impl Sender {
         self.arm_probe(now);
     }
 
-    /// The packet that begins at `start` was retransmitted.
-    pub fn on_retransmitted(&mut self, now: Instant, start: u64) {
-        let Some(n) = self.board.number_of(start) else { return };
+    /// The packet at `seq` was retransmitted; of the first one, perhaps only a part.
+    pub fn on_retransmitted(&mut self, now: Instant, seq: Range) {
+        let Some(n) = self.board.number_of(seq.start) else { return };
         self.next_seg.on_retransmitted(n, &self.board);
         if !self.board.on_retransmitted(now, n) {
             return;
@@ -381,7 +384,8 @@ impl Sender {
         }
         self.note_sent(true);
         self.undo.on_retransmitted(now);
-        if self.board.first().is_some_and(|p| p.seq().start == start) {
+        if self.board.first().is_some_and(|p| seq.start < p.seq().end) {
+            self.part_end = seq.end;
             self.timers.start_retransmission(now, self.rtt.rto());
         }
     }
@@ -416,6 +420,9 @@ impl Sender {
         let min_rtt = self.rtt.min();
         let rate =
             self.delivery.as_mut().and_then(|d| d.on_ack(input.now, delivered.packets, delivered.newest, min_rtt));
+        if una_advanced && matches!(self.phase, RecoveryPhase::Recovery | RecoveryPhase::Loss) {
+            self.board.mark_rest(self.part_end);
+        }
         self.inform_rack(input, &delivered, prior_highest);
         let idle = delivered.packets == 0 && !una_advanced;
         let repaired = self.probe.on_ack(self.una(), input.dsack, idle);

@@ -74,6 +74,13 @@ impl Sent {
         Self { fin: true, ..Self::new(at, Bytes::new(), written, false) }
     }
 
+    /// The part of a data segment at these offsets of the subflow's sequence.
+    pub fn part(&self, seq: Range) -> Self {
+        let (from, to) = (seq.start - self.start, seq.end - self.start);
+        let payload = self.payload.slice(from as usize..to as usize);
+        Self { start: seq.start, data_start: self.data_start + from, payload, ..self.clone() }
+    }
+
     /// Offsets in the subflow's sequence; a FIN takes one.
     #[inline]
     pub fn seq(&self) -> Range {

@@ -10,6 +10,9 @@ const MIN_WINDOW: Duration = Duration::from_secs(300);
 /// The first timeout after a SYN that was lost (RFC 6298 §5.7).
 const RTO_DISTRUSTED: Duration = Duration::from_secs(3);
 
+/// The longest round trip that a maximum of the timeout does not cut: the MSL (RFC 9293 §3.4.2). A host that slept measures hours.
+const ROUND_TRIP_MAX: Duration = Duration::from_secs(120);
+
 /// Estimates of a subflow's round-trip time.
 #[derive(Debug)]
 pub struct RttEstimator {
@@ -67,7 +70,9 @@ impl RttEstimator {
         self.min.insert(now, newest);
         self.min_srtt = Some(self.min_srtt.map_or(srtt, |least| least.min(srtt)));
         self.max_srtt = Some(self.max_srtt.map_or(srtt, |most| most.max(srtt)));
-        self.rto = self.deviation.timeout(srtt, self.rto_min).min(self.rto_max);
+        // RFC 6298 §2.5: a maximum is optional. One below a round trip would have every packet sent twice.
+        let most = self.rto_max.max((srtt + self.rto_min).min(ROUND_TRIP_MAX));
+        self.rto = self.deviation.timeout(srtt, self.rto_min).min(most);
     }
 
     /// Smoothed RTT; `None` before the first sample.
@@ -152,6 +157,20 @@ mod tests {
         rtt.on_sample(Instant::ZERO, ms(240), ms(240), (1, 1));
         assert_eq!((rtt.srtt(), rtt.rttvar(), rtt.rto()), (Some(ms(170)), ms(80), ms(490)));
         assert_eq!((rtt.min_srtt(), rtt.max_srtt()), (Some(ms(160)), Some(ms(170))));
+    }
+
+    #[test]
+    fn a_maximum_below_a_round_trip_does_not_cut_it_unless_that_is_longer_than_a_segment_lives() {
+        let settings = TcpSettings { rto_max: ms(60_000), ..TcpSettings::default() };
+        for (rtt, rto) in [(50, 250), (59_900, 60_100), (107_000, 107_200), (119_900, 120_000), (3_600_000, 120_000)] {
+            let mut rtts = RttEstimator::new(&settings);
+            // Often enough that the deviation is gone.
+            for n in 0..200 {
+                rtts.on_sample(Instant::ZERO, ms(rtt), ms(rtt), (n, n));
+            }
+            let off = rtts.rto().as_millis().abs_diff(rto);
+            assert!(off <= 1, "{} after round trips of {rtt} ms", rtts.rto());
+        }
     }
 
     #[test]

@@ -189,10 +189,10 @@ impl Scoreboard {
     pub fn next_lost(&self) -> Option<&Sent> {
         self.queue.get(self.missing.first()?.start)
     }
-    /// Number of the packet that starts at `seq`.
+    /// Number of the packet that starts at `seq`, or the part of the first one that is not acknowledged.
     pub fn number_of(&self, seq: u64) -> Option<u64> {
         let n = self.queue.number_at(seq);
-        self.queue.get(n).filter(|p| p.seq().start == seq).map(|_| n)
+        self.queue.get(n).filter(|p| p.seq().start == seq || seq == self.una).map(|_| n)
     }
     pub fn get(&self, n: u64) -> Option<&Sent> {
         self.queue.get(n)
@@ -357,6 +357,14 @@ impl Scoreboard {
     /// The first packet's original is lost (RFC 6582 §3.2).
     pub fn mark_first(&mut self) -> u32 {
         self.mark_original(self.queue.start())
+    }
+
+    /// Of the first packet, what lies below `end` was retransmitted. Once that is acknowledged, the rest is lost: it has not left again.
+    pub fn mark_rest(&mut self, end: u64) {
+        let is_part = |first: &Sent| first.seq().start < end && end <= self.una;
+        if self.queue.front().is_some_and(is_part) {
+            self.mark(self.queue.start());
+        }
     }
 
     /// Marks what was sent before `newest` and at least `patience` ago: RFC 8985 §6.2 step 5.

@@ -27,6 +27,11 @@ const fn p(from: u64, to: u64) -> Range {
     Range::new(1 + (from - 1) * MSS, 1 + to * MSS)
 }
 
+/// The packet that begins at `start`.
+const fn packet_at(start: u64) -> Range {
+    Range::new(start, start.saturating_add(MSS))
+}
+
 /// The acknowledgment of everything up to packet `n`.
 const fn upto(n: u64) -> u64 {
     1 + n * MSS
@@ -90,7 +95,7 @@ impl Bench {
             self.sender.no_new();
         }
         let start = self.sender.next_lost()?.seq().start;
-        self.sender.on_retransmitted(self.now, start);
+        self.sender.on_retransmitted(self.now, packet_at(start));
         Some((start - 1) / MSS + 1)
     }
 

@@ -148,7 +148,7 @@ fn the_tail_is_probed_after_two_rtts() {
     assert_eq!(b.fire(120), Fired::Probe);
     let last = b.sender.last().unwrap().seq();
     assert_eq!(last, p(3, 3));
-    b.sender.on_retransmitted(b.now, last.start);
+    b.sender.on_retransmitted(b.now, packet_at(last.start));
     b.expect(Open, 3);
     // The probe's SACK shows that packet 2 is lost: fast recovery instead of a timeout.
     b.at(160);
@@ -164,7 +164,7 @@ fn a_probe_finds_the_lost_tail_although_its_timestamp_is_not_echoed() {
     b.send(8);
     b.at(40).ack(1, &[]);
     assert_eq!(b.fire(120), Fired::Probe);
-    b.sender.on_retransmitted(b.now, p(8, 8).start);
+    b.sender.on_retransmitted(b.now, packet_at(p(8, 8).start));
     let outcome = b.at(160).echo(1, &[p(8, 8)], 0);
     assert_eq!((outcome.newly_lost, outcome.change), (6, Some(RecoveryChange::EnterRecovery)));
 }
@@ -175,7 +175,7 @@ fn a_lone_packet_is_probed_later_but_not_after_its_timeout() {
     b.at(1000).send(1);
     // 2·40 + 200 > RTO = 40 + 200: the probe goes first.
     assert_eq!(b.fire(1240), Fired::Probe);
-    b.sender.on_retransmitted(b.now, 1);
+    b.sender.on_retransmitted(b.now, packet_at(1));
     // Afterwards the timeout starts afresh, and there is no second probe.
     let fired = b.fire(1480);
     assert_eq!(fired, Fired::Timeout { n: 1, newly_lost: 1, again: false });
@@ -186,7 +186,7 @@ fn a_lone_packet_tells_that_the_round_trip_has_become_longer_than_the_probe_wait
     let mut b = Bench::rack();
     b.at(1000).send(1);
     assert_eq!(b.fire(1240), Fired::Probe);
-    b.sender.on_retransmitted(b.now, 1);
+    b.sender.on_retransmitted(b.now, packet_at(1));
     // The acknowledgment of the original: its echo says so, and it reports no duplicate.
     assert_eq!(b.at(1400).echo(1, &[], 1000).rtt, Some(ms(400)));
     assert_eq!(b.sender.rtt().srtt(), Some(ms(40) * 7 / 8 + ms(400) / 8));
@@ -197,7 +197,7 @@ fn the_answer_to_a_copy_tells_no_round_trip_of_the_original() {
     let mut b = Bench::rack();
     b.at(1000).send(1);
     assert_eq!(b.fire(1240), Fired::Probe);
-    b.sender.on_retransmitted(b.now, 1);
+    b.sender.on_retransmitted(b.now, packet_at(1));
     // The acknowledgment of the original was lost; the echo is the original's all the same.
     b.at(1280);
     let echo = Some((b.now.since(at(1000)), at(1000)));
@@ -234,7 +234,7 @@ fn a_probe_that_repaired_the_tail_counts_as_a_loss() {
     let mut b = Bench::rack();
     b.send(2).at(40).ack(1, &[]);
     let Fired::Probe = b.fire(280) else { panic!() };
-    b.sender.on_retransmitted(b.now, upto(1));
+    b.sender.on_retransmitted(b.now, packet_at(upto(1)));
     b.at(320);
     let repaired = b.ack(2, &[]);
     assert_eq!(repaired.change, None);
@@ -251,7 +251,7 @@ fn a_repaired_loss_is_told_whatever_else_happens() {
     let mut b = Bench::rack();
     b.send(2).at(40).ack(1, &[]);
     let Fired::Probe = b.fire(280) else { panic!() };
-    b.sender.on_retransmitted(b.now, upto(1));
+    b.sender.on_retransmitted(b.now, packet_at(upto(1)));
     b.at(320).ack(2, &[]);
     b.send(3).at(360);
     assert_eq!(b.ack(3, &[p(5, 5)]).change, Some(RecoveryChange::ProbeRepaired));
@@ -263,7 +263,7 @@ fn a_probe_that_was_needless_costs_nothing() {
     let mut b = Bench::rack();
     b.send(2).at(40).ack(1, &[]);
     let Fired::Probe = b.fire(280) else { panic!() };
-    b.sender.on_retransmitted(b.now, upto(1));
+    b.sender.on_retransmitted(b.now, packet_at(upto(1)));
     b.at(300).ack(2, &[]);
     b.at(320).dsack(2, p(2, 2));
     b.send(1).at(360);

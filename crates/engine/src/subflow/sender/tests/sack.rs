@@ -10,7 +10,7 @@ fn sack() -> Bench {
 impl Bench {
     fn speculate(&mut self) -> Option<u64> {
         let start = self.sender.next_speculative()?.seq().start;
-        self.sender.on_retransmitted(self.now, start);
+        self.sender.on_retransmitted(self.now, packet_at(start));
         Some((start - 1) / MSS + 1)
     }
 }
@@ -165,7 +165,7 @@ fn without_rack_a_probe_uncovers_a_lost_tail() {
     // draft-dukkipati-tcpm-tcp-loss-probe-01 §2.1: max(2·SRTT, 10 ms)
     assert_eq!(b.fire(120), Fired::Probe);
     let last = b.sender.last().unwrap().seq();
-    b.sender.on_retransmitted(b.now, last.start);
+    b.sender.on_retransmitted(b.now, packet_at(last.start));
     b.at(160);
     let outcome = b.ack(1, &[p(6, 6)]);
     assert_eq!((outcome.newly_lost, outcome.change), (2, Some(RecoveryChange::EnterRecovery)));
@@ -176,7 +176,7 @@ fn without_rack_a_probe_uncovers_a_lost_tail() {
     b.send(6);
     b.at(40).ack(1, &[]);
     assert_eq!(b.fire(120), Fired::Probe);
-    b.sender.on_retransmitted(b.now, last.start);
+    b.sender.on_retransmitted(b.now, packet_at(last.start));
     assert_eq!(b.at(160).ack(1, &[p(6, 6)]).newly_lost, 0);
 }
 

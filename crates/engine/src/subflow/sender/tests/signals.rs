@@ -32,7 +32,7 @@ fn the_newest_packet_sent_once_and_the_highest_data_are_reported() {
     let outcome = b.ack(2, &[p(4, 4)]);
     assert_eq!((outcome.sent, outcome.data_end), (Some(at(20)), 4 * MSS));
     // A retransmitted packet gives no sample, whichever transmission arrived.
-    b.sender.on_retransmitted(b.now, p(3, 3).start);
+    b.sender.on_retransmitted(b.now, packet_at(p(3, 3).start));
     let outcome = b.at(100).ack(4, &[]);
     assert_eq!((outcome.acked_packets, outcome.sent, outcome.data_end), (1, None, 3 * MSS));
 }
@@ -102,8 +102,8 @@ fn what_cannot_be_is_ignored() {
     assert!(b.ack(0, &[Range::new(5, 2), Range::new(0, 0), Range::new(u64::MAX, u64::MAX)]).useless);
     b.sender.on_sent(b.now, segment(1));
     b.sender.on_sent(b.now, Sent::new(upto(2), Bytes::new(), 0, false));
-    b.sender.on_retransmitted(b.now, 7);
-    b.sender.on_retransmitted(b.now, upto(2));
+    b.sender.on_retransmitted(b.now, packet_at(7));
+    b.sender.on_retransmitted(b.now, packet_at(upto(2)));
     assert_eq!((b.sender.nxt(), b.sender.in_flight()), (upto(2), 2));
     // A block beyond what was sent marks what was.
     assert_eq!(b.ack(0, &[Range::new(upto(1), u64::MAX)]).acked_packets, 1);

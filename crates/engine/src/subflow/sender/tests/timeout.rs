@@ -89,7 +89,7 @@ fn eifel_takes_a_timeout_back() {
     let mut b = Bench::rack();
     b.send(4).at(40).ack(1, &[]);
     let Fired::Probe = b.fire(120) else { panic!() };
-    b.sender.on_retransmitted(b.now, upto(3));
+    b.sender.on_retransmitted(b.now, packet_at(upto(3)));
     assert!(matches!(b.fire(360), Fired::Timeout { n: 1, .. }));
     assert_eq!(b.resend(), Some(2));
     b.at(370);
@@ -241,7 +241,7 @@ fn what_was_sent_just_before_the_timeout_may_still_arrive() {
     b.send(2).at(40).ack(1, &[]);
     b.at(230).send(1);
     let Fired::Probe = b.fire(280) else { panic!() };
-    b.sender.on_retransmitted(b.now, upto(2));
+    b.sender.on_retransmitted(b.now, packet_at(upto(2)));
     b.at(500).send(1);
     // RACK.rtt is 40 ms: packet 4, sent 20 ms ago, stays in flight.
     assert_eq!(b.fire(520), Fired::Timeout { n: 1, newly_lost: 2, again: false });

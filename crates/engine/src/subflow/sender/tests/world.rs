@@ -90,7 +90,7 @@ impl World {
             let again = again.or_else(|| self.sender.last().filter(|_| idle && self.probe)).map(|p| p.seq());
             let seq = match again {
                 Some(seq) => {
-                    self.sender.on_retransmitted(self.now, seq.start);
+                    self.sender.on_retransmitted(self.now, seq);
                     seq
                 }
                 None if idle => break,
@@ -227,7 +227,7 @@ proptest! {
             now += ms(wait);
             match what {
                 0 => (0..n % 8).for_each(|_| sender.on_sent(now, segment(sender.nxt()))),
-                1 => sender.on_retransmitted(now, if any % 2 == 0 { upto(n) } else { any }),
+                1 => sender.on_retransmitted(now, packet_at(if any % 2 == 0 { upto(n) } else { any })),
                 2 => drop(sender.on_timer(now)),
                 3 => sender.begin_recovery(any as u32),
                 _ => {
