@@ -5,14 +5,14 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    self, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
+    self, Cached, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
     write_results,
 };
 use anabranch_cli::visible;
 use anabranch_report::text::results_table;
 use anabranch_run::{
     Choice, Driver, Failure as RunFailure, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat,
-    Results as RunResults, RunError, RunOutcome, Runner, SCHEMA, Serial, VirtualTime,
+    Results as RunResults, RunError, RunOutcome, Runner, SCHEMA, Serial, VirtualTime, reused,
 };
 use anabranch_scenario::PlugIn;
 use anabranch_trace::Recorder;
@@ -42,7 +42,7 @@ pub struct Outcomes(Mutex<BTreeMap<String, RunOutcome>>);
 
 /// The name of everything that decides the outcome, within one call: objects of Python are known by their names.
 fn key(job: &Job) -> String {
-    format!("{:032x}", job.identity())
+    format!("{:032x}", job.identity().name())
 }
 
 impl Outcomes {
@@ -245,7 +245,7 @@ impl Driver for Bench<'_> {
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let known = self.outcomes.map(|outcomes| (outcomes, key(job)));
         if let Some(outcome) = known.as_ref().and_then(|(outcomes, key)| outcomes.get(key)) {
-            return Ok(outcome);
+            return reused(outcome, job);
         }
         if self.fate.is_stopped() {
             return Err(RunError::Interrupted);
@@ -305,7 +305,8 @@ impl Plan {
         if known_only {
             fate.stop();
         }
-        let driver = Bench { plan: self, outcomes, fate: fate.clone() };
+        let bench = Bench { plan: self, outcomes, fate: fate.clone() };
+        let driver = Cached::new(&bench, None);
         let interrupted: Mutex<Option<PyErr>> = Mutex::default();
         // Signals and the progress bar; an exception in either ends the runs.
         let attend = |py: Python<'_>, done: usize, planned: usize| {

@@ -2,9 +2,11 @@
 
 use crate::curves::Curves;
 use crate::live::Live;
+use crate::plan::is_random;
 use crate::values::Values;
+use anabranch_metrics::FrameTimes;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
-use anabranch_units::{ConnId, Duration};
+use anabranch_units::{ConnId, Duration, Instant};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -53,23 +55,46 @@ pub struct Job {
     pub curves: Option<Duration>,
 }
 
-impl Job {
-    /// A name for everything that decides the outcome in virtual time, so that two jobs of one name need one run. A path
-    /// alone does not depend on the others, unless other flows cross them.
-    pub fn identity(&self) -> u128 {
-        self.identity_of(self.common())
-    }
+/// Everything that decides the outcome of a job in virtual time, as names: two jobs of one identity need one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity {
+    /// Of all but the seed.
+    pub row: u128,
+    /// `None` of a single path that nothing random happens to.
+    pub seed: Option<u64>,
+}
 
-    /// The identity, of what it has in common with the other seeds of its row.
-    fn identity_of(&self, common: u128) -> u128 {
+impl Identity {
+    /// One name for both.
+    pub fn name(self) -> u128 {
         let mut name = Xxh3::new();
-        name.update(&common.to_le_bytes());
-        name.update(&self.seed.to_le_bytes());
+        name.update(&self.row.to_le_bytes());
+        self.seed.into_iter().for_each(|seed| name.update(&seed.to_le_bytes()));
         name.digest128()
     }
+}
 
-    /// A name for everything but the seed.
-    fn common(&self) -> u128 {
+/// What a job has in common with the other seeds of its row.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    row: u128,
+    /// The seed decides something.
+    is_random: bool,
+}
+
+impl Common {
+    fn with(self, seed: u64) -> Identity {
+        Identity { row: self.row, seed: self.is_random.then_some(seed) }
+    }
+}
+
+impl Job {
+    /// The identity. A path alone does not depend on the others, unless other flows cross them.
+    pub fn identity(&self) -> Identity {
+        self.common().with(self.seed)
+    }
+
+    fn common(&self) -> Common {
         let nothing = || PlugIn { name: String::new(), parameters: Vec::new() };
         let mut scenario = Scenario {
             name: String::new(),
@@ -94,7 +119,9 @@ impl Job {
         let mut name = Name(Xxh3::new());
         // Hashing cannot fail.
         let _ = write!(name, "{scenario:?} {:?} {:?} {:?}", self.choice, self.congestion, self.curves);
-        name.0.digest128()
+        // A scheduler may draw by itself.
+        let is_random = matches!(self.choice, Choice::Multipath(_)) || is_random(&scenario);
+        Common { row: name.0.digest128(), is_random }
     }
 
     fn is_of_row(&self, other: &Self) -> bool {
@@ -108,23 +135,24 @@ impl Job {
 pub struct Identities {
     /// One job of each row, with the name of what the row has in common. The key is the address of the job's scenario; the
     /// job holds the scenario, so no other one gets that address.
-    rows: Mutex<BTreeMap<usize, Vec<(Job, u128)>>>,
+    rows: Mutex<BTreeMap<usize, Vec<(Job, Common)>>>,
 }
 
 impl Identities {
     /// [`Job::identity`].
-    pub fn of(&self, job: &Job) -> u128 {
+    pub fn of(&self, job: &Job) -> Identity {
         // Rows are added whole, so a panic elsewhere leaves nothing half done.
         let rows = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(&job.scenario).addr();
-        let of_row = |(known, common): &(Job, u128)| known.is_of_row(job).then_some(*common);
+        let of_row = |(known, common): &(Job, Common)| known.is_of_row(job).then_some(*common);
         let known = rows().get(&address).and_then(|rows| rows.iter().find_map(of_row));
-        job.identity_of(known.unwrap_or_else(|| {
+        let common = known.unwrap_or_else(|| {
             // Other threads need not wait for it.
             let common = job.common();
             rows().entry(address).or_default().push((job.clone(), common));
             common
-        }))
+        });
+        common.with(job.seed)
     }
 }
 
@@ -155,6 +183,17 @@ pub struct RunOutcome {
     pub curves: Curves,
     /// Of a run in real time alone.
     pub live: Option<Live>,
+    /// Of a run in virtual time alone.
+    pub measured: Option<Measured>,
+}
+
+/// What a bound on a run depends on, beside its job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The measured time.
+    pub time: (Instant, Instant),
+    /// Frames whose delays count, connection by connection.
+    pub frames: Vec<FrameTimes>,
 }
 
 /// Why a run yields nothing.

@@ -65,6 +65,8 @@ pub struct RunArguments {
     #[arg(long)]
     pub no_baselines: bool,
     #[command(flatten)]
+    pub cache: CacheArguments,
+    #[command(flatten)]
     pub output: Output,
     /// Only make and keep the runs of one of N machines, I from 1 to N; `anabranch merge` brings them together
     #[arg(long, value_name = "I/N", requires = "out", value_parser = number::shard, conflicts_with_all = ["realtime", "pcap", "events", "open"])]
@@ -86,6 +88,15 @@ pub struct RunArguments {
     pub realtime: bool,
     #[command(flatten)]
     pub preflight: PreflightArguments,
+}
+
+/// Whether runs of single paths may come from the cache.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct CacheArguments {
+    /// Make every single-path baseline anew, and leave none for later commands. Without it, those that an earlier command made are
+    /// taken from the directory anabranch/baselines in $XDG_CACHE_HOME, or in ~/.cache; $ANABRANCH_CACHE names another
+    #[arg(long)]
+    pub no_cache: bool,
 }
 
 /// Options of every command that runs scenarios.
@@ -190,6 +201,8 @@ pub struct DemoArguments {
     /// Repetitions of each row, with seeds 1, 2, …
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: NonZeroU32,
+    #[command(flatten)]
+    pub cache: CacheArguments,
     #[command(flatten)]
     pub output: Output,
 }
