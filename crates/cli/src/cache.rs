@@ -81,7 +81,8 @@ impl<'a> Cached<'a> {
 
     fn open(&self, row: u128) -> Option<Arc<Journal>> {
         let name = format!("{:032x}{ENDING}", named(row));
-        let common = self.folder().and_then(|folder| Journal::open(folder, &name).ok());
+        let is_read = |folder: &&Folder| folder.content(&name).is_none_or(|(bytes, _)| bytes <= LIMIT.bytes());
+        let common = self.folder().filter(is_read).and_then(|folder| Journal::open(folder, &name).ok());
         let own = || self.own.get_or_init(|| Journal::temporary().ok().map(Arc::new)).clone();
         common.map(Arc::new).or_else(own)
     }
@@ -89,7 +90,8 @@ impl<'a> Cached<'a> {
     /// Writes an outcome down, and makes room for it.
     fn keep(&self, journal: &Journal, name: u128, outcome: &RunOutcome) {
         let before = journal.length();
-        if before >= LIMIT.bytes() || journal.has(name) {
+        // Of an outcome without `measured` it is not known what other jobs make of it.
+        if outcome.measured.is_none() || before >= LIMIT.bytes() || journal.has(name) {
             return;
         }
         journal.keep(name, outcome);
@@ -97,6 +99,24 @@ impl<'a> Cached<'a> {
         if self.written.fetch_add(bytes, Ordering::Relaxed) + bytes > LIMIT.bytes() / 4 {
             self.trim();
         }
+    }
+
+    /// The outcome of the run `name`, made only if no journal of its row has it.
+    fn run_once(
+        &self,
+        job: &Job,
+        listener: &mut dyn Recorder,
+        (row, name): (u128, u128),
+    ) -> Result<RunOutcome, RunError> {
+        let journal = self.journal(row);
+        // An outcome has no events: who listens to them needs the run.
+        let known = journal.as_ref().filter(|_| !listener.is_listening()).and_then(|journal| journal.find(name));
+        if let Some(known) = known {
+            return reused(known, job);
+        }
+        let outcome = self.driver.run(job, listener)?;
+        journal.iter().for_each(|journal| self.keep(journal, name, &outcome));
+        Ok(outcome)
     }
 
     fn trim(&self) {
@@ -117,18 +137,13 @@ impl Driver for Cached<'_> {
             return self.driver.run(job, listener);
         }
         let identity = self.identities.of(job);
-        let (journal, name) = (self.journal(identity.row), named(identity.name()));
+        let name = named(identity.name());
         let turn = locked(&self.making).entry(name).or_default().clone();
-        let _turn = locked(&turn);
-        // An outcome has no events: who listens to them needs the run.
-        let known = journal.as_ref().filter(|_| !listener.is_listening()).and_then(|journal| journal.find(name));
-        if let Some(known) = known {
-            return reused(known, job);
-        }
-        let outcome = self.driver.run(job, listener)?;
-        journal.iter().for_each(|journal| self.keep(journal, name, &outcome));
+        let turn = locked(&turn);
+        let outcome = self.run_once(job, listener, (identity.row, name));
+        drop(turn);
         locked(&self.making).remove(&name);
-        Ok(outcome)
+        outcome
     }
 }
 

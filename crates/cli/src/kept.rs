@@ -125,7 +125,7 @@ impl<'a> Kept<'a> {
     fn name(&self, job: &Job) -> u128 {
         match self.real_time {
             true => xxh3_128(format!("{PROGRAM} {job:?}").as_bytes()),
-            false => named(self.identities.of(job).name()),
+            false => named(self.identities.of(job).with_seed(job.seed).name()),
         }
     }
 

@@ -65,6 +65,12 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// The same with a seed, though it may decide nothing: each run has a name of its own.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
     /// One name for both.
     pub fn name(self) -> u128 {
         let mut name = Xxh3::new();

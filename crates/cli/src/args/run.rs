@@ -93,8 +93,7 @@ pub struct RunArguments {
 /// Whether runs of single paths may come from the cache.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct CacheArguments {
-    /// Make every single-path baseline anew, and leave none for later commands. Without it, those that an earlier command made are
-    /// taken from the directory anabranch/baselines in $XDG_CACHE_HOME, or in ~/.cache; $ANABRANCH_CACHE names another
+    /// Take no single-path baseline from the cache of earlier commands, and leave none there
     #[arg(long)]
     pub no_cache: bool,
 }
