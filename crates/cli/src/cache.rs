@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Set and not empty, as if every command had `--no-cache`.
+/// The variable that, set and not empty, means `--no-cache` for every command.
 const WITHOUT: &str = "ANABRANCH_NO_CACHE";
-/// The directories of the cache, one in the other, where the user's caches are.
+/// The directories of the cache: one in that of the user's caches, and one in it.
 const FOLDERS: [&str; 2] = ["anabranch", "baselines"];
-/// What names of files in it end with. Each has the runs of one scenario over one path with one congestion control.
+/// The ending of its files. Each has the runs of one scenario over one path with one congestion control.
 const ENDING: &str = ".jsonl";
-/// Of all files together, and so of each: the oldest go.
+/// The size of all files together, and so of each: the oldest go.
 const LIMIT: Limit = Limit::of("the cache", 256);
 /// Journals that are open at a time.
 const ROWS: usize = 16;
@@ -41,11 +41,11 @@ pub struct Cached<'a> {
     path: Option<&'a Path>,
     /// The directory of baselines in it, opened.
     folder: OnceLock<Option<Folder>>,
-    /// In the place of files in that directory that cannot be had.
+    /// It replaces files of that directory that cannot be opened.
     own: OnceLock<Option<Arc<Journal>>>,
-    /// Those that were used last, by [`Identity::row`](anabranch_run::Identity::row).
+    /// The journals that were used last, by [`Identity::row`](anabranch_run::Identity::row).
     journals: Mutex<VecDeque<(u128, Option<Arc<Journal>>)>>,
-    /// Runs that are being made: who asks for one meanwhile waits for it.
+    /// Runs that are being made: a second thread that needs one waits for it.
     making: Mutex<BTreeMap<u128, Arc<Mutex<()>>>>,
     /// Bytes that were written since the directory was trimmed.
     written: AtomicU64,
@@ -87,10 +87,10 @@ impl<'a> Cached<'a> {
         common.map(Arc::new).or_else(own)
     }
 
-    /// Writes an outcome down, and makes room for it.
+    /// Writes an outcome into the journal, and removes old files for it.
     fn keep(&self, journal: &Journal, name: u128, outcome: &RunOutcome) {
         let before = journal.length();
-        // Of an outcome without `measured` it is not known what other jobs make of it.
+        // An outcome without `measured` cannot serve another job.
         if outcome.measured.is_none() || before >= LIMIT.bytes() || journal.has(name) {
             return;
         }

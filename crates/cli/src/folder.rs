@@ -218,7 +218,7 @@ fn private() -> DirBuilder {
     DirBuilder::new()
 }
 
-/// It is this user's, and nobody else may write to it.
+/// It is this user's, and no other user may write to it.
 #[cfg(unix)]
 fn is_private(metadata: &Metadata) -> bool {
     use cap_std::fs::MetadataExt;

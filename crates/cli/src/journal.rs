@@ -116,7 +116,7 @@ impl Journal {
         })
     }
 
-    /// What `say` makes of the error for which nothing is written any more.
+    /// The answer of `say` to the error that ended writing, if any.
     pub fn with_error<T>(&self, say: impl FnOnce(&io::Error) -> T) -> Option<T> {
         self.content().error.as_ref().map(say)
     }

@@ -1,6 +1,7 @@
 //! The cache of single-path baselines: the same bytes with it, without it and after a hit, and no harm by what lies in it.
 #![cfg(unix)]
 
+#[expect(dead_code, reason = "others use the rest")]
 mod common;
 
 use anabranch_cli::{Answer, Drivers, answer};
@@ -92,7 +93,7 @@ impl Bench {
         files
     }
 
-    /// What `words` print, and the runs that were made.
+    /// The output of `words`, and the runs that were made.
     fn ask(&self, cache: Option<&Path>, words: &[&str]) -> (String, [usize; 4]) {
         let driver = Counting::default();
         let drivers = Drivers { virtual_time: &driver, real_time: &FakeLab, preflight: |_| Box::new(FakeLab), cache };

@@ -1,16 +1,16 @@
-//! A queue of values that also changes in the middle.
+//! A queue whose values also come and go in the middle.
 
 use std::collections::VecDeque;
 
-/// A block has at most so many values: moving half of them takes about as long as finding a place among 10⁵.
+/// The most values of a block: half of them are moved about as fast as a place among 10⁵ is found.
 const SIZE: usize = 64;
 
 /// As a `VecDeque`, but in blocks: a value that comes or goes in the middle moves the others of its block, and rarely the list of blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks<T> {
-    /// None of them is empty but the only one.
+    /// No block is empty unless it is the only one.
     blocks: VecDeque<VecDeque<T>>,
-    /// Of values.
+    /// The number of values.
     len: usize,
 }
 
@@ -34,7 +34,7 @@ impl<T> Blocks<T> {
         self.len
     }
 
-    /// Values for which an empty one keeps room.
+    /// The number of values for which the first block has memory.
     pub fn room(&self) -> usize {
         self.blocks.front().map_or(0, VecDeque::capacity)
     }
@@ -88,8 +88,8 @@ impl<T> Blocks<T> {
         Some(value)
     }
 
-    /// The place of the first value of which `is_before` is not true; it is of none that follows one of which it is not.
-    pub fn halve(&self, is_before: impl Fn(&T) -> bool) -> At {
+    /// The place of the first value of which `is_before` is false, as `slice::partition_point` finds it.
+    pub fn partition_point(&self, is_before: impl Fn(&T) -> bool) -> At {
         let block = self.blocks.partition_point(|block| block.back().is_some_and(&is_before));
         At(block, self.blocks.get(block).map_or(0, |block| block.partition_point(is_before)))
     }
@@ -129,7 +129,7 @@ impl<T> Blocks<T> {
         if at + 1 < self.blocks[block].len() { At(block, at + 1) } else { At(block + 1, 0) }
     }
 
-    /// Puts `value` before what is at a place, and returns its place.
+    /// Inserts `value` at a place, before the value there, and returns the place of `value`.
     pub fn insert(&mut self, place: At, value: T) -> At {
         let At(mut block, mut at) = place;
         if block == self.blocks.len() {
@@ -222,7 +222,7 @@ mod tests {
         fn a_place_is_found_by_halving(count in 0u32..300, above in 0u32..320) {
             let mut blocks = Blocks::default();
             (0..count).for_each(|n| blocks.push_back(n));
-            let found = blocks.get(blocks.halve(|n| *n < above));
+            let found = blocks.get(blocks.partition_point(|n| *n < above));
             prop_assert_eq!(found, (above < count).then_some(&above));
         }
     }

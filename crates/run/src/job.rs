@@ -80,7 +80,7 @@ impl Identity {
     }
 }
 
-/// What a job has in common with the other seeds of its row.
+/// The part of an identity that all seeds of a row share.
 #[derive(Clone, Copy, Debug)]
 struct Common {
     row: u128,
@@ -125,7 +125,7 @@ impl Job {
         let mut name = Name(Xxh3::new());
         // Hashing cannot fail.
         let _ = write!(name, "{scenario:?} {:?} {:?} {:?}", self.choice, self.congestion, self.curves);
-        // A scheduler may draw by itself.
+        // A scheduler may have random draws of its own.
         let is_random = matches!(self.choice, Choice::Multipath(_)) || is_random(&scenario);
         Common { row: name.0.digest128(), is_random }
     }
@@ -193,7 +193,7 @@ pub struct RunOutcome {
     pub measured: Option<Measured>,
 }
 
-/// What a bound on a run depends on, beside its job.
+/// The inputs of a bound on a run, beside its job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The measured time.

@@ -40,7 +40,7 @@ pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome 
     }
 }
 
-/// What a bound on the run with these metrics depends on.
+/// The inputs of a bound on the run with these metrics.
 pub(crate) fn measured(metrics: &RunMetrics) -> Measured {
     Measured { time: metrics.measured, frames: metrics.frames.clone() }
 }

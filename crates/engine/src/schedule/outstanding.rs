@@ -60,7 +60,7 @@ impl Outstanding {
         match self.runs.back() {
             Some((last, _)) if last.end <= offset => self.runs.end(),
             Some((last, _)) if last.start <= offset => self.runs.last().unwrap_or(self.runs.end()),
-            _ => self.runs.halve(|(r, _)| r.end <= offset),
+            _ => self.runs.partition_point(|(r, _)| r.end <= offset),
         }
     }
 

@@ -204,7 +204,7 @@ impl Receiver {
     /// acknowledged).
     fn hold_in(&mut self, gap: Range, bytes: Bytes) {
         let at = match self.pieces.back() {
-            Some((last, _)) if *last > gap.start => self.pieces.halve(|(seq, _)| *seq < gap.start),
+            Some((last, _)) if *last > gap.start => self.pieces.partition_point(|(seq, _)| *seq < gap.start),
             _ => self.pieces.end(),
         };
         if let Some((seq, below)) = self.pieces.before(at).and_then(|below| self.pieces.get_mut(below))
