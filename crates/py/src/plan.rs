@@ -5,8 +5,8 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    self, Cached, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
-    write_results,
+    self, Cached, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers,
+    spooled, write_results,
 };
 use anabranch_cli::visible;
 use anabranch_report::text::results_table;
