@@ -4,12 +4,13 @@ use crate::failure::Failure;
 use crate::input::{Limit, check_regular, text_of};
 use cap_fs_ext::{DirExt, FollowSymlinks, MetadataExt, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, FileType, OpenOptions};
+use cap_std::fs::{Dir, DirBuilder, FileType, Metadata, OpenOptions};
 use cap_tempfile::TempFile;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// A directory that is held open.
 ///
@@ -56,6 +57,16 @@ impl Folder {
         made.map_err(|error| Failure::unwritable(&self.path.join(name), &error))
     }
 
+    /// The same for the user alone: refused if it is another user's, or others may write in it.
+    pub fn make_own(&self, name: &str) -> io::Result<Self> {
+        match self.dir.create_dir_with(name, &private()) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let own = self.inner(name)?;
+        if is_private(&own.dir.dir_metadata()?) { Ok(own) } else { Err(ErrorKind::PermissionDenied.into()) }
+    }
+
     /// Path of the folder, for messages.
     pub fn path(&self) -> &Path {
         &self.path
@@ -64,6 +75,12 @@ impl Folder {
     /// The kind of what is called `name`; of a link, that it is one.
     pub fn kind(&self, name: impl AsRef<OsStr>) -> Option<FileType> {
         Some(self.dir.symlink_metadata(name.as_ref()).ok()?.file_type())
+    }
+
+    /// The length of the regular file `name` in bytes, and when it was last written.
+    pub fn content(&self, name: impl AsRef<OsStr>) -> Option<(u64, SystemTime)> {
+        let file = self.dir.symlink_metadata(name.as_ref()).ok().filter(Metadata::is_file)?;
+        Some((file.len(), file.modified().ok()?.into_std()))
     }
 
     /// The names in it, in order.
@@ -185,4 +202,30 @@ impl Folder {
             _ => Ok(()),
         }
     }
+}
+
+/// Of a directory that only its user reads.
+#[cfg(unix)]
+fn private() -> DirBuilder {
+    use cap_std::fs::DirBuilderExt;
+    let mut private = DirBuilder::new();
+    private.mode(0o700);
+    private
+}
+
+#[cfg(not(unix))]
+fn private() -> DirBuilder {
+    DirBuilder::new()
+}
+
+/// It is this user's, and no other user may write to it.
+#[cfg(unix)]
+fn is_private(metadata: &Metadata) -> bool {
+    use cap_std::fs::MetadataExt;
+    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
+}
+
+#[cfg(not(unix))]
+fn is_private(_: &Metadata) -> bool {
+    true
 }

@@ -1,75 +1,40 @@
-//! A journal of finished runs: what a driver answered is kept in a file, by everything that decides it.
+//! Finished runs are kept: what a driver answered stands in a journal, by everything that decides it.
 
 use crate::beside::meant;
 use crate::failure::{Failure, Salvage};
 use crate::folder::Folder;
-use crate::input::{Limit, why};
-use anabranch_run::{Driver, Identities, Job, Plan, Refusal, RunError, RunOutcome};
+use crate::input::why;
+use crate::journal::{Journal, each_line, line_name, locked};
+use anabranch_run::{Driver, Identities, Job, Plan, Refusal, RunError, RunOutcome, reused};
 use anabranch_trace::Recorder;
-use std::collections::{HashMap, HashSet};
-use std::fs::{File, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::ops::Range;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
+use xxhash_rust::xxh3::xxh3_128;
 
-/// A driver that remembers. Each outcome is a line of the file as soon as it is there, so that an interrupted command loses
-/// only the runs under way; a power failure, those of the last second.
-///
-/// A line is the checksum of what follows, the name of the run, and its outcome in JSON: `CHECKSUM NAME {…}`.
+/// A driver that remembers. Each outcome is in the journal as soon as it is there, so that an interrupted command loses only the runs
+/// under way; a power failure, those of the last second.
 pub struct Kept<'a> {
     driver: &'a dyn Driver,
-    /// Where the file is.
+    /// Where the journal is.
     folder: Folder,
     name: &'static str,
-    /// For reading.
-    file: Mutex<File>,
-    journal: Mutex<Journal>,
+    journal: Journal,
+    /// The runs that this command requested.
+    requested: Mutex<HashSet<u128>>,
     identities: Identities,
     /// The runs follow the clock.
     real_time: bool,
     _syncing: Syncing,
 }
 
-/// Places of outcomes, by a run's name.
-type Places = HashMap<u128, (u64, u32)>;
-
-/// The content of the file.
-struct Journal {
-    /// Where the outcome of a run stands: its beginning and length.
-    places: Places,
-    /// The runs that this command requested.
-    requested: HashSet<u128>,
-    /// For writing, at the end.
-    file: File,
-    /// The next line begins here.
-    end: u64,
-    /// Nothing is written any more.
-    error: Option<io::Error>,
-}
-
-impl Journal {
-    /// Writes a line; the outcome of the run `name` stands at `text` in it.
-    fn append(&mut self, name: u128, line: &[u8], text: Range<usize>) {
-        if self.error.is_none() {
-            self.error = self.file.write_all(line).err();
-        }
-        if self.error.is_none() {
-            self.places.insert(name, (self.end + text.start as u64, text.len() as u32));
-            self.end += line.len() as u64;
-        }
-    }
-}
-
 /// The directory of journals, in that of `--out`.
 const FOLDER: &str = "kept";
-
-/// Limit of a line: far more than a run has with all its curves.
-const LINE: Limit = Limit::of("a line of a journal", 64);
 
 /// Lines are on the disk, and not only in the system's memory, after this time.
 const SYNC: Duration = Duration::from_millis(500);
@@ -107,11 +72,6 @@ impl Drop for Syncing {
     }
 }
 
-/// A panic elsewhere leaves nothing half done in here.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
 /// `driver`, or the journal in front of it.
 pub fn through<'d>(journal: Option<&'d Kept<'_>>, driver: &'d dyn Driver) -> &'d dyn Driver {
     journal.map_or(driver, |journal| journal)
@@ -145,79 +105,39 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// Reads what the file `name` keeps, if it is there. A line that is cut off, damaged, or of another form counts as not
-    /// there.
+    /// Opens the journal `name`, which no other command is writing.
     pub fn open(driver: &'a dyn Driver, folder: Folder, name: &'static str) -> Result<Self, Failure> {
         let path = folder.path().join(name);
-        let unwritable = |error| Failure::unwritable(&path, &error);
-        let mut appended = folder.append(name).map_err(unwritable)?;
-        if let Err(TryLockError::WouldBlock) = appended.try_lock() {
-            let message = format!("another command is writing {}", meant(&path).display());
-            return Err(Failure::unusable(
+        let journal = Journal::open(&folder, name).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock => Failure::unusable(
                 "anabranch::cli::in_use",
-                message,
+                format!("another command is writing {}", meant(&path).display()),
                 Some("wait for it, or give another --out".into()),
-            ));
-        }
-        let file = folder.file(name).map_err(unwritable)?;
-        let (places, mut end, whole) = places(&file).map_err(unwritable)?;
-        if !whole {
-            appended.write_all(b"\n").map_err(unwritable)?;
-            end += 1;
-        }
-        let syncing = Syncing::of(appended.try_clone().map_err(unwritable)?);
-        let journal = Mutex::new(Journal { places, requested: HashSet::new(), file: appended, end, error: None });
-        Ok(Self {
-            driver,
-            folder,
-            name,
-            file: Mutex::new(file),
-            journal,
-            identities: Identities::default(),
-            real_time: false,
-            _syncing: syncing,
-        })
-    }
-
-    /// The outcome of the run `name`.
-    fn find(&self, name: u128) -> Option<RunOutcome> {
-        let (begin, length) = *locked(&self.journal).places.get(&name)?;
-        let mut text = vec![0; length as usize];
-        {
-            let mut file = locked(&self.file);
-            file.seek(SeekFrom::Start(begin)).and_then(|_| file.read_exact(&mut text)).ok()?;
-        }
-        serde_json::from_slice(&text).ok()
+            ),
+            _ => Failure::unwritable(&path, &error),
+        })?;
+        let syncing = Syncing::of(journal.file().map_err(|error| Failure::unwritable(&path, &error))?);
+        let (requested, identities) = (Mutex::default(), Identities::default());
+        Ok(Self { driver, folder, name, journal, requested, identities, real_time: false, _syncing: syncing })
     }
 
     /// The name of a run, which another version of the program does not know. Of runs that follow the clock no two are the same.
     fn name(&self, job: &Job) -> u128 {
         match self.real_time {
             true => xxh3_128(format!("{PROGRAM} {job:?}").as_bytes()),
-            false => xxh3_128(format!("{PROGRAM} {:032x}", self.identities.of(job)).as_bytes()),
+            false => named(self.identities.of(job).with_seed(job.seed).name()),
         }
-    }
-
-    /// Keeps an outcome; if it cannot be kept, nothing else is lost.
-    fn keep(&self, name: u128, outcome: &RunOutcome) {
-        let Ok(text) = serde_json::to_string(outcome) else { return };
-        let named = format!("{name:032x} {text}");
-        let line = format!("{:016x} {named}\n", xxh3_64(named.as_bytes()));
-        let end = line.len() - 1;
-        locked(&self.journal).append(name, line.as_bytes(), end - text.len()..end);
     }
 
     /// Says why not all was kept.
     pub fn failure(&self) -> Option<Failure> {
-        locked(&self.journal)
-            .error
-            .as_ref()
-            .map(|error| Failure::unwritable(&self.folder.path().join(self.name), error))
+        let path = self.folder.path().join(self.name);
+        self.journal.with_error(|error| Failure::unwritable(&path, error))
     }
 
     /// True if the outcome of `job` is there.
     pub fn has(&self, job: &Job) -> bool {
-        locked(&self.journal).places.contains_key(&self.name(job))
+        self.journal.has(self.name(job))
     }
 
     /// Adds what the journal in virtual time of another command keeps, whose directory is `folder`.
@@ -228,26 +148,18 @@ impl<'a> Kept<'a> {
             Failure::unusable("anabranch::cli::unreadable", message, Some("give a directory that --shard wrote".into()))
         };
         let opened = Folder::open(folder).and_then(|folder| folder.inner(FOLDER)?.file(Self::VIRTUAL));
-        each_line(&opened.map_err(unreadable)?, |line| {
-            if let Some((name, text)) = read_line(line) {
-                locked(&self.journal).append(name, line, text);
-            }
-            Ok(())
-        })
-        .map_err(unreadable)?;
+        self.journal.add(&opened.map_err(unreadable)?).map_err(unreadable)?;
         self.failure().map_or(Ok(()), Err)
     }
 
     /// Another command keeps runs in it, too.
     fn is_shared(&self) -> bool {
-        let journal = locked(&self.journal);
-        journal.places.keys().any(|name| !journal.requested.contains(name))
+        self.journal.has_others(&locked(&self.requested))
     }
 
     /// Puts a file without the runs of this command in the place of this one.
     fn remove_own(&self) -> Result<(), Failure> {
-        let is_others =
-            |line: &[u8]| read_line(line).is_some_and(|(name, _)| !locked(&self.journal).requested.contains(&name));
+        let is_others = |line: &[u8]| line_name(line).is_some_and(|name| !locked(&self.requested).contains(&name));
         self.folder.write_durably(self.name, |others| {
             each_line(
                 &self.folder.file(self.name)?,
@@ -270,41 +182,6 @@ impl<'a> Kept<'a> {
     }
 }
 
-/// The places of the outcomes in `file`, its length, and whether its last line is whole.
-fn places(file: &File) -> io::Result<(Places, u64, bool)> {
-    let (mut places, mut end, mut whole) = (Places::new(), 0, true);
-    each_line(file, |line| {
-        whole = line.ends_with(b"\n");
-        if let Some((name, text)) = read_line(line) {
-            places.insert(name, (end + text.start as u64, text.len() as u32));
-        }
-        end += line.len() as u64;
-        Ok(())
-    })?;
-    Ok((places, end, whole))
-}
-
-/// The lines of `file` in turn, with their ends. One that no run can have is an error: what follows may have no end.
-fn each_line(file: &File, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    while reader.by_ref().take(LINE.bytes() + 1).read_until(b'\n', &mut line)? > 0 {
-        LINE.check(line.len() as u64)?;
-        each(&line)?;
-        line.clear();
-    }
-    Ok(())
-}
-
-/// The name of a run, and where in `line` its outcome stands.
-fn read_line(line: &[u8]) -> Option<(u128, Range<usize>)> {
-    let text = std::str::from_utf8(line).ok()?.strip_suffix('\n')?;
-    let (checksum, named) = text.split_once(' ')?;
-    let (name, outcome) = named.split_once(' ')?;
-    let is_whole = u64::from_str_radix(checksum, 16).ok()? == xxh3_64(named.as_bytes());
-    is_whole.then_some((u128::from_str_radix(name, 16).ok()?, text.len() - outcome.len()..text.len()))
-}
-
 impl Driver for Kept<'_> {
     fn prepare(&self, plan: &Plan) -> Result<(), Refusal> {
         self.driver.prepare(plan)
@@ -312,13 +189,13 @@ impl Driver for Kept<'_> {
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let name = self.name(job);
-        locked(&self.journal).requested.insert(name);
+        locked(&self.requested).insert(name);
         // An outcome has no events: who listens to them needs the run.
-        if let Some(outcome) = self.find(name).filter(|_| !listener.is_listening()) {
-            return Ok(outcome);
+        if let Some(outcome) = self.journal.find(name).filter(|_| !listener.is_listening()) {
+            return reused(outcome, job);
         }
         let outcome = self.driver.run(job, listener)?;
-        self.keep(name, &outcome);
+        self.journal.keep(name, &outcome);
         Ok(outcome)
     }
 }
@@ -326,12 +203,18 @@ impl Driver for Kept<'_> {
 /// The program's version and the digest of the sources that decide a run's outcome: papers and reports may change.
 pub const PROGRAM: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("ANABRANCH_ENGINE"));
 
+/// `identity`, by which another version of the program finds nothing.
+pub fn named(identity: u128) -> u128 {
+    xxh3_128(format!("{PROGRAM} {identity:032x}").as_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use anabranch_run::{Choice, Options, Repeat, Runner, Serial, Variant};
     use anabranch_scenario::Document;
     use std::fs::{self, OpenOptions};
+    use std::io::Write;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

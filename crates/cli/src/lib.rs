@@ -6,6 +6,7 @@ mod args;
 mod artifacts;
 mod beside;
 mod builtin;
+mod cache;
 mod commands;
 mod digest;
 mod drivers;
@@ -13,6 +14,7 @@ mod failure;
 mod folder;
 mod input;
 mod inputs;
+mod journal;
 mod kept;
 #[cfg(target_os = "linux")]
 mod link_table;
@@ -45,6 +47,7 @@ mod verdict;
 mod watch;
 
 use args::{Arguments, Command};
+use cache::Cached;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
 use failure::Failure;
@@ -53,6 +56,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
+pub use cache::cache_folder;
 pub use drivers::Drivers;
 pub use outcome::Answer;
 pub use terminal::visible;
@@ -61,6 +65,7 @@ pub use terminal::visible;
 pub mod parts {
     pub use crate::artifacts::write_results;
     pub use crate::builtin::{SCENARIOS, find as builtin_scenario};
+    pub use crate::cache::Cached;
     pub use crate::failure::Failure;
     pub use crate::folder::Folder;
     pub use crate::input::{RESULTS, read_within, why};
@@ -116,6 +121,8 @@ fn tip(error: &clap::Error) -> String {
 
 fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {
     let Some(command) = arguments.command else { return Ok(commands::tour().into()) };
+    let cached = Cached::new(drivers.virtual_time, drivers.cache.filter(|_| command.is_cached()));
+    let drivers = &Drivers { virtual_time: &cached, ..*drivers };
     match command {
         Command::Demo(arguments) => commands::demo(&arguments, drivers.virtual_time),
         Command::Run(arguments) => commands::run(&arguments, drivers),

@@ -75,7 +75,9 @@ fn main() -> ExitCode {
         return ExitCode::from(code);
     }
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let drivers = Drivers { virtual_time: &Stoppable::default(), real_time: &RealTime, preflight };
+    let cache = anabranch_cli::cache_folder();
+    let driver = Stoppable::default();
+    let drivers = Drivers { virtual_time: &driver, real_time: &RealTime, preflight, cache: cache.as_deref() };
     let answer = anabranch_cli::answer(std::env::args_os(), &drivers, colour);
     let mut out = std::io::stdout();
     // A file or another program gets the bytes as they are.

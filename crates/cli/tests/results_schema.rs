@@ -37,8 +37,12 @@ fn scenario_files(folders: &[PathBuf]) -> Vec<PathBuf> {
 /// The results that the simulator gives.
 fn results(arguments: &[&str]) -> Value {
     let words = ["anabranch", "run"].iter().chain(arguments).chain(&["--format", "json"]).map(|word| word.into());
-    let drivers =
-        Drivers { virtual_time: &VirtualTime::default(), real_time: &FakeLab, preflight: |_| Box::new(FakeLab) };
+    let drivers = Drivers {
+        virtual_time: &VirtualTime::default(),
+        real_time: &FakeLab,
+        preflight: |_| Box::new(FakeLab),
+        cache: None,
+    };
     let Answer { output, errors, code } = answer(words, &drivers, false);
     assert_eq!((errors.as_str(), code), ("", 0), "{arguments:?}");
     serde_json::from_str(&output).unwrap()

@@ -4,6 +4,7 @@
 //! control are ([`Scheduler`], [`CongestionControl`]) and knows no implementation of either.
 
 mod accounting;
+mod blocks;
 mod capacity;
 pub mod congestion;
 pub mod connection;

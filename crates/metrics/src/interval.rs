@@ -1,7 +1,7 @@
 //! The 95 % interval of a mean.
 
 use crate::statistics::{deviation, mean};
-use crate::t_quantile;
+use crate::student::t95;
 use libm::cbrt;
 
 /// An interval takes this many runs that do not all share one value with others: see [`mean_interval`].
@@ -45,7 +45,7 @@ impl Sample {
     fn of(values: &[f64]) -> Option<Self> {
         let (mean, n) = (mean(values)?, values.len() as f64);
         let error = deviation(values, mean)? / n.sqrt();
-        Some(Self { n, mean, error, quantile: t_quantile(0.05, n - 1.0) })
+        Some(Self { n, mean, error, quantile: t95(values.len() - 1) })
     }
 
     fn student(&self) -> (f64, f64) {

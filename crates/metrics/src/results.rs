@@ -3,6 +3,7 @@
 use crate::{Density, Extents, METRICS};
 use anabranch_units::{Duration, Instant};
 use core::ops::Range;
+use serde::{Deserialize, Serialize};
 
 /// The measurements of one run. Values have the order of [`METRICS`]; a metric that does not apply is absent.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub struct RunMetrics {
 }
 
 /// When the frames of one connection were due.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FrameTimes {
     /// Frame 0.
     pub first: Instant,

@@ -1,6 +1,7 @@
 //! Student's t distribution.
 
 use libm::{exp, fabs, lgamma, log};
+use std::sync::OnceLock;
 
 /// The probability that |T| exceeds `t` (not negative), for T of Student's distribution with `df` > 0 degrees of
 /// freedom.
@@ -25,6 +26,13 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
         }
         if t_probability(middle, df) > p { low = middle } else { high = middle }
     }
+}
+
+/// [`t_quantile`] of 0.05, which every mean of a study needs: once per number of degrees of freedom, at least one.
+pub(crate) fn t95(df: usize) -> f64 {
+    static KNOWN: [OnceLock<f64>; 1024] = [const { OnceLock::new() }; 1024];
+    let find = || t_quantile(0.05, df as f64);
+    KNOWN.get(df).map_or_else(find, |known| *known.get_or_init(find))
 }
 
 /// The regularised incomplete beta function I_x(a, b) for a, b > 0 and x in [0, 1].
@@ -88,6 +96,13 @@ mod tests {
         for (df, t95, t99) in table {
             assert!((t_quantile(0.05, df) - t95).abs() < 6e-4, "{df} {}", t_quantile(0.05, df));
             assert!((t_quantile(0.01, df) - t99).abs() < 6e-4, "{df} {}", t_quantile(0.01, df));
+        }
+    }
+
+    #[test]
+    fn a_known_quantile_is_the_one_that_was_found() {
+        for df in [1, 2, 49, 1023, 1024, 5000, 49, 1] {
+            assert_eq!(t95(df), t_quantile(0.05, df as f64), "{df}");
         }
     }
 

@@ -59,7 +59,8 @@ fn answer(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<(String, String,
         std::thread::scope(|scope| {
             let (end, ended) = channel();
             let work = scope.spawn(move || {
-                let drivers = Drivers { virtual_time: &driver, real_time: &NoRealTime, preflight: no_preflight };
+                let drivers =
+                    Drivers { virtual_time: &driver, real_time: &NoRealTime, preflight: no_preflight, cache: None };
                 let arguments = std::iter::once("anabranch".into()).chain(arguments);
                 let answer = anabranch_cli::answer(arguments, &drivers, false);
                 let _ = end.send(());

@@ -5,8 +5,8 @@ use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
 use anabranch_cli::parts::{
-    self, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers, spooled,
-    write_results,
+    self, Cached, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers,
+    spooled, write_results,
 };
 use anabranch_cli::visible;
 use anabranch_report::text::results_table;
@@ -40,9 +40,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Default)]
 pub struct Outcomes(Mutex<BTreeMap<String, RunOutcome>>);
 
-/// The name of everything that decides the outcome, within one call: objects of Python are known by their names.
+/// The name of everything that decides the outcome, within one call: objects of Python are known by their names. A run that cells share
+/// has a name in each: only the simulator can give its outcome to another cell.
 fn key(job: &Job) -> String {
-    format!("{:032x}", job.identity())
+    format!("{:?} {:032x}", job.cell, job.identity().with_seed(job.seed).name())
 }
 
 impl Outcomes {
@@ -305,7 +306,8 @@ impl Plan {
         if known_only {
             fate.stop();
         }
-        let driver = Bench { plan: self, outcomes, fate: fate.clone() };
+        let bench = Bench { plan: self, outcomes, fate: fate.clone() };
+        let driver = Cached::new(&bench, None);
         let interrupted: Mutex<Option<PyErr>> = Mutex::default();
         // Signals and the progress bar; an exception in either ends the runs.
         let attend = |py: Python<'_>, done: usize, planned: usize| {

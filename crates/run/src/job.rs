@@ -2,9 +2,11 @@
 
 use crate::curves::Curves;
 use crate::live::Live;
+use crate::plan::is_random;
 use crate::values::Values;
+use anabranch_metrics::FrameTimes;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
-use anabranch_units::{ConnId, Duration};
+use anabranch_units::{ConnId, Duration, Instant};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -53,6 +55,45 @@ pub struct Job {
     pub curves: Option<Duration>,
 }
 
+/// Everything that decides the outcome of a job in virtual time, as names: two jobs of one identity need one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Identity {
+    /// Of all but the seed.
+    pub row: u128,
+    /// `None` of a single path that nothing random happens to.
+    pub seed: Option<u64>,
+}
+
+impl Identity {
+    /// The same with a seed, though it may decide nothing: each run has a name of its own.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// One name for both.
+    pub fn name(self) -> u128 {
+        let mut name = Xxh3::new();
+        name.update(&self.row.to_le_bytes());
+        self.seed.into_iter().for_each(|seed| name.update(&seed.to_le_bytes()));
+        name.digest128()
+    }
+}
+
+/// The part of an identity that all seeds of a row share.
+#[derive(Clone, Copy, Debug)]
+struct Common {
+    row: u128,
+    /// The seed decides something.
+    is_random: bool,
+}
+
+impl Common {
+    fn with(self, seed: u64) -> Identity {
+        Identity { row: self.row, seed: self.is_random.then_some(seed) }
+    }
+}
+
 impl Job {
     /// A run of a scenario without a sweep, with its own congestion control and without curves.
     pub fn of(scenario: Arc<Scenario>, choice: Choice, seed: u64) -> Self {
@@ -60,22 +101,12 @@ impl Job {
         Self { scenario, cell: Cell::default(), choice, congestion, seed, curves: None }
     }
 
-    /// A name for everything that decides the outcome in virtual time, so that two jobs of one name need one run. A path
-    /// alone does not depend on the others, unless other flows cross them.
-    pub fn identity(&self) -> u128 {
-        self.identity_of(self.common())
+    /// The identity. A path alone does not depend on the others, unless other flows cross them.
+    pub fn identity(&self) -> Identity {
+        self.common().with(self.seed)
     }
 
-    /// The identity, of what it has in common with the other seeds of its row.
-    fn identity_of(&self, common: u128) -> u128 {
-        let mut name = Xxh3::new();
-        name.update(&common.to_le_bytes());
-        name.update(&self.seed.to_le_bytes());
-        name.digest128()
-    }
-
-    /// A name for everything but the seed.
-    fn common(&self) -> u128 {
+    fn common(&self) -> Common {
         let nothing = || PlugIn { name: String::new(), parameters: Vec::new() };
         let mut scenario = Scenario {
             name: String::new(),
@@ -100,7 +131,9 @@ impl Job {
         let mut name = Name(Xxh3::new());
         // Hashing cannot fail.
         let _ = write!(name, "{scenario:?} {:?} {:?} {:?}", self.choice, self.congestion, self.curves);
-        name.0.digest128()
+        // A scheduler may have random draws of its own.
+        let is_random = matches!(self.choice, Choice::Multipath(_)) || is_random(&scenario);
+        Common { row: name.0.digest128(), is_random }
     }
 
     fn is_of_row(&self, other: &Self) -> bool {
@@ -114,23 +147,24 @@ impl Job {
 pub struct Identities {
     /// One job of each row, with the name of what the row has in common. The key is the address of the job's scenario; the
     /// job holds the scenario, so no other one gets that address.
-    rows: Mutex<BTreeMap<usize, Vec<(Job, u128)>>>,
+    rows: Mutex<BTreeMap<usize, Vec<(Job, Common)>>>,
 }
 
 impl Identities {
     /// [`Job::identity`].
-    pub fn of(&self, job: &Job) -> u128 {
+    pub fn of(&self, job: &Job) -> Identity {
         // Rows are added whole, so a panic elsewhere leaves nothing half done.
         let rows = || self.rows.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(&job.scenario).addr();
-        let of_row = |(known, common): &(Job, u128)| known.is_of_row(job).then_some(*common);
+        let of_row = |(known, common): &(Job, Common)| known.is_of_row(job).then_some(*common);
         let known = rows().get(&address).and_then(|rows| rows.iter().find_map(of_row));
-        job.identity_of(known.unwrap_or_else(|| {
+        let common = known.unwrap_or_else(|| {
             // Other threads need not wait for it.
             let common = job.common();
             rows().entry(address).or_default().push((job.clone(), common));
             common
-        }))
+        });
+        common.with(job.seed)
     }
 }
 
@@ -161,6 +195,17 @@ pub struct RunOutcome {
     pub curves: Curves,
     /// Facts of a run in real time alone.
     pub live: Option<Live>,
+    /// Of a run in virtual time alone.
+    pub measured: Option<Measured>,
+}
+
+/// The inputs of a bound on a run, beside its job.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The measured time.
+    pub time: (Instant, Instant),
+    /// Frames whose delays count, connection by connection.
+    pub frames: Vec<FrameTimes>,
 }
 
 /// Why a run yields nothing.

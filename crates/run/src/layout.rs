@@ -4,7 +4,7 @@ use crate::cross::{ChangingNetwork, TcpFlow, sources, tcp_flows};
 use crate::crowd::Connections;
 use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
-use crate::job::{CONNECTION, Choice, Job, RunError, RunOutcome};
+use crate::job::{CONNECTION, Choice, Job, Measured, RunError, RunOutcome};
 use crate::known::{KnownCapacity, fills, registered};
 use crate::known_rates::{self, KnownRates, Share, Span, all_lost};
 use crate::setup::{fifo, setup};
@@ -37,7 +37,13 @@ pub fn outcome(metrics: &RunMetrics, digest: String, events: u64) -> RunOutcome 
         finished: metrics.finished,
         curves: Curves::new(),
         live: None,
+        measured: None,
     }
+}
+
+/// The inputs of a bound on the run with these metrics.
+pub(crate) fn measured(metrics: &RunMetrics) -> Measured {
+    Measured { time: metrics.measured, frames: metrics.frames.clone() }
 }
 
 /// The scenario's network, with traces begun where their paths say. The seed draws one place for all, so that what was
@@ -393,21 +399,39 @@ impl Layout {
         let paths = &job.scenario.topology.paths;
         let names: Vec<&str> = self.over.iter().map(|n| paths[*n].name.as_str()).collect();
         metrics.paths.retain(|path| names.contains(&path.name.as_str()));
-        let ratio = |over: &[usize], multipath| {
-            let bound =
-                self.bound_over(job, (over, multipath), metrics.measured, (&metrics.frames, metrics.measured.1));
-            let reached = metrics.get(bound.metric);
-            // The shorter the better: T*/T.
-            let shorter = bound.metric != names::GOODPUT;
-            let (above, below) = if shorter { (bound.value, reached) } else { (reached, bound.value) };
-            oracle_ratio(above, below)
-        };
-        let own = ratio(&self.over, self.multipath);
-        let all: Vec<usize> = (0..paths.len()).collect();
+        let (measured, reached) = (measured(metrics), |name: &str| metrics.get(name));
+        let own = self.ratio(job, (&self.over, self.multipath), &measured, reached);
         let is_alone = matches!(job.choice, Choice::Single(_));
-        let of_all = is_alone.then(|| ratio(&all, job.scenario.settings.mptcp)).flatten();
+        let of_all = is_alone.then(|| self.ratio_of_all(job, &measured, reached)).flatten();
         metrics.set(names::ORACLE_RATIO, own);
         metrics.set(names::ORACLE_RATIO_OF_ALL, of_all);
+    }
+
+    /// How near a run that `reached` these values came to the best possible over all paths.
+    pub(crate) fn ratio_of_all(
+        &self,
+        job: &Job,
+        measured: &Measured,
+        reached: impl Fn(&str) -> Option<f64>,
+    ) -> Option<f64> {
+        let all: Vec<usize> = (0..job.scenario.topology.paths.len()).collect();
+        self.ratio(job, (&all, job.scenario.settings.mptcp), measured, reached)
+    }
+
+    /// The same over the paths `over`, also by Multipath TCP if that is spoken.
+    fn ratio(
+        &self,
+        job: &Job,
+        over: (&[usize], bool),
+        Measured { time, frames }: &Measured,
+        reached: impl Fn(&str) -> Option<f64>,
+    ) -> Option<f64> {
+        let bound = self.bound_over(job, over, *time, (frames, time.1));
+        let reached = reached(bound.metric);
+        // The shorter the better: T*/T.
+        let shorter = bound.metric != names::GOODPUT;
+        let (above, below) = if shorter { (bound.value, reached) } else { (reached, bound.value) };
+        oracle_ratio(above, below)
     }
 
     /// The best possible in the main metric of the traffic, for the measured time from … until and the frames

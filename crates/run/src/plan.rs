@@ -74,7 +74,6 @@ pub struct Plan {
     pub(crate) cells: Vec<CellPlan>,
     pub(crate) auto: bool,
     curves: Option<Duration>,
-    real_time: bool,
     /// More runs may be made, in virtual time, to find what holds these back.
     pub(crate) causes: bool,
 }
@@ -124,7 +123,7 @@ impl Plan {
         let Options { curves, real_time, .. } = *options;
         // The cells of a sweep may be made apart, and are brought together without a run.
         let causes = options.causes && options.baselines && !real_time && cells.len() == 1;
-        Self { title, cells, auto, curves, real_time, causes }
+        Self { title, cells, auto, curves, causes }
     }
 }
 
@@ -183,11 +182,6 @@ impl Plan {
             seed: cell.scenario.seed.wrapping_add(repetition.into()),
             curves: self.curves,
         }
-    }
-
-    /// False if runs follow the clock, so that no two are equal.
-    pub(crate) fn in_virtual_time(&self) -> bool {
-        !self.real_time
     }
 
     /// The keys that the cells vary, in numbers.

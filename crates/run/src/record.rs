@@ -46,7 +46,7 @@ pub type CellRecords = Vec<Vec<RunRecord>>;
 impl RunRecord {
     /// Names an outcome. Values that JSON cannot write (not finite) are left out.
     pub fn new(scheduler: &str, congestion: &str, seed: u64, cell: CellValues, outcome: RunOutcome) -> Self {
-        let RunOutcome { mut metrics, mut paths, digest, events, finished, curves, live } = outcome;
+        let RunOutcome { mut metrics, mut paths, digest, events, finished, curves, live, measured: _ } = outcome;
         metrics.retain(f64::is_finite);
         paths.values_mut().for_each(|values| values.retain(f64::is_finite));
         let (scheduler, congestion) = (scheduler.to_owned(), congestion.to_owned());

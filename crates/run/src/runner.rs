@@ -9,7 +9,6 @@ use crate::record::{CellRecords, RunRecord};
 use crate::results::{Incomplete, Results, SCHEMA, document_digest};
 use crate::runs::{BLOCK, RunRow, Runs};
 use crate::summary::{compare, summarise};
-use crate::twins::Twins;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -145,12 +144,11 @@ impl Runner<'_> {
     }
 
     /// Runs the cells in their order into `runs`, and gives the rows of each to `take` when all are there, with the ratios
-    /// against the baselines; of the cells that a failure cuts short, those that were made before it. A row that has the same
-    /// outcome as one of an earlier cell is not run again.
+    /// against the baselines; of the cells that a failure cuts short, those that were made before it.
     fn cells(&self, plan: &Plan, runs: &mut Runs, take: &mut dyn FnMut(&CellPlan, &[RunRow<'_>])) -> Option<Failure> {
-        let (twins, planned) = (Twins::of(plan), plan.extent().0);
+        let planned = plan.extent().0;
         for range in batches(plan) {
-            let failure = self.run_batch(plan, range.clone(), &twins, runs, planned);
+            let failure = self.run_batch(plan, range.clone(), runs, planned);
             for cell in &plan.cells[range] {
                 let rows: Vec<RunRow<'_>> = cell.numbers().map(|number| runs.row(number)).collect();
                 if rows.iter().any(|row| !row.is_empty()) {
@@ -181,15 +179,8 @@ impl Runner<'_> {
     }
 
     /// Runs some cells into `runs`. A cell with many seeds is run in several steps.
-    fn run_batch(
-        &self,
-        plan: &Plan,
-        range: Range<usize>,
-        twins: &Twins,
-        runs: &mut Runs,
-        planned: usize,
-    ) -> Option<Failure> {
-        let mut batch = Batch::new(plan, range, twins, runs);
+    fn run_batch(&self, plan: &Plan, range: Range<usize>, runs: &mut Runs, planned: usize) -> Option<Failure> {
+        let mut batch = Batch::new(plan, range, runs);
         while let Some(step) = batch.next(runs) {
             let tasks = step.tasks();
             let (outcomes, failure) = self.run_tasks(plan, &tasks, (runs.len(), planned));

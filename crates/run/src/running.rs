@@ -1,7 +1,7 @@
 //! A run in virtual time that its caller advances, part by part.
 
 use crate::job::{Job, RunError, RunOutcome};
-use crate::layout::{Layout, outcome};
+use crate::layout::{Layout, measured, outcome};
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_sim::{Halt, Stuck, World};
 use anabranch_trace::{Digest, Recorder, Tee};
@@ -57,7 +57,9 @@ impl<R: Recorder> Running<R> {
         let Tee(Tee(meter, digest), listener) = self.recorder;
         let mut metrics = meter.finish(now);
         self.plan.judge(&self.job, &mut metrics);
-        (outcome(&metrics, digest.finish(), events), metrics, listener)
+        let measured = Some(measured(&metrics));
+        let outcome = RunOutcome { measured, ..outcome(&metrics, digest.finish(), events) };
+        (outcome, metrics, listener)
     }
 }
 

@@ -66,7 +66,7 @@ pub(crate) fn fill_in_ratios(cell: &CellPlan, rows: &mut [Vec<RunRecord>]) {
 }
 
 /// Where lists show a metric; unknown ones come first and keep their order.
-fn position(metric: &str) -> Option<usize> {
+pub(crate) fn position(metric: &str) -> Option<usize> {
     METRICS.iter().position(|known| known.name == metric)
 }
 

@@ -71,6 +71,14 @@ impl Values {
         }
     }
 
+    /// As [`Self::insert`]; `None` takes the value away.
+    pub(crate) fn set(&mut self, name: &'static str, value: Option<f64>) {
+        match value {
+            Some(value) => self.insert(name.to_owned(), value),
+            None => *self = self.pairs().filter(|(known, _)| known != name).collect(),
+        }
+    }
+
     /// Keeps the values for which `keep` holds.
     pub fn retain(&mut self, keep: impl Fn(f64) -> bool) {
         if !self.values.iter().all(|value| keep(*value)) {

@@ -1,8 +1,8 @@
 //! Plans and results, with a driver whose outcomes are known.
 
 use anabranch_run::{
-    Choice, Curves, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome,
-    Runner, Runs, Serial, Store, Summary, Variant,
+    Choice, Driver, Job, Labelled, Observer, Options, Plan, Pool, Repeat, Results, RunError, RunOutcome, Runner, Runs,
+    Serial, Store, Summary, Variant,
 };
 use anabranch_scenario::{Document, PlugIn};
 use anabranch_trace::Recorder;
@@ -60,8 +60,7 @@ impl Driver for Fake {
             digest: format!("{:?}{}{}", job.choice, job.congestion.name, job.seed),
             events: 7,
             finished: job.seed != 6,
-            curves: Curves::new(),
-            live: None,
+            ..RunOutcome::default()
         })
     }
 }

@@ -1,8 +1,8 @@
-//! Sweeps of real runs: baselines that a key cannot change are run once, and results are those of separate runs.
+//! Sweeps of real runs: their results are those of separate runs.
 
 use anabranch_run::{
-    Choice, DiagnosisKind, Driver, Job, Options, Plan, Repeat, Results, RunError, RunOutcome, RunRecord, Runner,
-    Serial, Summary, Values, Variant, VirtualTime,
+    Choice, DiagnosisKind, Driver, Job, Options, Plan, Results, RunError, RunOutcome, RunRecord, Runner, Serial,
+    Summary, Values, Variant, VirtualTime,
 };
 use anabranch_scenario::{NoFiles, Override, Source, read};
 use anabranch_trace::Recorder;
@@ -96,29 +96,6 @@ fn parts_have_the_runs_of_the_whole() {
     let of_last: Vec<RunRecord> = rows.flat_map(|(early, late)| [early, late].concat()).collect();
     assert_eq!(of_last, all[24..], "with the ratios");
     assert!(whole.part(3..9, 0..5).shape().is_empty());
-}
-
-#[test]
-fn baselines_that_a_key_cannot_change_are_run_once() {
-    let singles = |text: &str, sweep: &str| {
-        let driver = Counting::default();
-        run(&driver, &plan(text, &[sweep], &[]));
-        driver.singles.into_inner()
-    };
-    // Two seeds of a and c, and of b in five cells.
-    assert_eq!(singles(TEXT, "path.b.delay=40ms..80ms/5"), 2 * 2 + 5 * 2);
-    assert_eq!(singles(TEXT, "recv_buffer=20KB..60KB/5"), 5 * 3 * 2);
-    assert_eq!(singles(TEXT, "scheduler=minrtt,blest"), 3 * 2);
-    // Other flows on b are the same only if b is.
-    let crossed = format!("{TEXT}[[cross]]\nkind = 'udp'\npath = 'b'\nrate = '100kbit'\n");
-    assert_eq!(singles(&crossed, "path.b.delay=40ms..80ms/5"), 5 * 3 * 2);
-    // A flow over a link may have the delay of another path across it.
-    let link = "[[link]]\nname = 'l'\nrate = '1mbit'\n[[cross]]\nkind = 'tcp'\nlink = 'l'\n";
-    let competing = TEXT.replace("rate = '2mbit'", "link = 'l'").replace("rate = '1mbit'", "link = 'l'") + link;
-    assert_eq!(singles(&competing, "path.b.delay=10ms..15ms/5"), 5 * 3 * 2);
-    let shared =
-        TEXT.replace("name = 'c'\nrate = '1mbit'", "name = 'c'\nlink = 'l'") + "[[link]]\nname = 'l'\nrate = '1mbit'\n";
-    assert_eq!(singles(&shared, "link.l.rate=1mbit..5mbit/5"), 5 * 3 * 2);
 }
 
 #[test]
@@ -247,7 +224,7 @@ impl Driver for Numbered {
 }
 
 #[test]
-fn cells_of_many_seeds_are_whole_and_share_their_baselines() {
+fn cells_of_many_seeds_are_whole() {
     let plan = plan(TEXT, &["path.b.delay=40ms,80ms"], &["repeat=3000"]);
     let results = Runner { driver: &Numbered, pool: &Serial, observer: &() }.run(&plan).unwrap();
     assert_eq!(results.runs.len(), 2 * 4 * 3000);
@@ -268,40 +245,4 @@ fn cells_of_many_seeds_are_whole_and_share_their_baselines() {
     };
     assert_eq!(mean("minrtt"), Some((3000, 1600.5, 1600.5)));
     assert_eq!(mean("single:c"), Some((3000, 1522.5, 1522.5)));
-}
-
-/// Values that scatter ten times as much where b is slow, but for paths alone.
-struct Scattered(AtomicUsize);
-
-impl Driver for Scattered {
-    fn run(&self, job: &Job, _: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        let is_single = matches!(job.choice, Choice::Single(_));
-        self.0.fetch_add(usize::from(is_single), Ordering::Relaxed);
-        let is_slow = !is_single && job.cell.iter().any(|(_, value)| value == "80ms");
-        let luck = (job.seed * 3 % 5) as f64 * if is_slow { 0.2 } else { 0.02 };
-        let metrics = Values::from([("goodput_bps".to_owned(), 10.0 + luck + job.seed as f64 * 1e-9)]);
-        Ok(RunOutcome { metrics, finished: true, ..RunOutcome::default() })
-    }
-}
-
-#[test]
-fn a_cell_that_needs_more_seeds_copies_what_there_is_and_runs_the_rest() {
-    let options = Options { repeat: Repeat::Auto, ..Options::default() };
-    let driver = Scattered(AtomicUsize::new(0));
-    let plan = plan_with(TEXT, &["path.b.delay=40ms,80ms"], &[], &options);
-    let results = Runner { driver: &driver, pool: &Serial, observer: &() }.run(&plan).unwrap();
-    let lengths: Vec<usize> = results.runs.rows().map(|row| row.len()).collect();
-    let (few, many) = (lengths[0], lengths[4]);
-    assert!(few < many && lengths == [[few; 4], [many; 4]].concat(), "{lengths:?}");
-    // Paths a and c are the same in both cells; b is not.
-    assert_eq!(driver.0.into_inner(), 2 * many + few + many);
-    for row in results.runs.rows() {
-        assert_eq!(row.seeds(), (1..=row.len() as u64).collect::<Vec<_>>());
-        let own = row.records().map(|run| (run.metrics["goodput_bps"] - 10.0) % 0.02);
-        assert!(
-            own.zip(1u32..).all(|(part, seed)| (part - f64::from(seed) * 1e-9).abs() < 1e-12),
-            "{}",
-            row.scheduler()
-        );
-    }
 }

@@ -128,3 +128,16 @@ pub enum Command {
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),
 }
+
+impl Command {
+    /// Its runs of single paths may come from earlier commands.
+    pub fn is_cached(&self) -> bool {
+        let cache = match self {
+            Self::Demo(arguments) => &arguments.cache,
+            Self::Run(arguments) => &arguments.cache,
+            Self::Compare(arguments) => &arguments.cache,
+            _ => return false,
+        };
+        !cache.no_cache
+    }
+}

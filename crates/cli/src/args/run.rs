@@ -66,6 +66,8 @@ pub struct RunArguments {
     #[arg(long)]
     pub no_baselines: bool,
     #[command(flatten)]
+    pub cache: CacheArguments,
+    #[command(flatten)]
     pub output: Output,
     /// Make and keep only the runs of machine I of N; `anabranch merge` combines the machines' results
     #[arg(long, value_name = "I/N", requires = "out", value_parser = number::shard, conflicts_with_all = ["realtime", "pcap", "events", "open"])]
@@ -87,6 +89,14 @@ pub struct RunArguments {
     pub realtime: bool,
     #[command(flatten)]
     pub preflight: PreflightArguments,
+}
+
+/// Whether runs of single paths may come from the cache.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct CacheArguments {
+    /// Take no single-path baseline from the cache of earlier commands, and leave none there
+    #[arg(long)]
+    pub no_cache: bool,
 }
 
 /// Options of every command that runs scenarios.
@@ -191,6 +201,8 @@ pub struct DemoArguments {
     /// Repetitions of each row, with seeds 1, 2, …
     #[arg(long, value_name = "N", default_value = "20", allow_negative_numbers = true, value_parser = number::repeat::<NonZeroU32>)]
     pub repeat: NonZeroU32,
+    #[command(flatten)]
+    pub cache: CacheArguments,
     #[command(flatten)]
     pub output: Output,
 }

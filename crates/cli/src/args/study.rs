@@ -1,6 +1,7 @@
 //! Arguments of the commands that compare: over a grid, with equations, with papers, with kernels.
 
 use super::format::{Format, ListFormat};
+use super::run::CacheArguments;
 use crate::number::{self, Repetitions};
 use clap::{Args, Subcommand};
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -63,6 +64,8 @@ pub struct CompareArguments {
     /// share a bottleneck get equal parts, and a path in an outage has no capacity
     #[arg(long, conflicts_with_all = ["update", "picture", "room", "first_path"])]
     pub known_rates: bool,
+    #[command(flatten)]
+    pub cache: CacheArguments,
     /// Also write frontier.json, .csv, .md and .svg into this directory, and the results of --first-path and --room
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

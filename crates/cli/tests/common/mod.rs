@@ -1,7 +1,7 @@
 //! A driver whose outcomes are known, and ways to ask.
 
 use anabranch_cli::{Answer, Drivers, answer};
-use anabranch_run::{CONNECTION, Choice, Curves, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
+use anabranch_run::{CONNECTION, Choice, Driver, Emulation, Job, Live, Plan, Refusal, RunError, RunOutcome};
 use anabranch_scenario::Host;
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::{Instant, PathId, Range, Side};
@@ -46,8 +46,7 @@ impl Driver for Fake {
             digest: format!("{:032x}", job.seed),
             events: 2,
             finished,
-            curves: Curves::new(),
-            live: None,
+            ..RunOutcome::default()
         })
     }
 }
@@ -94,7 +93,11 @@ impl Driver for FakeLab {
 /// The answer of `anabranch ARGUMENTS`, with [`Fake`] and [`FakeLab`] as drivers.
 pub fn ask(arguments: &[&str]) -> Answer {
     let arguments = std::iter::once(&"anabranch").chain(arguments).map(|argument| argument.into());
-    answer(arguments, &Drivers { virtual_time: &Fake, real_time: &FakeLab, preflight: |_| Box::new(FakeLab) }, false)
+    answer(
+        arguments,
+        &Drivers { virtual_time: &Fake, real_time: &FakeLab, preflight: |_| Box::new(FakeLab), cache: None },
+        false,
+    )
 }
 
 /// The output of a command that succeeds.

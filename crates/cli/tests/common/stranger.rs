@@ -83,7 +83,7 @@ impl Bytes<'_> {
 fn ask(arguments: &[&str]) -> String {
     let words = std::iter::once(&"anabranch").chain(arguments).map(OsString::from);
     let preflight = |_| -> Box<dyn Driver> { Box::new(Instantly) };
-    answer(words, &Drivers { virtual_time: &Instantly, real_time: &Instantly, preflight }, false).errors
+    answer(words, &Drivers { virtual_time: &Instantly, real_time: &Instantly, preflight, cache: None }, false).errors
 }
 
 /// Names and contents of what whole results, a shard and its journal have.

@@ -1,9 +1,9 @@
 //! The receiving side of a subflow: bytes back into sequence (RFC 9293 §3.10.7.4).
 
+use crate::blocks::Blocks;
 use crate::pieces::{is_room_for_another, kept, part, together};
 use anabranch_units::{Range, RangeSet};
 use bytes::Bytes;
-use std::collections::VecDeque;
 
 /// Pieces for which a queue that is empty keeps room: small holes come again and again.
 const ROOM: usize = 32;
@@ -24,7 +24,7 @@ pub(crate) struct Arrival {
 pub(crate) struct Receiver {
     next: u64,
     /// Pieces held out of order with their offsets, ascending and disjoint: nearly always it comes at the end.
-    pieces: VecDeque<(u64, Bytes)>,
+    pieces: Blocks<(u64, Bytes)>,
     held: RangeSet,
     /// Bytes of `held` at the last call of [`Self::held_change`].
     reported: u64,
@@ -35,7 +35,14 @@ pub(crate) struct Receiver {
 
 impl Default for Receiver {
     fn default() -> Self {
-        Self { next: 1, pieces: VecDeque::new(), held: RangeSet::new(), reported: 0, fin: None, recent: [u64::MAX; 4] }
+        Self {
+            next: 1,
+            pieces: Blocks::default(),
+            held: RangeSet::new(),
+            reported: 0,
+            fin: None,
+            recent: [u64::MAX; 4],
+        }
     }
 }
 
@@ -108,13 +115,14 @@ impl Receiver {
 
     /// The next piece that has come into sequence, if any.
     pub fn pop(&mut self) -> Option<(u64, Bytes)> {
-        let (seq, bytes) = self.pieces.pop_front_if(|(seq, _)| *seq == self.next)?;
+        self.pieces.front().filter(|(seq, _)| *seq == self.next)?;
+        let (seq, bytes) = self.pieces.pop_front()?;
         let range = Range::new(seq, seq + bytes.len() as u64);
         self.held.remove(range);
         self.next = range.end;
-        if self.pieces.is_empty() && self.pieces.capacity() > ROOM {
+        if self.pieces.is_empty() && self.pieces.room() > ROOM {
             // Nothing is missing any more: what a large hole took is given back.
-            self.pieces = VecDeque::new();
+            self.pieces = Blocks::default();
         }
         Some((seq, bytes))
     }
@@ -143,7 +151,7 @@ impl Receiver {
     fn step_over_fin(&mut self) {
         self.next += 1;
         // Nothing is held below it, and nothing comes above it: gives back the memory.
-        self.pieces = VecDeque::new();
+        self.pieces = Blocks::default();
         self.held = RangeSet::new();
     }
 
@@ -197,9 +205,9 @@ impl Receiver {
     fn hold_in(&mut self, gap: Range, bytes: Bytes) {
         let at = match self.pieces.back() {
             Some((last, _)) if *last > gap.start => self.pieces.partition_point(|(seq, _)| *seq < gap.start),
-            _ => self.pieces.len(),
+            _ => self.pieces.end(),
         };
-        if let Some((seq, below)) = self.pieces.get_mut(at.wrapping_sub(1))
+        if let Some((seq, below)) = self.pieces.before(at).and_then(|below| self.pieces.get_mut(below))
             && *seq + below.len() as u64 == gap.start
             && let Some(both) = together(below, &bytes)
         {

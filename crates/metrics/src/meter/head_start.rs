@@ -1,7 +1,7 @@
 //! The first path's packets before another path delivers anything.
 
-use anabranch_trace::{Event, Origin};
-use anabranch_units::{ConnId, Duration, PathId, Side};
+use anabranch_trace::{Origin, WindowChange};
+use anabranch_units::{ConnId, Duration, PathId, Range};
 
 /// The delayed start of a connection's second path (Chen and Towsley, section IV): Δ is the time from the first data
 /// packet that arrives over the first path to the first that arrives over another.
@@ -27,30 +27,27 @@ impl HeadStart {
         Self { open: connection, mss: u64::from(mss.max(1)), ..Self::default() }
     }
 
-    /// Events can still change something.
-    pub const fn is_open(&self) -> bool {
-        self.open.is_some()
-    }
-
-    pub fn on_event(&mut self, origin: Origin, event: &Event) {
-        if self.open != Some(origin.connection) {
-            return;
-        }
-        match (origin.host, event) {
-            (Some(Side::Client), Event::DataArrived { data, .. }) if !data.is_empty() => {
-                // A kernel's packet may be several segments.
-                self.on_arrived(origin.path, data.len().div_ceil(self.mss));
-            }
-            (Some(Side::Server), Event::Window(window)) => {
-                if let Some(rtt) = window.rtt {
-                    self.on_sample(origin.path, rtt);
-                }
-            }
-            _ => {}
+    /// The server's window, with a sample of the RTT perhaps, changed.
+    #[inline(always)]
+    pub fn on_window(&mut self, origin: Origin, window: &WindowChange) {
+        if self.open == Some(origin.connection)
+            && let Some(rtt) = window.rtt
+        {
+            self.on_sample(origin.path, rtt);
         }
     }
 
-    fn on_arrived(&mut self, path: PathId, packets: u64) {
+    /// Data arrived at the client.
+    #[inline(always)]
+    pub fn on_arrived(&mut self, origin: Origin, data: Range) {
+        if self.open == Some(origin.connection) && !data.is_empty() {
+            // A kernel's packet may be several segments.
+            self.on_packets(origin.path, data.len().div_ceil(self.mss));
+        }
+    }
+
+    #[inline(never)]
+    fn on_packets(&mut self, path: PathId, packets: u64) {
         if self.second.is_some() {
             return;
         }
@@ -61,6 +58,7 @@ impl HeadStart {
         }
     }
 
+    #[inline(never)]
     fn on_sample(&mut self, path: PathId, rtt: Duration) {
         if self.second == Some(path) {
             self.rtt = Some(rtt);

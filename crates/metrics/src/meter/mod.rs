@@ -105,7 +105,7 @@ pub struct Meter {
     head_start: HeadStart,
     efficiency: Option<Efficiency>,
     /// Events before this count without a further look: the end of the warm-up until it is over, then the end of the
-    /// measured time; none as long as the head start is open, or where the efficiency is followed.
+    /// measured time.
     turn: Instant,
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
@@ -235,26 +235,9 @@ impl Meter {
         }
         self.prices.advance(now, |n| sent_over(&self.flows, n));
         let end = self.config.until.map_or(Instant::MAX, |until| until + Duration::from_nanos(1));
-        self.turn = match self.begun {
-            _ if self.head_start.is_open() || self.efficiency.is_some() => Instant::ZERO,
-            None => end.min(self.config.from),
-            Some(_) => end,
-        };
+        self.turn = if self.begun.is_none() { end.min(self.config.from) } else { end };
         self.turn = self.turn.min(self.prices.next());
         true
-    }
-
-    /// As [`Self::counts`]; a recorder that needs few events, or is rarely used, is called here, at no cost to the others.
-    #[cold]
-    fn counts_of_host(&mut self, now: Instant, origin: Origin, event: &Event) -> bool {
-        let counts = self.counts(now);
-        if counts {
-            self.head_start.on_event(origin, event);
-            if let Some(efficiency) = &mut self.efficiency {
-                efficiency.on_event(now, origin, event);
-            }
-        }
-        counts
     }
 
     /// The measured time begins, or begins again.
@@ -322,8 +305,17 @@ impl Meter {
                 }
             }
             (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end, &mut self.disorder),
-            (Some(Side::Server), _) => sender.on_event(now, origin.path, event),
+            (Some(Side::Server), _) => {
+                if let Event::Window(window) = event {
+                    self.head_start.on_window(origin, window);
+                }
+                if let Some(efficiency) = &mut self.efficiency {
+                    efficiency.on_event(now, origin, event);
+                }
+                sender.on_event(now, origin.path, event);
+            }
             (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
+                self.head_start.on_arrived(origin, *data);
                 self.ofo.set(now, place, *ofo);
                 receiver.on_arrived(*data, *new, &mut self.disorder);
                 if let Some(path) = self.returns.get_mut(origin.path.index()).filter(|_| *new > 0) {
@@ -404,7 +396,7 @@ impl Recorder for Meter {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         match *event {
             Event::Link { direction, size, what } => self.link(now, origin.path, direction, size, what),
-            _ if now >= self.turn && !self.counts_of_host(now, origin, event) => {
+            _ if now >= self.turn && !self.counts(now) => {
                 self.cross.on_event(now, origin, event, false);
             }
             _ => self.on_host(now, origin, event),

@@ -9,7 +9,6 @@ use crate::values::Values;
 use anabranch_metrics::MetricRef;
 use std::collections::BTreeMap;
 use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// A row of [`super::Runs`].
@@ -282,16 +281,6 @@ impl<'a> RunRow<'a> {
     pub fn digests(&self) -> Vec<String> {
         let halves = self.own(Own::Upper).into_iter().zip(self.own(Own::Lower));
         halves.enumerate().map(|(number, halves)| self.row.digest(number, halves)).collect()
-    }
-
-    /// The runs with these numbers.
-    pub(crate) fn part(&self, numbers: Range<usize>) -> Vec<RunRecord> {
-        let near = |block: &&Block| block.came < numbers.end && block.came + BLOCK > numbers.start;
-        let near = self.row.blocks.iter().filter(near);
-        let mut runs: Vec<(usize, RunRecord)> = near.flat_map(|block| self.row.read(block, self.shelf)).collect();
-        runs.retain(|(number, _)| numbers.contains(number));
-        runs.sort_by_key(|(number, _)| *number);
-        runs.into_iter().map(|(_, run)| run).collect()
     }
 
     /// The runs.
