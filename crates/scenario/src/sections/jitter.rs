@@ -124,8 +124,8 @@ pub(crate) fn finish(report: &mut Report, traces: &mut Traces<'_>, fields: &Fiel
     for (direction, way) in [(Direction::Down, &mut ways.down.spec), (Direction::Up, &mut ways.up.spec)] {
         let Some(node) = places.get(direction) else { continue };
         load(report, traces, node, &mut way.jitter);
-        if fields.are_sound(report, &["delay", "jitter"]) {
-            check_spread(report, node, &way.jitter, way.delay);
+        if fields.are_sound(report, &["delay", "jitter", "trace"]) {
+            check_spread(report, node, &way.jitter, way.least_delay());
         }
     }
     report.calls() == before
