@@ -60,3 +60,54 @@ fn what_is_no_recording_is_told_once() {
     assert_eq!((output.as_str(), code), (far, 0));
     assert!(asked.contains("rate, Mbit/s: the median is 6.000, the most 7000000.000: is the unit right?"), "{asked}");
 }
+
+#[test]
+fn a_trace_from_a_spreadsheet_is_a_trace() {
+    let plain = "time_s,rate_mbps,rtt_ms\n0,20,50\n1,10,60\n";
+    let quoted = "\"time_s\",\"rate_mbps\",\"rtt_ms\"\n\"0\",\"20\",\"50\"\n\"1\",\"10\",\"60\"\n";
+    let forms = [
+        plain.to_owned(),
+        format!("\u{feff}{plain}"),
+        plain.replace('\n', "\r\n"),
+        plain.replace('\n', "\r"),
+        quoted.to_owned(),
+        format!(" {}", plain.replace(',', " , ")),
+    ];
+    let scenario =
+        "[[path]]\nname = \"a\"\ntrace = \"x.csv\"\njitter = \"5ms\"\n[[traffic]]\nkind = \"bulk\"\nsize = 1000\n";
+    let drawn = |form: &str| {
+        let folder = folder(&[("x.csv", form), ("x.toml", scenario)]);
+        let (_, wrong, code) = anabranch(&folder, &["check", "x.toml"]);
+        assert_eq!(code, 0, "{form:?}: {wrong}");
+        let (_, notes, code) = anabranch(&folder, &["trace", "convert", "x.csv"]);
+        assert_eq!((notes.as_str(), code), ("x.csv: a trace already, 2 lines\n", 0), "{form:?}");
+        anabranch(&folder, &["trace", "show", "x.csv"]).0
+    };
+    let first = drawn(plain);
+    assert!(first.starts_with("rate, Mbit/s: 10 to 20, 15 on average\n"), "{first}");
+    forms.iter().for_each(|form| assert_eq!(drawn(form), first, "{form:?}"));
+}
+
+#[test]
+fn what_is_wrong_in_a_recording_is_told_as_it_stands() {
+    let folder = folder(&[
+        ("semicolons.csv", "time_s;rate_mbps\n0;20,5\n"),
+        ("descending.txt", "5 1\n6 1\n4.5 1\n"),
+        (
+            "drive.csv",
+            "Timestamp,DL_bitrate,UL_bitrate\n2020.02.29_00.00.01,900,30\nnever,1,2\n2020.02.29_00.00.03,nan,1\n",
+        ),
+    ]);
+    let said = |file| {
+        let (output, said, code) = anabranch(&folder, &["trace", "convert", file, "--out", "out.csv"]);
+        assert_eq!(output, "");
+        assert_eq!(folder.path().join("out.csv").exists(), code == 0, "{said}");
+        said.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ")
+    };
+    let semicolons = "line 1: its columns are separated by semicolons; a trace has commas, and points in numbers";
+    assert!(said("semicolons.csv").contains(semicolons));
+    let descending = "descending.txt is not a trace: 4.5 s in row 3 of its values is before 6 s in the row before";
+    assert!(said("descending.txt").contains(descending));
+    let drive = said("drive.csv");
+    assert!(drive.ends_with("2 lines left out, for they cannot be read: 2 of its lines and values"), "{drive}");
+}

@@ -95,17 +95,22 @@ impl Column {
             text.parse().map_err(|_| format!("`{}` is not a number in column {}", cut(text), self.name))?;
         let value = value * self.factor;
         let (most, bound) = match self.quantity {
-            Quantity::Time | Quantity::Delay => (3.6e6, "1000 hours"),
+            Quantity::Time => (1e10, "300 years"),
+            Quantity::Delay => (3.6e6, "1000 hours"),
             Quantity::Rate => (1e15, "1 Pbit/s"),
             Quantity::Loss => (1.0, "all packets"),
         };
         match value {
+            value if value.is_nan() => Err(format!("`{}` is not a number in column {}", cut(text), self.name)),
             value if value < 0.0 => Err(format!("`{}` is negative in column {}", cut(text), self.name)),
             value if value <= most => Ok(value),
             _ => Err(format!("`{}` is more than {bound} in column {}", cut(text), self.name)),
         }
     }
 }
+
+/// Longest time that a recording may last.
+const LONGEST: Duration = Duration::from_secs(3_600_000);
 
 fn cut(text: &str) -> String {
     text.chars().take(24).collect()
@@ -118,7 +123,7 @@ fn fault<T>(line: usize, what: impl Into<String>) -> Result<T, RecordingError> {
 impl Recording {
     /// Whether the text begins with a header, other than mahimahi's format.
     pub fn is_one(text: &str) -> bool {
-        lines(text).next().is_some_and(|(_, line)| {
+        filled(text).next().is_some_and(|(_, line)| {
             line.chars().any(char::is_alphabetic) && (line.contains(',') || line.starts_with("time"))
         })
     }
@@ -128,7 +133,7 @@ impl Recording {
     /// # Errors
     /// The first fault, with its line.
     pub fn parse(text: &str) -> Result<Self, RecordingError> {
-        let mut rest = lines(text);
+        let mut rest = filled(text);
         let Some((first, header)) = rest.next() else { return fault(1, "the trace is empty") };
         let columns = columns(first, header)?;
         let mut rows: Vec<(Duration, Vec<Option<f64>>)> = Vec::new();
@@ -136,6 +141,9 @@ impl Recording {
             let row = row(line, text, &columns)?;
             if rows.last().is_some_and(|(before, _)| row.0 < *before) {
                 return fault(line, "its time is before that of the line before");
+            }
+            if rows.first().is_some_and(|(begin, _)| row.0.saturating_sub(*begin) > LONGEST) {
+                return fault(line, "its time is more than 1000 hours after the first");
             }
             rows.push(row);
         }
@@ -204,15 +212,31 @@ fn seconds(seconds: f64) -> Duration {
     Duration::from_nanos(libm::round(seconds * 1e9) as u64)
 }
 
-/// Lines with something in them, with their numbers.
-fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().enumerate().map(|(n, line)| (n + 1, line.trim()));
-    lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+/// Lines with their numbers. They end in a line feed, with or without a carriage return, or all in a carriage return; a byte order
+/// mark before them does not count.
+pub(crate) fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.trim_start_matches('\u{feff}').trim_end();
+    let end = if text.contains('\n') { '\n' } else { '\r' };
+    text.split(end).enumerate().map(|(n, line)| (n + 1, line.trim()))
+}
+
+/// Lines with something in them that is no comment.
+fn filled(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    lines(text).filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The cells of a line, without quotes.
+fn cells(line: &str) -> Vec<&str> {
+    line.split(',').map(|cell| cell.trim().trim_matches('"').trim()).collect()
 }
 
 /// The columns of a header: a time, something else, and nothing twice.
 fn columns(line: usize, header: &str) -> Result<Vec<Column>, RecordingError> {
-    let names: Vec<&str> = header.split(',').map(|name| name.trim().trim_matches('"')).collect();
+    if let Some(other) = [';', '\t'].into_iter().find(|other| header.contains(*other) && !header.contains(',')) {
+        let other = if other == ';' { "semicolons" } else { "tabs" };
+        return fault(line, format!("its columns are separated by {other}; a trace has commas, and points in numbers"));
+    }
+    let names = cells(header);
     let mut columns: Vec<Column> = Vec::new();
     for name in &names {
         let Some(column) = Column::of(name) else {
@@ -248,7 +272,7 @@ fn columns(line: usize, header: &str) -> Result<Vec<Column>, RecordingError> {
 
 /// The time of a line, and its values in the order of `columns`.
 fn row(line: usize, text: &str, columns: &[Column]) -> Result<(Duration, Vec<Option<f64>>), RecordingError> {
-    let cells: Vec<&str> = text.split(',').map(str::trim).collect();
+    let cells = cells(text);
     if cells.len() != columns.len() {
         return fault(line, format!("{} values for {} columns", cells.len(), columns.len()));
     }
@@ -309,6 +333,23 @@ mod tests {
     }
 
     #[test]
+    fn spreadsheets_and_epochs_change_nothing() {
+        let plain = Recording::parse("time_s,rate_mbps\n0,20\n1,10\n");
+        for text in [
+            "\u{feff}time_s,rate_mbps\n0,20\n1,10\n",
+            "time_s,rate_mbps\r\n0,20\r\n1,10\r\n",
+            "time_s,rate_mbps\r0,20\r1,10\r",
+            "\"time_s\",\"rate_mbps\"\n\"0\",\"20\"\n\"1\", \"10\"\n",
+            "time_s , rate_mbps \n0 , 20\n1 , 10\n",
+            "time_s,rate_mbps\n1700000000,20\n1700000001,10\n",
+            "time_ms,rate_mbps\n1700000000000,20\n1700000001000,10\n",
+        ] {
+            assert!(Recording::is_one(text), "{text:?}");
+            assert_eq!(Recording::parse(text), plain, "{text:?}");
+        }
+    }
+
+    #[test]
     fn what_is_no_recording_is_refused_by_its_line() {
         let said = |text: &str| Recording::parse(text).unwrap_err().to_string();
         assert_eq!(said(""), "line 1: the trace is empty");
@@ -320,7 +361,19 @@ mod tests {
         assert_eq!(said("time_s,rate_bps\n1,x\n"), "line 2: `x` is not a number in column rate_bps");
         assert_eq!(said("time_s,loss\n1,5\n"), "line 2: `5` is more than all packets in column loss");
         assert_eq!(said("time_s,delay_ms\n1,-5\n"), "line 2: `-5` is negative in column delay_ms");
-        assert_eq!(said("time_s,delay_ms\n1,nan\n"), "line 2: `nan` is more than 1000 hours in column delay_ms");
+        assert_eq!(said("time_s,delay_ms\n1,nan\n"), "line 2: `nan` is not a number in column delay_ms");
+        assert_eq!(said("time_s,rate_bps\n1,inf\n"), "line 2: `inf` is more than 1 Pbit/s in column rate_bps");
+        assert_eq!(said("time_s,rate_bps\n1,-inf\n"), "line 2: `-inf` is negative in column rate_bps");
+        assert_eq!(said("time_ms,loss\n1e14,0\n"), "line 2: `1e14` is more than 300 years in column time_ms");
+        let long = "line 3: its time is more than 1000 hours after the first";
+        assert_eq!(said("time_s,loss\n1700000000,0\n1703600001,0\n"), long);
+        for (separator, name) in [(";", "semicolons"), ("\t", "tabs")] {
+            let text = format!("# a\ntime_s{separator}rate_bps\n1{separator}5\n");
+            let expected =
+                format!("line 2: its columns are separated by {name}; a trace has commas, and points in numbers");
+            assert_eq!(said(&text), expected);
+        }
+        assert_eq!(said("time_s,loss\r1,0\r2,x\r"), "line 3: `x` is not a number in column loss");
         assert_eq!(said("time_s,delay_ms\n1\n"), "line 2: 1 values for 2 columns");
         assert_eq!(said("time_s,delay_ms\n,1\n"), "line 2: there is no time");
         assert_eq!(

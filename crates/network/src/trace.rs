@@ -51,7 +51,7 @@ impl CapacityTrace {
         let mut opportunities = Vec::new();
         let mut last = 0;
         let mut lines = 0;
-        for (line, digits) in text.lines().enumerate().map(|(n, l)| (n + 1, l.trim())) {
+        for (line, digits) in crate::recording::lines(text) {
             lines = line;
             if digits.is_empty() {
                 continue;

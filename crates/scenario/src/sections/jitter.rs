@@ -120,12 +120,13 @@ pub(crate) fn load(report: &mut Report, traces: &mut Traces<'_>, node: &Node, sp
 /// Reads the tables of both directions of a path, and reports a spread beyond the delay.
 pub(crate) fn finish(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>, ways: &mut Pair<Way>) -> bool {
     let before = report.calls();
-    let places = fields.places("jitter");
+    let (places, delays) = (fields.places("jitter"), fields.places("delay"));
     for (direction, way) in [(Direction::Down, &mut ways.down.spec), (Direction::Up, &mut ways.up.spec)] {
         let Some(node) = places.get(direction) else { continue };
         load(report, traces, node, &mut way.jitter);
-        if fields.are_sound(report, &["delay", "jitter"]) {
-            check_spread(report, node, &way.jitter, way.delay);
+        let has_delay = delays.get(direction).is_some() || way.recorded_delay.is_some();
+        if has_delay && fields.are_sound(report, &["delay", "jitter", "trace"]) {
+            check_spread(report, node, &way.jitter, way.least_delay());
         }
     }
     report.calls() == before

@@ -230,7 +230,6 @@ fn path(
     let mut sources = sources(report, traces, fields);
     let mut queue = fields.pair(report, "queue", QUEUE.read);
     let read = fields.fill_pair(report, path::way(&mut ways.down.spec), path::way(&mut ways.up.spec));
-    let read = jitter::finish(report, traces, fields, &mut ways) && read;
     let shared = exclude_own_bottleneck(report, fields);
     for direction in [Direction::Down, Direction::Up] {
         if !shared.get(direction) && sources.get(direction).capacity.is_none() {
@@ -242,6 +241,7 @@ fn path(
         let recorded = core::mem::take(&mut sources.get_mut(direction).recorded);
         take_recorded(report, fields, direction, recorded, &mut way.spec);
     }
+    let read = jitter::finish(report, traces, fields, &mut ways) && read;
     let buckets = buckets(report, fields);
     for (direction, way) in [(Direction::Down, &ways.down), (Direction::Up, &ways.up)] {
         let packet = full_packet.saturating_add_signed(way.spec.overhead.into());
@@ -357,10 +357,14 @@ fn check_end(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>, e
     let has_recording = [&sources.down, &sources.up].iter().any(|source| source.recorded != Recorded::default());
     let node = fields.written("trace_end").filter(|_| end == TraceEnd::Hold && !has_recording);
     if let Some(node) = node.filter(|_| fields.are_sound(report, &["trace", "trace_end"])) {
+        let help = match fields.written("trace") {
+            Some(_) => "opportunities in mahimahi's format begin again: leave `trace_end` out",
+            None => "give it such a trace, or leave `trace_end` out",
+        };
         report
             .error(Code::Conflict, node.at, "`trace_end` is of a trace in CSV")
             .label("there is none here")
-            .help("opportunities in mahimahi's format begin again: leave `trace_end` out");
+            .help(help);
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) fn check_jitter(report: &mut Report, topology: &Topology, changes: &[
         };
         way.jitter = jitter.unwrap_or(&way.jitter).clone();
         if let Some(node) = value {
-            jitter::check_spread(report, node, &way.jitter, way.delay);
+            jitter::check_spread(report, node, &way.jitter, way.least_delay());
         }
     }
 }

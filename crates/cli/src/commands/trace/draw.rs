@@ -105,18 +105,17 @@ pub fn svg(recording: &Recording) -> String {
                 _ => write!(path, "H{:.1}V{:.1}", x(*at), y(*value)),
             };
         }
-        let (bottom, right) = (top + HEIGHT, left + WIDTH);
+        let (bottom, right, below) = (top + HEIGHT, left + WIDTH, top + HEIGHT + 15.0);
         let _ = writeln!(
             text,
             "<text x=\"{left}\" y=\"{}\">{name}</text>\n<path d=\"M{left} {top}V{bottom}H{right}\" fill=\"none\" stroke=\"#888\"/>\n\
              <text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\n<text x=\"{}\" y=\"{bottom}\" text-anchor=\"end\">0</text>\n\
-             <text x=\"{right}\" y=\"{}\" text-anchor=\"end\">{} s</text>\n<path d=\"{path}\" fill=\"none\" stroke=\"#0072b2\"/>",
+             <text x=\"{left}\" y=\"{below}\">0 s</text>\n<text x=\"{right}\" y=\"{below}\" text-anchor=\"end\">{} s</text>\n<path d=\"{path}\" fill=\"none\" stroke=\"#0072b2\"/>",
             top - 8.0,
             left - 5.0,
             top + 8.0,
             figure(most),
             left - 5.0,
-            bottom + 15.0,
             figure(end)
         );
     }
@@ -141,6 +140,8 @@ mod tests {
         assert_eq!((drawn.matches(&top).count(), drawn.matches(&bottom).count()), (2, 2), "{drawn}");
         assert!(drawn.ends_with("4 s\n"), "{drawn}");
         let picture = svg(&recording);
+        let axis = "<text x=\"60\" y=\"150\">0 s</text>\n<text x=\"700\" y=\"150\" text-anchor=\"end\">4 s</text>";
+        assert!(picture.contains(axis), "{picture}");
         assert!(picture.contains("M60.0 25.0H220.0V80.0H380.0V135.0H540.0V25.0H700.0V25.0"), "{picture}");
     }
 }

@@ -11,6 +11,8 @@ pub struct Recorded {
     pub columns: Vec<&'static str>,
     /// A value per column, where there is one.
     pub rows: Vec<Vec<Option<f64>>>,
+    /// Lines and values that cannot be read.
+    pub left_out: usize,
 }
 
 /// Milliseconds in which opportunities of mahimahi's format are counted together.
@@ -21,14 +23,13 @@ const BIN_MS: u64 = 100;
 /// # Errors
 /// What was seen in it, for a file in no format that is known.
 pub fn recognise(text: &str) -> Result<Recorded, String> {
-    let text = text.trim_start_matches('\u{feff}');
     let readers = [csv_columns, json, ping, irtt, iperf3, mahimahi, pensieve, hsdpa];
     readers.iter().find_map(|read| read(text)).ok_or_else(|| seen(text))
 }
 
 /// The content of an unknown file, in words.
 fn seen(text: &str) -> String {
-    let first = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let first = lines(text).next().unwrap_or_default();
     let cut: String = first.chars().take(200).collect();
     match first {
         "" => "the file is empty".into(),
@@ -47,7 +48,7 @@ fn number(text: &str) -> Option<f64> {
 }
 
 fn recorded(format: &'static str, columns: &[&'static str], rows: Vec<Vec<Option<f64>>>) -> Option<Recorded> {
-    (!rows.is_empty()).then(|| Recorded { format, columns: columns.to_vec(), rows })
+    (!rows.is_empty()).then(|| Recorded { format, columns: columns.to_vec(), rows, left_out: 0 })
 }
 
 /// Every line as numbers; `None` if one has another count of words, or another word.
@@ -63,20 +64,27 @@ fn csv_columns(text: &str) -> Option<Recorded> {
     let place = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
     let rows: Vec<Vec<&str>> = rest.map(|line| line.split(',').map(str::trim).collect()).collect();
     let cell = |row: &[&str], place: usize| row.get(place).and_then(|cell| number(cell));
+    let counted = |found: Recorded, places: &[usize]| {
+        let is_wrong = |cell: &&&str| number(cell).is_none() && !["", "-"].contains(*cell);
+        let wrong = |row: &Vec<&str>| places.iter().filter_map(|place| row.get(*place)).filter(is_wrong).count();
+        Recorded { left_out: rows.len() - found.rows.len() + rows.iter().map(wrong).sum::<usize>(), ..found }
+    };
     if let (Some(time), Some(down), Some(up)) = (place("Timestamp"), place("DL_bitrate"), place("UL_bitrate")) {
         let ping = place("PINGAVG");
         let row = |row: &Vec<&str>| {
             let rtt = ping.and_then(|place| cell(row, place));
             Some(vec![Some(stamp(row.get(time)?)?), cell(row, down), cell(row, up), rtt])
         };
-        let rows: Vec<_> = rows.iter().filter_map(row).collect();
         let columns = ["time_s", "rate_kbps_down", "rate_kbps_up", "rtt_ms"];
-        return recorded("5G drive test (DL_bitrate, UL_bitrate in kbit/s, PINGAVG)", &columns, rows)
-            .map(without_empty);
+        let found = rows.iter().filter_map(row).collect();
+        let places: Vec<usize> = [down, up].into_iter().chain(ping).collect();
+        return recorded("5G drive test (DL_bitrate, UL_bitrate in kbit/s, PINGAVG)", &columns, found)
+            .map(|found| counted(without_empty(found), &places));
     }
     if let (Some(time), Some(rtt)) = (place("relative_seconds"), place("rtt")) {
         let row = |row: &Vec<&str>| Some(vec![Some(cell(row, time)?), cell(row, rtt)]);
-        return recorded("Starlink RTT", &["time_s", "rtt_ms"], rows.iter().filter_map(row).collect());
+        let found = rows.iter().filter_map(row).collect();
+        return recorded("Starlink RTT", &["time_s", "rtt_ms"], found).map(|found| counted(found, &[rtt]));
     }
     None
 }
@@ -205,10 +213,19 @@ fn hsdpa(text: &str) -> Option<Recorded> {
         let [.., bytes, millis] = row[..] else { return None };
         (millis > 0.0).then(|| vec![Some((row[1] - millis).max(0.0) / 1e3), Some(bytes * 8e3 / millis)])
     };
-    recorded("HSDPA log (bytes, ms)", &["time_s", "rate_bps"], rows.iter().filter_map(row).collect())
+    let found = recorded("HSDPA log (bytes, ms)", &["time_s", "rate_bps"], rows.iter().filter_map(row).collect())?;
+    Some(Recorded { left_out: rows.len() - found.rows.len(), ..found })
 }
 
 impl Recorded {
+    /// The first row whose time is before that of the row before, in words.
+    pub fn descent(&self) -> Option<String> {
+        let time = |row: &Vec<Option<f64>>| row[0].unwrap_or(0.0);
+        let place = self.rows.windows(2).position(|pair| time(&pair[1]) < time(&pair[0]))?;
+        let [before, after] = [place, place + 1].map(|place| rounded(time(&self.rows[place]), 1e9));
+        Some(format!("{after} s in row {} of its values is before {before} s in the row before", place + 2))
+    }
+
     /// In the trace format, with times from zero.
     pub fn csv(&self) -> String {
         let first = self.rows.first().and_then(|row| row[0]).unwrap_or(0.0);
@@ -300,9 +317,32 @@ mod tests {
     #[test]
     fn an_unknown_file_is_told_by_what_was_seen() {
         assert_eq!(recognise("").unwrap_err(), "the file is empty");
+        assert_eq!(recognise("\n# a comment\n").unwrap_err(), "the file is empty");
         assert_eq!(recognise("when,speed\n1,2\n").unwrap_err(), "its columns are when,speed");
         assert_eq!(recognise("{\"a\": 1}\n").unwrap_err(), "it is JSON: {\"a\": 1}");
         assert_eq!(recognise("a b c\n").unwrap_err(), "its first line has 3 words: a b c");
         assert_eq!(recognise("5\n4\n").unwrap_err(), "its first line has 1 words: 5");
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let drive = "Timestamp,DL_bitrate,UL_bitrate\n2020.02.29_00.00.01,900,30\n2020.02.29_00.00.02,-5,nan\nnever,1,2\n\
+                     2020.02.29_00.00.03,-,\n";
+        for (text, rows, left_out) in [
+            (drive, 3, 3),
+            ("relative_seconds,rtt\n0,4\n1,lost\nx,5\n", 2, 2),
+            ("1300000000 5000 59.9 10.7 125000 0\n1300000001 6000 59.9 10.7 50000 500\n", 1, 1),
+            ("5 1\n6 2\n", 2, 0),
+        ] {
+            let recorded = recognise(text).unwrap();
+            assert_eq!((recorded.rows.len(), recorded.left_out), (rows, left_out), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_that_descend_are_told_as_they_stand() {
+        let told = |text: &str| recognise(text).unwrap().descent();
+        assert_eq!(told("5 1\n6 1\n6 2\n"), None);
+        assert_eq!(told("5 1\n6 1\n4.5 2\n").unwrap(), "4.5 s in row 3 of its values is before 6 s in the row before");
     }
 }
