@@ -41,7 +41,7 @@ pub struct Cached<'a> {
     path: Option<&'a Path>,
     /// The directory of baselines in it, opened.
     folder: OnceLock<Option<Folder>>,
-    /// It replaces files of that directory that cannot be opened.
+    /// Journal of this command, where files of that directory cannot be opened.
     own: OnceLock<Option<Arc<Journal>>>,
     /// The journals that were used last, by [`Identity::row`](anabranch_run::Identity::row).
     journals: Mutex<VecDeque<(u128, Option<Arc<Journal>>)>>,

@@ -204,7 +204,7 @@ impl Folder {
     }
 }
 
-/// Of a directory that only its user reads.
+/// Mode of a directory that only its user reads.
 #[cfg(unix)]
 fn private() -> DirBuilder {
     use cap_std::fs::DirBuilderExt;
@@ -218,7 +218,7 @@ fn private() -> DirBuilder {
     DirBuilder::new()
 }
 
-/// It is this user's, and no other user may write to it.
+/// Whether the directory is this user's, and no other user may write to it.
 #[cfg(unix)]
 fn is_private(metadata: &Metadata) -> bool {
     use cap_std::fs::MetadataExt;

@@ -20,7 +20,7 @@ pub struct Journal {
     content: Mutex<Content>,
 }
 
-/// By a run's name, where its line stands: its beginning and length.
+/// Places of lines by a run's name: beginning and length.
 type Places = HashMap<u128, (u64, u32)>;
 
 struct Content {
@@ -33,7 +33,7 @@ struct Content {
     error: Option<io::Error>,
 }
 
-/// Of a line: far more than a run has with all its curves.
+/// Limit of a line: far more than a run has with all its curves.
 const LINE: Limit = Limit::of("a line of a journal", 64);
 
 impl Journal {

@@ -58,7 +58,7 @@ pub struct Job {
 /// Everything that decides the outcome of a job in virtual time, as names: two jobs of one identity need one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
-    /// Of all but the seed.
+    /// Name of everything but the seed.
     pub row: u128,
     /// `None` of a single path that nothing random happens to.
     pub seed: Option<u64>,
@@ -195,7 +195,7 @@ pub struct RunOutcome {
     pub curves: Curves,
     /// Facts of a run in real time alone.
     pub live: Option<Live>,
-    /// Of a run in virtual time alone.
+    /// Inputs of a bound on a run in virtual time alone.
     pub measured: Option<Measured>,
 }
 

@@ -130,7 +130,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// Its runs of single paths may come from earlier commands.
+    /// Whether runs of single paths may come from earlier commands.
     pub fn is_cached(&self) -> bool {
         let cache = match self {
             Self::Demo(arguments) => &arguments.cache,

@@ -420,9 +420,7 @@ impl Sender {
         let min_rtt = self.rtt.min();
         let rate =
             self.delivery.as_mut().and_then(|d| d.on_ack(input.now, delivered.packets, delivered.newest, min_rtt));
-        if una_advanced && matches!(self.phase, RecoveryPhase::Recovery | RecoveryPhase::Loss) {
-            self.board.mark_rest(self.part_end);
-        }
+        self.mark_rest(una_advanced);
         self.inform_rack(input, &delivered, prior_highest);
         let idle = delivered.packets == 0 && !una_advanced;
         let repaired = self.probe.on_ack(self.una(), input.dsack, idle);
@@ -433,8 +431,7 @@ impl Sender {
         // Linux.)
         let holds = !self.sack && self.phase == RecoveryPhase::Recovery;
         let verdict = self.judge(&facts);
-        let change = verdict.change.filter(|&c| !repaired || c == RecoveryChange::EnterRecovery);
-        let change = change.or(repaired.then_some(RecoveryChange::ProbeRepaired));
+        let change = beside_repair(verdict.change, repaired);
         self.progress = Progress { delivered: delivered.packets, lost: verdict.lost, una_advanced };
         let in_flight = self.in_flight();
         if let Some(prr) = &mut self.prr {
@@ -461,6 +458,13 @@ impl Sender {
             may_grow: forward && self.phase != RecoveryPhase::Recovery && !holds,
             rate,
             ..AckOutcome::default()
+        }
+    }
+
+    /// While losses are repaired, the rest of a packet of which a part was retransmitted is lost once that part is acknowledged.
+    fn mark_rest(&mut self, una_advanced: bool) {
+        if una_advanced && matches!(self.phase, RecoveryPhase::Recovery | RecoveryPhase::Loss) {
+            self.board.mark_rest(self.part_end);
         }
     }
 
@@ -659,4 +663,10 @@ impl Sender {
     pub fn limit_rto(&mut self, limit: Duration) {
         self.timers.set_limit(limit, self.rtt.rto());
     }
+}
+
+/// The change of state by an acknowledgment; where it shows that a probe repaired a loss, only the beginning of a recovery stands beside that.
+fn beside_repair(change: Option<RecoveryChange>, repaired: bool) -> Option<RecoveryChange> {
+    let change = change.filter(|&change| !repaired || change == RecoveryChange::EnterRecovery);
+    change.or(repaired.then_some(RecoveryChange::ProbeRepaired))
 }

@@ -359,7 +359,7 @@ impl Scoreboard {
         self.mark_original(self.queue.start())
     }
 
-    /// Of the first packet, what lies below `end` was retransmitted. Once that is acknowledged, the rest is lost: it has not left again.
+    /// Notes that the part of the first packet below `end` was retransmitted. Once that is acknowledged, the rest is lost: it has not left again.
     pub fn mark_rest(&mut self, end: u64) {
         let is_part = |first: &Sent| first.seq().start < end && end <= self.una;
         if self.queue.front().is_some_and(is_part) {
