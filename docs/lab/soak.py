@@ -91,7 +91,8 @@ def carry(proxy, address, kind, seed, size):
             program.sendall(content(seed, size))
             program.shutdown(socket.SHUT_WR)
             time.sleep(0.5)
-            for _ in range(100):
+            # Many workers share the paths: an upload of the greatest size may take minutes.
+            for _ in range(600):
                 with connect(proxy, address) as asking:
                     asking.sendall(struct.pack("!BQQ", 4, seed, 0))
                     if (got := asking.recv(32, socket.MSG_WAITALL)) != bytes(32):

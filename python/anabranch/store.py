@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import uuid
@@ -10,11 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, BinaryIO
 
 from . import _native
 from .commands import names
 from .errors import AnabranchError, StoreError
+from .pages import pages
 from .results import Results
 from .scenario import Scenario
 from .tables import Table
@@ -37,12 +39,12 @@ _MOST_RUNS = 5_000
 #: Shards of a sweep, about, at most: a cluster's scheduler hands out some hundred tasks per second.
 _MOST_SHARDS = 20_000
 #: Limits for the files of a store, which may be a stranger's: bytes of its document, its shards, and of a shard the columns, the
-#: bytes of a run once they are unpacked, and the longest word.
+#: bytes of a run once they are unpacked, and the types of columns.
 _DOCUMENT = 1 << 30
 _ANY_SHARDS = 1_000_000
 _COLUMNS = 20_000
 _RUN_BYTES = 1 << 18
-_WORD = 1 << 16
+_TYPES = {"string", "uint64", "double", "bool"}
 #: What is wrong with a document or a shard that is not what its name says.
 _NONSENSE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, AnabranchError)
 
@@ -189,6 +191,39 @@ def _shard_runs(plan: _native.Plan) -> int:
         samples += results.runs()["events"]
     few = int(min(_MOST_RUNS, _EVENTS * len(samples) // max(1, sum(samples))))
     return max(1, few, len(plan) // _MOST_SHARDS)
+
+
+def _most(shard: Shard) -> int:
+    """The bytes of a shard at most, packed or not."""
+    return (shard.runs + 4) * _RUN_BYTES
+
+
+def _checked(file: BinaryIO, shard: Shard) -> Any:
+    """The schema of an open shard.
+
+    Raises an exception if it is not of the size and the types that its runs have, by its footer and by the headers of its pages.
+    """
+    from pyarrow import parquet
+
+    metadata = parquet.read_metadata(file)
+    if metadata.num_rows != shard.runs or not 0 < metadata.num_row_groups <= shard.runs:
+        raise ValueError(f"it has {metadata.num_rows} runs, and its name promises {shard.runs}")
+    if metadata.num_columns > _COLUMNS:
+        raise ValueError(f"it has {metadata.num_columns} columns")
+    groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
+    chunks = [group.column(n) for group in groups for n in range(metadata.num_columns)]
+    if any(chunk.num_values > shard.runs for chunk in chunks):
+        raise ValueError(f"a column has more values than {shard.runs} runs")
+    schema, unpacked = metadata.schema.to_arrow_schema(), 0
+    for field in schema:
+        if str(field.type) not in _TYPES:
+            raise ValueError(f"the column `{field.name}` has the type {field.type}")
+    for chunk in chunks:
+        # Each page has a value, but for that of the words.
+        unpacked += sum(page.unpacked for page in pages(file, chunk, shard.runs + 1))
+    if unpacked > _most(shard):
+        raise ValueError(f"unpacked it has {unpacked} bytes, which {shard.runs} runs never have")
+    return schema
 
 
 class Store:
@@ -397,24 +432,11 @@ class Store:
 
     def _schema(self, shard: Shard) -> Any:
         """The schema of a shard that is there, which is found to be of the size that its runs have, before any of them is unpacked."""
-        from pyarrow import parquet
-
         name = self._sweep.files[shard.number]
-        most = (shard.runs + 4) * _RUN_BYTES
         try:
-            self._check_file(name, most)
+            self._check_file(name, _most(shard))
             with self._fs.open(self._path(name), "rb") as file:
-                metadata = parquet.read_metadata(file)
-            if metadata.num_rows != shard.runs or not 0 < metadata.num_row_groups <= shard.runs:
-                raise ValueError(f"it has {metadata.num_rows} runs, and its name promises {shard.runs}")
-            if metadata.num_columns > _COLUMNS:
-                raise ValueError(f"it has {metadata.num_columns} columns")
-            groups = [metadata.row_group(n) for n in range(metadata.num_row_groups)]
-            chunks = [group.column(n) for group in groups for n in range(metadata.num_columns)]
-            unpacked = sum(chunk.total_uncompressed_size for chunk in chunks)
-            if unpacked > most or any(chunk.num_values > shard.runs for chunk in chunks):
-                raise ValueError(f"unpacked it has {unpacked} bytes, which {shard.runs} runs never have")
-            return metadata.schema.to_arrow_schema()
+                return _checked(file, shard)
         except Exception as error:
             raise self._unusable(name, error) from error
 
@@ -425,15 +447,17 @@ class Store:
         """The columns of a shard."""
         from pyarrow import compute, parquet, types
 
-        schema, name = self._schema(shard), self._sweep.files[shard.number]
+        name, most = self._sweep.files[shard.number], _most(shard)
+        self._check_file(name, most)
+        # What is checked is what is read.
+        file = io.BytesIO(self._fs.cat_file(self._path(name), end=most))
         # A word that all rows have is held once.
-        words = [field.name for field in schema if types.is_string(field.type)]
-        table = parquet.read_table(self._path(name), filesystem=self._fs, read_dictionary=words)
-        for word in words:
-            for chunk in table[word].chunks:
-                lengths = compute.binary_length(chunk.dictionary)
-                if (compute.max(lengths).as_py() or 0) > _WORD:
-                    raise ValueError(f"the column `{word}` has a word of more than {_WORD} bytes")
+        words = [field.name for field in _checked(file, shard) if types.is_string(field.type)]
+        table = parquet.read_table(file, read_dictionary=words)
+        chunks = [chunk for word in words for chunk in table[word].chunks]
+        lengths = [compute.take(compute.binary_length(chunk.dictionary), chunk.indices) for chunk in chunks]
+        if sum(compute.sum(of_each).as_py() or 0 for of_each in lengths) > most:
+            raise ValueError(f"its words have more than {most} bytes, which {shard.runs} runs never have")
         columns: dict[str, list[Any]] = table.to_pydict()
         return columns
 

@@ -1,7 +1,9 @@
 """Files of strangers: each is refused with an exception of the package, at once and whatever it has."""
 
+import io
 import json
 import os
+import random
 import shutil
 
 import anabranch as ab
@@ -149,12 +151,13 @@ def bombs():
         "bytes": pa.table({"digest": pa.array(["0" * 400_000_000] * 3)}),
         "dictionary": pa.table({"digest": pa.DictionaryArray.from_arrays(pa.array([0] * 3, pa.int32()), pa.array(["0" * 100_000]))}),
         "columns": pa.table({f"c{n}": [1.0] * 3 for n in range(20_001)}),
+        "binary": pa.table({"digest": [b"0" * 100_000] * 3}),
         "nothing": pa.table({"other": [1, 2, 3]}),
         "types": pa.table({"digest": [[1], [2], [3]], "events": ["a", "b", "c"], "finished": [None] * 3}),
     }
 
 
-@pytest.mark.parametrize("name", ["rows", "bytes", "dictionary", "columns", "nothing", "types"])
+@pytest.mark.parametrize("name", ["rows", "bytes", "dictionary", "columns", "binary", "nothing", "types"])
 def test_bombs_in_shards_are_refused(store, name):
     from pyarrow import parquet
 
@@ -164,9 +167,76 @@ def test_bombs_in_shards_are_refused(store, name):
     for ask in (opened.results, opened.summary):
         with pytest.raises(ab.StoreError, match=shard.name):
             ask()
-    if name in ("rows", "bytes", "columns"):
+    if name in ("rows", "bytes", "dictionary", "columns", "binary", "types"):
         with pytest.raises(ab.StoreError, match=shard.name):
             opened.dataset()
+
+
+def packed(table, **options):
+    """A Parquet file, and where its only column begins and ends."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink, compression="zstd", use_dictionary=False, write_statistics=False, **options)
+    data = sink.getvalue().to_pybytes()
+    column = parquet.read_metadata(io.BytesIO(data)).row_group(0).column(0)
+    return data, column.data_page_offset, column.data_page_offset + column.total_compressed_size
+
+
+def forged(table, **options):
+    """A file whose footer is that of three short words, and whose column is that of ``table``."""
+    import pyarrow as pa
+
+    luck = random.Random(1)
+    bomb, begins, ends = packed(table, **options)
+    words = ["".join(chr(luck.randrange(33, 127)) for _ in range(ends - begins)) for _ in range(3)]
+    honest, start, end = packed(pa.table({"digest": words}))
+    # A reader ends with the last row, whatever follows it.
+    return honest[:start] + bomb[begins:ends].ljust(end - start, b"\0") + honest[end:]
+
+
+@pytest.mark.parametrize("kind", ["pages", "encoding", "garbage"])
+def test_pages_that_belie_their_file_are_refused(store, kind):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    shard = sorted(store.glob("*.parquet"))[0]
+    long = pa.table({"digest": ["0" * 40_000_000] * 3})
+    match kind:
+        case "pages":
+            data = forged(long, data_page_size=1 << 30)
+        case "encoding":
+            data = forged(long, column_encoding={"digest": "DELTA_BYTE_ARRAY"})
+        case _:
+            data, begins, ends = packed(pa.table({"digest": ["x"] * 3}))
+            data = data[:begins] + b"\x1c" * (ends - begins) + data[ends:]
+    shard.write_bytes(data)
+    # The footer promises little.
+    assert parquet.read_metadata(shard).row_group(0).column(0).total_uncompressed_size < 1 << 20
+    opened = ab.open_store(store)
+    before = pa.default_memory_pool().max_memory()
+    for ask in (opened.results, opened.summary, opened.dataset):
+        with pytest.raises(ab.StoreError, match=rf"{shard.name}.*page"):
+            ask()
+    # Nothing of it was unpacked: the pool's peak is that of the process.
+    assert pa.default_memory_pool().max_memory() == before
+
+
+def test_a_word_that_is_repeated_too_often_is_refused(tmp_path):
+    """Each word is short, and packed they are few; in Python each row has its own."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    store = tmp_path / "store"
+    ab.sweep(SHORT, {"path.lte.delay": ["20ms", "80ms"]}, "minrtt", repeat=10, store=store, shard_runs=20, lazy=True)
+    shard = sorted(store.glob("*.parquet"))[0]
+    words = ["0" * 60_000] * parquet.read_metadata(shard).num_rows
+    parquet.write_table(pa.table({f"c{n}": words for n in range(90)}), shard, compression="zstd")
+    opened = ab.open_store(store)
+    for ask in (opened.results, opened.summary):
+        with pytest.raises(ab.StoreError, match=rf"{shard.name}.*words"):
+            ask()
 
 
 @pytest.mark.parametrize("kind", ["pipe", "endless", "link", "sparse", "folder", "", "PAR1"])

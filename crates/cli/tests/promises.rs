@@ -11,9 +11,11 @@ fn root() -> PathBuf {
 /// The names of the tests in a file.
 fn tests_in(file: &Path) -> Vec<String> {
     let text = fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-    let bodies = text.split("#[test]").skip(1);
-    let name = |body: &str| Some(body.split_once("fn ")?.1.split_once('(')?.0.to_owned());
-    bodies.filter_map(name).collect()
+    let is_python = file.extension().is_some_and(|extension| extension == "py");
+    let (mark, word) = if is_python { ("\n\n\n", "def ") } else { ("#[test]", "fn ") };
+    let bodies = text.split(mark).skip(1);
+    let name = |body: &str| Some(body.split_once(word)?.1.split_once('(')?.0.to_owned());
+    bodies.filter_map(name).filter(|name| !is_python || name.starts_with("test_")).collect()
 }
 
 /// The rows `promise | test` of the page: the promise, and each file with a test.
@@ -48,6 +50,7 @@ fn every_promise_has_a_test_and_every_test_of_strangers_a_promise() {
         "crates/cli/tests/hostile_folders.rs",
         "crates/cli/tests/hostile_files.rs",
         "crates/report/tests/page/hostile.rs",
+        "python/tests/test_hostile.py",
     ];
     for file in of_strangers {
         for test in tests_in(&root().join(file)) {

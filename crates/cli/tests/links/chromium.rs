@@ -2,7 +2,7 @@
 //! without. Needs what the tests of `proxy --native` need, and Chromium; SKIPPED without.
 
 use super::browser::Browser;
-use super::native::{Ground, Running, received, run};
+use super::native::{Ground, Running, received, run, status};
 use super::{keys, listening};
 use serde_json::json;
 use socket2::Protocol;
@@ -85,9 +85,10 @@ fn read_page(ground: &Ground, socks: &str, folder: &Path, least: u64) {
         .enumerate()
         .map(|(n, text)| (n.to_string(), json!([text.len(), hash(&text)])))
         .collect();
-    // The browser's own words first: they say why an object is missing.
-    assert_eq!(browser.complaints, Vec::<String>::new());
-    assert_eq!(browser.value("got"), serde_json::Value::Object(expected));
+    // The browser's own words first, and what the proxy refused or cut off: they say why an object is missing.
+    let counted = &status(folder)["counters"];
+    assert_eq!(browser.complaints, Vec::<String>::new(), "{counted}");
+    assert_eq!(browser.value("got"), serde_json::Value::Object(expected), "{counted}");
     let (received, all) = (received(folder), (0..OBJECTS).map(length).sum::<usize>() as u64);
     assert!(received.iter().sum::<u64>() >= all && received.iter().all(|bytes| *bytes >= least), "{received:?}");
 }
