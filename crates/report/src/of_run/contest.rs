@@ -16,7 +16,7 @@ pub struct Entrant {
     pub runs: usize,
     /// Nothing in its runs is random.
     pub deterministic: bool,
-    /// Its runs share parts of a recording, so no test decides about them.
+    /// Runs that share parts of a recording: no test decides about them.
     pub overlaps: bool,
     values: Vec<(u64, f64)>,
 }
@@ -71,7 +71,7 @@ pub struct Gain<'a> {
     pub other: &'a Entrant,
     /// Part of the other's mean; positive is better.
     pub share: f64,
-    /// Its 95 % interval; absent where the differences do not vary, or are too few.
+    /// 95 % interval of the share; absent where the differences do not vary, or are too few.
     ci95: Option<(f64, f64)>,
     /// On the difference, among all that were tested together.
     pub verdict: Verdict,

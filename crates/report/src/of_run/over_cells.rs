@@ -85,7 +85,7 @@ impl Count {
             );
         }
         if untested > 0 {
-            text += &format!("; {untested} more ({more} in {above}, {less} in {below}) cannot be tested");
+            text += &format!("; in {untested} no test is possible ({more} in {above}, {less} in {below})");
         }
         text + "."
     }
@@ -164,11 +164,11 @@ mod tests {
             "In one run per cell, blest has more goodput than minrtt in 2 of 3 cells, less in 1. One seed shows no difference: \
              repeat the runs."
         );
-        // What is shown exactly stays shown beside cells of which one random run says nothing.
+        // A difference that is exact stays shown beside cells of one random run.
         assert_eq!(
             said([true, false, true], [10.4e6, -1.0, 0.0]),
-            "blest has more goodput than minrtt in 1 of 3 cells, less in 0; in 1 both are equal in every run; 1 more (more in 0, less \
-             in 1) cannot be tested."
+            "blest has more goodput than minrtt in 1 of 3 cells, less in 0; in 1 both are equal in every run; in 1 no test is \
+             possible (more in 0, less in 1)."
         );
     }
 }
