@@ -109,9 +109,14 @@ def _restored(name: str, cls: str, source: str | None, state: str | None) -> Any
     try:
         exec(compile(source, f"<the source of {name}>", "exec"), names)
         one = names[cls].__new__(names[cls])
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PlugInError(f"the source of `{name}` fails: {type(error).__name__}: {error}") from error
-    vars(one).update(ast.literal_eval(state))
+    if not isinstance(one, Scheduler | CongestionControl):
+        raise PlugInError(f"the source of `{name}` makes no anabranch.Scheduler and no anabranch.CongestionControl")
+    try:
+        vars(one).update(ast.literal_eval(state))
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
+        raise PlugInError(f"the attributes of `{name}` are no Python dictionary of numbers and texts: {error}") from error
     return one
 
 

@@ -124,7 +124,7 @@ class Results:
     @cached_property
     def diagnosis(self) -> Table:
         """What limited the runs, as far as they measured it: one row per finding, with the schedulers that it is about, its
-        kind (``one_draw``, ``short_trace``, ``same``, ``window``, ``loss``), a short and a long text."""
+        kind (``one_draw``, ``short_trace``, ``overlap``, ``same``, ``window``, ``loss``), a short and a long text."""
         entries: list[dict[str, Any]] = self._document.get("diagnosis", [])
         columns = [("schedulers", "text", [", ".join(entry["schedulers"]) for entry in entries])]
         columns.append(("congestion", "text", [entry["congestion"] for entry in entries]))

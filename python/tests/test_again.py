@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 from pathlib import Path
 
 import anabranch as ab
@@ -107,6 +108,26 @@ def test_what_cannot_be_kept_has_to_be_given(tmp_path):
     with pytest.raises(ab.PlugInError, match=r"the attributes of `Odd` could not be kept: .*plug_ins=\[Odd\(\)\]"):
         ab.rerun(folder, trust=True)
     assert "byte for byte" in ab.rerun(folder, plug_ins=[Odd()])
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("source", "class Mine(\n", "the source of `Mine` fails: SyntaxError"),
+        ("source", "raise SystemExit(3)\n", "the source of `Mine` fails: SystemExit: 3"),
+        ("source", "class Mine: pass\n", "makes no anabranch.Scheduler"),
+        ("state", "print(1)", "the attributes of `Mine` are no Python dictionary"),
+        ("state", "[" * 5000, "the attributes of `Mine` are no Python dictionary"),
+        ("state", "7", "the attributes of `Mine` are no Python dictionary"),
+    ],
+)
+def test_a_changed_source_is_an_error_of_the_plug_in(tmp_path, key, text, message):
+    _, folder = study(tmp_path, Mine(limit=5))
+    inputs = json.loads((folder / "inputs.json").read_text())
+    inputs["plug_ins"][0][key] = text
+    (folder / "inputs.json").write_text(json.dumps(inputs))
+    with pytest.raises(ab.PlugInError, match=re.escape(message)):
+        ab.rerun(folder, trust=True)
 
 
 def test_a_study_without_plug_ins_is_the_commands(tmp_path):

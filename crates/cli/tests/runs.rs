@@ -87,7 +87,7 @@ fn a_sweep_has_a_table_a_cell() {
     ± is the longer side of the 95 % interval of the mean over n seeds.
     There is none where fewer than 10 runs have another value than the most frequent one: so few have
     hardly met the rare events that decide a mean.
-    n = 1, deterministic: nothing in the scenario is random, so one run suffices.
+    n = 1, deterministic: nothing is random in 1 of 2 cells, so one run suffices.
     "#);
 }
 

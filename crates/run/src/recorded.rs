@@ -71,17 +71,19 @@ pub(crate) fn short_trace(cell: &CellPlan, rows: &[(usize, RunRow<'_>)]) -> Opti
     if let Some(period) = repeated.iter().map(|of| of.period).min() {
         text += &format!("The trace of {} lasts {period}, and a run of {taken} repeats it.", names(repeated.clone()));
     }
-    if overlap(cell, *place, row) {
+    let overlaps = overlap(cell, *place, row);
+    if overlaps {
         let drawn: Vec<&Recorded<'_>> = all.iter().filter(|of| of.drawn).collect();
         let shortest = drawn.iter().map(|of| of.period).min().unwrap_or_default();
         let space = if text.is_empty() { "" } else { " " };
         text += &format!(
-            "{space}{} runs of {taken} overlap in the {shortest} of the trace of {}: they are not independent, so there is no interval (±).",
+            "{space}{} runs of {taken} overlap in the {shortest} of the trace of {}: they are not independent, so there is no interval (±), and no test.",
             row.len(),
             names(drawn)
         );
     }
     let rows: Vec<RunRow<'_>> = rows.iter().map(|(_, row)| *row).collect();
+    let kind = if overlaps { DiagnosisKind::Overlap } else { DiagnosisKind::ShortTrace };
     let summary = "a trace is too short for the runs".to_owned();
-    (!text.is_empty()).then(|| finding(DiagnosisKind::ShortTrace, &rows, (summary, text)))
+    (!text.is_empty()).then(|| finding(kind, &rows, (summary, text)))
 }

@@ -130,7 +130,7 @@ pub(crate) fn compare(cell: &CellPlan, rows: &[RunRow<'_>]) -> Vec<Comparison> {
     comparisons
 }
 
-/// Without intervals if the runs overlap.
+/// Without intervals and tests if the runs overlap.
 fn compare_rows(a: &RunRow<'_>, b: &RunRow<'_>, overlaps: bool) -> Vec<Comparison> {
     let comparison = |metric: MetricRef<'_>| {
         let both = a.values(metric).into_iter().zip(b.values(metric)).filter_map(|(a, b)| Some((a?, b?)));
@@ -147,9 +147,9 @@ fn compare_rows(a: &RunRow<'_>, b: &RunRow<'_>, overlaps: bool) -> Vec<Compariso
             mean_diff: paired.mean_diff,
             ci95_low: ci95.map(|(low, _)| low),
             ci95_high: ci95.map(|(_, high)| high),
-            p: paired.p,
+            p: paired.p.filter(|_| !overlaps),
             // One pair has no ranks.
-            p_wilcoxon: SignedRank::of(&pairs).filter(|_| pairs.len() > 1).map(|test| test.p),
+            p_wilcoxon: SignedRank::of(&pairs).filter(|_| pairs.len() > 1 && !overlaps).map(|test| test.p),
             effect_size: EffectSize::of(&pairs).and_then(|effect| effect.corrected),
         })
     };

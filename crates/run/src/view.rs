@@ -1,5 +1,6 @@
 //! Results as consumers read them: rows, each with its kind and its summaries.
 
+use crate::diagnosis::DiagnosisKind;
 use crate::estimate::Estimate;
 use crate::record::CellValues;
 use crate::results::{Comparison, Results, Summary};
@@ -44,6 +45,11 @@ impl Results {
         rows
     }
 
+    /// The runs of the cell share parts of a recording, so no test decides about them.
+    pub fn overlap(&self, cell: &CellValues) -> bool {
+        self.diagnosis.iter().any(|one| one.kind == DiagnosisKind::Overlap && one.cell == *cell)
+    }
+
     /// The verdict on each difference from `reference`, a scheduler, in `metric`: all are tested together, over all cells and
     /// congestion controls.
     pub fn verdicts(&self, metric: &str, reference: &str) -> Vec<(&Comparison, Verdict)> {
@@ -52,7 +58,8 @@ impl Results {
         let mut difference = |c: &Comparison| {
             while cells.next_if(|summary| summary.cell != c.cell).is_some() {}
             let deterministic = cells.peek().is_some_and(|summary| summary.deterministic);
-            Difference { mean: c.mean_diff, n: c.n, p: c.p, ci95: c.ci95_low.zip(c.ci95_high), deterministic }
+            let ci95 = c.ci95_low.zip(c.ci95_high);
+            Difference { mean: c.mean_diff, n: c.n, p: c.p, ci95, deterministic, overlaps: self.overlap(&c.cell) }
         };
         let of = |c: &&Comparison| *c.metric == *metric && *c.b == *reference;
         let comparisons: Vec<&Comparison> = self.comparisons.iter().filter(of).collect();

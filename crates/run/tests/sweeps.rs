@@ -181,6 +181,21 @@ fn a_cause_that_another_run_refutes_is_not_named() {
     assert!(found.iter().all(|one| one.0 != DiagnosisKind::Loss), "{found:?}");
 }
 
+/// A sweep makes no more runs, but has those of each path alone: they refute losses of a full queue as well.
+#[test]
+fn a_sweep_names_no_loss_that_a_path_alone_refutes() {
+    let text = "duration = '5s'\n[connection]\nscheduler = 'linux-default'\nrecv_buffer = '300KiB'\n[[path]]\nname = 'eth'\n\
+        rate = '100mbit'\ndelay = '5ms'\nloss = '0.01%'\n[[path]]\nname = 'wlan'\nrate = '3mbit'\ndelay = '60ms'\nqueue = '200p'\n\
+        [[traffic]]\nkind = 'bulk'\n";
+    let found = findings(text, &["path.wlan.delay=60ms,70ms"], &[]);
+    let of = |kind| found.iter().filter(|one| one.0 == kind).count();
+    assert_eq!((of(DiagnosisKind::Path), of(DiagnosisKind::Loss)), (2, 0), "{found:?}");
+    assert!(found[0].2.starts_with("eth alone is better: plain TCP has "), "{found:?}");
+    // Losses that hold the path alone back, too, are named.
+    let found = findings(TWO, &["path.b.delay=10ms,20ms"], &["path.a.loss=3%"]);
+    assert_eq!(found.iter().filter(|one| one.0 == DiagnosisKind::Loss).count(), 2, "{found:?}");
+}
+
 #[test]
 fn other_flows_that_take_a_path_are_a_cause() {
     let text = format!("{TWO}[[cross]]\npath = 'a'\nkind = 'udp'\nrate = '6mbit'\n");

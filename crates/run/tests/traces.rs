@@ -1,6 +1,7 @@
 //! Recorded capacity: one draw of a trace, or one per seed.
 
-use anabranch_run::{DiagnosisKind, Options, Plan, Results, Runner, Serial, Variant, VirtualTime};
+use anabranch_metrics::Verdict;
+use anabranch_run::{Diagnosis, DiagnosisKind, Options, Plan, Results, Runner, Serial, Variant, VirtualTime};
 use anabranch_scenario::{Document, Override, Resolver, Source, TraceStart, read};
 use std::sync::Arc;
 
@@ -125,13 +126,21 @@ fn a_stated_place_is_the_same_in_every_run() {
 
 #[test]
 fn a_trace_that_is_too_short_is_said_and_gives_no_interval() {
-    let kind = |results: &Results| results.diagnosis.iter().find(|one| one.kind == DiagnosisKind::ShortTrace).cloned();
+    let is_it = |one: &&Diagnosis| matches!(one.kind, DiagnosisKind::ShortTrace | DiagnosisKind::Overlap);
+    let kind = |results: &Results| results.diagnosis.iter().find(is_it).cloned();
     let has_interval = |results: &Results| results.summary.iter().any(|one| one.ci95_low.is_some());
     // Five runs of 500 ms do not fit into two seconds.
-    let results = run_document(read_text(TOGETHER, &["path.a.trace_start=seed", "path.b.trace_start=seed"]));
+    let set =
+        ["path.a.trace_start=seed", "path.b.trace_start=seed", "path.b.delay=50ms", "connection.recv_buffer=32KiB"];
+    let text = format!("{TOGETHER}[sweep]\nscheduler = ['minrtt', 'roundrobin']\n");
+    let results = run_document(read_text(&text, &set));
+    let compared = results.comparisons.iter().filter(|one| one.n == 5);
+    assert!(compared.map(|one| (one.p, one.p_wilcoxon)).all(|p| p == (None, None)) && !results.comparisons.is_empty());
+    let verdicts: Vec<Verdict> = results.verdicts("goodput_bps", "minrtt").into_iter().map(|one| one.1).collect();
+    assert_eq!(verdicts, [Verdict::Untested]);
     assert_eq!(
         kind(&results).unwrap().text,
-        "5 runs of 500ms overlap in the 2s of the trace of a and b: they are not independent, so there is no interval (±)."
+        "5 runs of 500ms overlap in the 2s of the trace of a and b: they are not independent, so there is no interval (±), and no test."
     );
     assert!(!has_interval(&results) && results.comparisons.iter().all(|one| one.ci95_low.is_none()));
     let results = run_document(read_text(

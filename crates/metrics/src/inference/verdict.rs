@@ -15,7 +15,7 @@ pub enum Verdict {
     Differs,
     /// Test or interval shows none.
     Open,
-    /// One random run each shows nothing.
+    /// One random run each shows nothing, and runs that overlap cannot be tested.
     Untested,
 }
 
@@ -32,12 +32,14 @@ pub struct Difference {
     pub ci95: Option<(f64, f64)>,
     /// Nothing in the runs is random.
     pub deterministic: bool,
+    /// The runs share parts of a recording: they are not independent.
+    pub overlaps: bool,
 }
 
 impl Difference {
     /// Difference of pairs.
     pub fn of(paired: &Paired, deterministic: bool) -> Self {
-        Self { mean: paired.mean_diff, n: paired.n, p: paired.p, ci95: paired.ci95, deterministic }
+        Self { mean: paired.mean_diff, n: paired.n, p: paired.p, ci95: paired.ci95, deterministic, overlaps: false }
     }
 }
 
@@ -45,12 +47,13 @@ impl Difference {
 /// must not contain zero either: of skewed differences it is the wider of the two. What does not vary is compared exactly, and not
 /// tested.
 pub fn verdicts(differences: &[Difference]) -> Vec<Verdict> {
-    let mut adjusted = holm(&differences.iter().filter_map(|one| one.p).collect::<Vec<_>>()).into_iter();
-    let verdict = |one: &Difference| match one.p.and_then(|_| adjusted.next()) {
+    let tested = |one: &Difference| one.p.filter(|_| !one.overlaps);
+    let mut adjusted = holm(&differences.iter().filter_map(tested).collect::<Vec<_>>()).into_iter();
+    let verdict = |one: &Difference| match tested(one).and_then(|_| adjusted.next()) {
         Some(p) if p < SIGNIFICANT && one.ci95.is_none_or(|(low, high)| low > 0.0 || high < 0.0) => Verdict::Differs,
         Some(_) => Verdict::Open,
-        None if one.mean == 0.0 => Verdict::Equal,
-        None if one.deterministic || one.n > 1 => Verdict::Differs,
+        None if one.mean == 0.0 && one.p.is_none() => Verdict::Equal,
+        None if one.deterministic || one.n > 1 && !one.overlaps => Verdict::Differs,
         None => Verdict::Untested,
     };
     differences.iter().map(verdict).collect()
@@ -61,7 +64,7 @@ mod tests {
     use super::*;
 
     fn difference(mean: f64, n: usize, p: Option<f64>) -> Difference {
-        Difference { mean, n, p, ci95: None, deterministic: false }
+        Difference { mean, n, p, ci95: None, deterministic: false, overlaps: false }
     }
 
     #[test]
@@ -87,6 +90,9 @@ mod tests {
         let all = [fixed(-1e-9), fixed(0.0), difference(2.0, 3, None), difference(0.0, 3, None)];
         assert_eq!(verdicts(&all), [Verdict::Differs, Verdict::Equal, Verdict::Differs, Verdict::Equal]);
         assert_eq!(verdicts(&[difference(2.0, 1, None)]), [Verdict::Untested]);
+        let overlap = |mean, p| Difference { overlaps: true, ..difference(mean, 12, p) };
+        let all = [overlap(2.0, Some(0.001)), overlap(2.0, None), overlap(0.0, None), difference(1.0, 12, Some(0.04))];
+        assert_eq!(verdicts(&all), [Verdict::Untested, Verdict::Untested, Verdict::Equal, Verdict::Differs]);
         // Equal is what one seed can show of no difference.
         assert_eq!(verdicts(&[difference(0.0, 1, None)]), [Verdict::Equal]);
     }

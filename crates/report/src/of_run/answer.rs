@@ -1,28 +1,25 @@
 //! The answer of a run in sentences: which scheduler has the best main metric, by how much, and what multipath gives.
 
 use super::contest::{Entrant, Gain, gain, gains};
+use super::over_cells;
 use super::rows::main_metric;
 use crate::describe::figure;
 use crate::quantity::Quantity;
-use anabranch_metrics::{Better, MetricInfo, SIGNIFICANT, Verdict};
-use anabranch_run::{Comparison, ResultRow, Results};
-use indexmap::IndexMap;
-
-/// Schedulers of a sweep that get a sentence of their own.
-const COUNTED: usize = 6;
+use anabranch_metrics::{Better, MetricInfo, Verdict};
+use anabranch_run::{ResultRow, Results};
 
 /// How a metric is spoken of.
-struct Words {
-    label: &'static str,
+pub(super) struct Words {
+    pub label: &'static str,
     /// `highest`, `lowest`.
     best: &'static str,
     /// `more`, `less`; of times `shorter`, `longer`.
-    better: &'static str,
-    worse: &'static str,
+    pub better: &'static str,
+    pub worse: &'static str,
 }
 
 impl Words {
-    fn of(info: &MetricInfo) -> Self {
+    pub fn of(info: &MetricInfo) -> Self {
         let (best, better, worse) = match (info.better, info.unit) {
             (Some(Better::Lower), "s") => ("shortest", "shorter", "longer"),
             (Some(Better::Lower), _) => ("lowest", "less", "more"),
@@ -33,20 +30,24 @@ impl Words {
 
     /// `11 % more (± 4 %)`.
     fn difference(&self, gain: &Gain<'_>) -> String {
+        format!("{}{}", self.amount(gain), gain.interval())
+    }
+
+    /// `11 % more`; alone `more` against nothing.
+    fn amount(&self, gain: &Gain<'_>) -> String {
         let word = if gain.share > 0.0 { self.better } else { self.worse };
-        format!("{} {word}{}", gain.percent(), gain.interval())
+        gain.percent().map_or(word.to_owned(), |percent| format!("{percent} {word}"))
     }
 
     /// Before times.
-    fn article(&self) -> &'static str {
+    pub fn article(&self) -> &'static str {
         if self.best == "highest" { "" } else { "a " }
     }
 
     /// `11 % more goodput (± 4 %)`, `a completion time 11 % shorter (± 4 %)`.
     fn outcome(&self, gain: &Gain<'_>) -> String {
         if self.best == "highest" {
-            let word = if gain.share > 0.0 { self.better } else { self.worse };
-            return format!("{} {word} {}{}", gain.percent(), self.label, gain.interval());
+            return format!("{} {}{}", self.amount(gain), self.label, gain.interval());
         }
         format!("a {} {}", self.label, self.difference(gain))
     }
@@ -57,7 +58,7 @@ pub fn of(results: &Results, rows: &[ResultRow<'_>]) -> Vec<String> {
     let info = main_metric(rows);
     let cells = rows.chunk_by(|a, b| a.cell == b.cell).count();
     if cells > 1 {
-        return of_sweep(results, rows, info, cells);
+        return over_cells::of(results, rows, info, cells);
     }
     let entrants = Entrant::all(results, rows, info);
     of_entrants(&entrants, info)
@@ -75,9 +76,7 @@ fn of_entrants(entrants: &[Entrant], info: &MetricInfo) -> Vec<String> {
     let Some((best, others)) = multipath.split_first() else { return Vec::new() };
     let words = Words::of(info);
     let mut sentences = vec![between(best, &gains(best, others, is_higher_better), info, &words)];
-    if let Some(path) = single.first() {
-        sentences.extend(against_path(&multipath, path, is_higher_better, &words));
-    }
+    sentences.extend(against_path(&multipath, &single, is_higher_better, &words));
     sentences
 }
 
@@ -88,13 +87,8 @@ fn between(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words)
     if gains.is_empty() {
         return format!("{name} has a {label} of {value} ({}).", seeds(best));
     }
-    if best.runs < 2 && !best.deterministic {
-        let next = &gains[0].other;
-        let next = format!("{} with {}", next.name, self::value(next, info));
-        return format!(
-            "In one run each, {name} has the {superlative} {label}, {value}, then {next}. One seed shows no difference: repeat \
-             the runs."
-        );
+    if best.overlaps || (best.runs < 2 && !best.deterministic) {
+        return untested(best, gains, info, words);
     }
     // A row between the best and one that the seeds cannot tell from it is named with them.
     let leading = gains.iter().rposition(|gain| !gain.is_sure()).map_or(0, |last| last + 1);
@@ -108,6 +102,23 @@ fn between(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words)
     let margins = margins(worse, words, if is_highest { "" } else { "that of " });
     let margins = margins.map(|text| format!(" {of_best} {text}.")).unwrap_or_default();
     format!("{}.{margins}", leaders(best, same, info, words))
+}
+
+/// Runs that no test decides about: the best, and those that are equal to it, against the next.
+fn untested(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words) -> String {
+    let equal = gains.iter().take_while(|gain| gain.verdict == Verdict::Equal).count();
+    let (equal, others) = gains.split_at(equal);
+    let names = [best].into_iter().chain(equal.iter().map(|gain| gain.other)).map(|one| &*one.name);
+    let names = in_list(&names.collect::<Vec<_>>());
+    let (verb, next) = (if equal.is_empty() { "has" } else { "have" }, others.first());
+    let superlative = if next.is_some() { words.best } else { "same" };
+    let next = next.map(|gain| format!(", then {} with {}", gain.other.name, value(gain.other, info)));
+    let (first, last) = match best.overlaps {
+        true => ("", format!("The {} share parts of a trace, so they show no difference", seeds(best))),
+        false => ("In one run each, ", "One seed shows no difference: repeat the runs".to_owned()),
+    };
+    let (label, value, next) = (words.label, value(best, info), next.unwrap_or_default());
+    format!("{first}{names} {verb} the {superlative} {label}, {value}{next}. {last}.")
 }
 
 /// The best with all down to the last that the seeds cannot tell from it.
@@ -138,12 +149,18 @@ fn no_difference(best: &Entrant, ties: &[&str]) -> String {
 
 /// The best against the next and the last of those that are worse, which `of` introduces after "than"; none without any.
 fn margins(worse: &[Gain<'_>], words: &Words, of: &str) -> Option<String> {
-    let than = |gain: &Gain<'_>, rest: &str| format!("{} than {of}{}{rest}", words.difference(gain), gain.other.name);
-    match worse {
-        [] => None,
-        [one] => Some(than(one, "")),
-        [next, .., last] => Some(format!("{}, and {}", than(next, ", the next best"), than(last, ", the worst"))),
-    }
+    let than = |equal: &[Gain<'_>], rest: &str| {
+        let names: Vec<String> = equal.iter().map(|gain| format!("{of}{}", gain.other.name)).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        format!("{} than {}{rest}", words.difference(&equal[0]), in_list(&names))
+    };
+    // In order, so that equal ones follow each other.
+    let mut groups = worse.chunk_by(|a, b| a.other.mean == b.other.mean);
+    let next = groups.next()?;
+    Some(match groups.last() {
+        None => than(next, ""),
+        Some(last) => format!("{}, and {}", than(next, ", the next best"), than(last, ", the worst")),
+    })
 }
 
 /// `5.92 Mbit/s`.
@@ -154,10 +171,11 @@ fn value(entrant: &Entrant, info: &MetricInfo) -> String {
 }
 
 /// The best against the best path alone, and the schedulers that do worse than it.
-fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, words: &Words) -> Option<String> {
-    let best = multipath.first()?;
+fn against_path(multipath: &[&Entrant], single: &[&Entrant], is_higher_better: bool, words: &Words) -> Option<String> {
+    let (best, path) = (multipath.first()?, single.first()?);
     let gain = gain(best, path, is_higher_better)?;
-    let alone = path.path.as_deref()?;
+    let equal = single.iter().take_while(|other| other.mean == path.mean);
+    let alone = equal.filter_map(|equal| equal.path.as_deref()).collect::<Vec<_>>().join(" or ");
     let name = &best.name;
     let mut text = match gain.is_sure() {
         true if gain.share > 0.0 => {
@@ -167,6 +185,9 @@ fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, 
             "Even {name} gives {} than the best path alone, {alone}: multipath does not pay here",
             words.outcome(&gain)
         ),
+        false if gain.verdict == Verdict::Equal => {
+            format!("{name} has exactly the {} of the best path alone, {alone}", words.label)
+        }
         false => {
             format!("Against the best path alone, {alone}, {} can show no gain of multipath ({name})", seeds(best))
         }
@@ -180,85 +201,6 @@ fn against_path(multipath: &[&Entrant], path: &Entrant, is_higher_better: bool, 
         text += &format!(". These are worse than {alone} alone: {}", names.join("; "));
     }
     Some(text + ".")
-}
-
-/// How often each scheduler is better and worse than the first.
-fn of_sweep(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells: usize) -> Vec<String> {
-    let Some(reference) = rows.iter().find(|row| !row.kind().is_single()) else { return Vec::new() };
-    // With several congestion controls, rows are named by both.
-    let label = |c: &Comparison| match reference.name == reference.scheduler {
-        true => c.a.to_string(),
-        false => format!("{}, {}", c.a, c.congestion),
-    };
-    let is_higher_better = info.better != Some(Better::Lower);
-    let mut found: IndexMap<String, Count> = IndexMap::new();
-    for (comparison, verdict) in results.verdicts(info.name, reference.scheduler) {
-        let is_better = (comparison.mean_diff > 0.0) == is_higher_better;
-        found.entry(label(comparison)).or_default().add(verdict, is_better);
-    }
-    if found.is_empty() {
-        return vec![format!(
-            "{cells} cells of {}; there is no other scheduler to compare it with.",
-            reference.scheduler
-        )];
-    }
-    let words = Words::of(info);
-    found.iter().take(COUNTED).map(|(name, count)| count.sentence(name, reference.scheduler, &words)).collect()
-}
-
-/// The cells of a sweep by the verdict on a scheduler against the reference.
-#[derive(Default)]
-struct Count {
-    better: usize,
-    worse: usize,
-    equal: usize,
-    /// Cells in which the seeds show no difference.
-    open: usize,
-    /// Better and worse in one random run each.
-    once: [usize; 2],
-}
-
-impl Count {
-    fn add(&mut self, verdict: Verdict, is_better: bool) {
-        *match (verdict, is_better) {
-            (Verdict::Differs, true) => &mut self.better,
-            (Verdict::Differs, false) => &mut self.worse,
-            (Verdict::Equal, _) => &mut self.equal,
-            (Verdict::Open, _) => &mut self.open,
-            (Verdict::Untested, _) => &mut self.once[usize::from(!is_better)],
-        } += 1;
-    }
-
-    fn sentence(&self, name: &str, reference: &str, words: &Words) -> String {
-        let &Self { better, worse, equal, open, once: [above, below] } = self;
-        let Words { label, better: more, worse: less, .. } = words;
-        let article = words.article();
-        let all = better + worse + equal + open + above + below;
-        let most = format!("{article}{more} {label} than {reference}");
-        if open == all {
-            let test = "paired t test with Holm's correction";
-            return format!(
-                "Between {name} and {reference} the seeds show no difference in {label} in any of {all} cells ({test})."
-            );
-        }
-        if above + below > 0 {
-            return format!(
-                "In one run per cell, {name} has {most} in {} of {all} cells, {less} in {}. One seed shows no difference: repeat the runs.",
-                above + better,
-                below + worse
-            );
-        }
-        let mut text = format!("{name} has {most} in {better} of {all} cells, {less} in {worse}");
-        if equal > 0 {
-            text += &format!("; in {equal} both are equal in every run");
-        }
-        if open > 0 {
-            text += &format!(
-                "; in the other {open} the seeds show no difference (paired t test, p < {SIGNIFICANT} after Holm's correction)"
-            );
-        }
-        text + "."
-    }
 }
 
 /// `20 seeds`.
@@ -387,71 +329,69 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_counts_the_cells_in_which_the_seeds_decide() {
-        let summary = |scheduler: &str, loss: &str| {
-            serde_json::json!({ "scheduler": scheduler, "congestion": "lia", "cell": { "loss": loss }, "metric": names::GOODPUT,
-                "n": 5, "mean": 1.0, "median": 1.0, "p95": 1.0 })
-        };
-        let comparison = |loss: &str, mean_diff: f64, p: f64| {
-            serde_json::json!({ "a": "blest", "b": "minrtt", "congestion": "lia", "cell": { "loss": loss }, "metric": names::GOODPUT,
-                "n": 5, "mean_diff": mean_diff, "p": p })
-        };
-        let losses = ["1%", "2%", "3%"];
-        let summaries: Vec<_> =
-            losses.iter().flat_map(|loss| ["minrtt", "blest"].map(|scheduler| summary(scheduler, loss))).collect();
-        let said = |comparisons: serde_json::Value| {
-            let document = serde_json::json!({ "schema": 1, "anabranch": "", "scenario": "", "digest": "", "runs": [],
-                "summary": summaries, "comparisons": comparisons });
-            let results: Results = serde_json::from_value(document).unwrap();
-            of(&results, &results.rows())
-        };
-        let mixed = [comparison("1%", 5.0, 0.01), comparison("2%", -5.0, 0.01), comparison("3%", 9.0, 0.2)];
+    fn equal_rows_are_named_together_and_none_of_them_is_better() {
+        let once = |name: &str, value, deterministic| Entrant::new(name, vec![(1, value)], deterministic);
+        let said = answer(names::GOODPUT, &["a", "b"].map(|name| once(name, 0.0, false)));
         assert_eq!(
-            said(mixed.to_vec().into()),
+            said,
             [
-                "blest has more goodput than minrtt in 1 of 3 cells, less in 1; in the other 1 the seeds show no difference \
-              (paired t test, p < 0.05 after Holm's correction)."
+                "In one run each, a and b have the same goodput, 0 Mbit/s. One seed shows no difference: repeat the runs."
             ]
         );
-        let open = losses.map(|loss| comparison(loss, 1.0, 0.3));
+        let three = [once("a", 5e6, false), once("b", 5e6, false), once("c", 4e6, false)];
+        assert!(
+            answer(names::GOODPUT, &three)[0]
+                .starts_with("In one run each, a and b have the highest goodput, 5 Mbit/s, then c with 4 Mbit/s."),
+        );
+        let behind = [once("a", 4e6, true), once("b", 5e6, true), once("c", 4e6, true)];
         assert_eq!(
-            said(open.to_vec().into()),
+            answer(names::GOODPUT, &behind),
             [
-                "Between blest and minrtt the seeds show no difference in goodput in any of 3 cells (paired t test with Holm's correction)."
+                "b has the highest goodput, 5 Mbit/s: 25 % more than with a and with c (one run, which has nothing random)."
             ]
         );
-        // Each alone would be below 0.05.
-        let many = losses.map(|loss| comparison(loss, 1.0, 0.03));
-        assert!(said(many.to_vec().into())[0].starts_with("Between blest and minrtt the seeds show no difference"));
+        let paths = [once("a", 5e6, true), once("single:x", 5e6, true), once("single:y", 5e6, true)];
+        assert_eq!(answer(names::GOODPUT, &paths)[1], "a has exactly the goodput of the best path alone, x or y.");
     }
 
     #[test]
-    fn a_sweep_without_randomness_is_compared_exactly() {
-        let said = |deterministic: bool, diffs: [f64; 3]| {
-            let mut summary = Vec::new();
-            let mut comparisons = Vec::new();
-            for (cell, diff) in ["10ms", "20ms", "30ms"].into_iter().zip(diffs) {
-                let cell = serde_json::json!({ "path.a.delay": cell });
-                for (scheduler, mean) in [("minrtt", 18e6), ("blest", 18e6 + diff)] {
-                    summary.push(serde_json::json!({ "scheduler": scheduler, "congestion": "lia", "cell": cell, "metric": names::GOODPUT,
-                        "n": 1, "mean": mean, "median": mean, "p95": mean, "deterministic": deterministic }));
-                }
-                comparisons.push(serde_json::json!({ "a": "blest", "b": "minrtt", "congestion": "lia", "cell": cell,
-                    "metric": names::GOODPUT, "n": 1, "mean_diff": diff, "p_wilcoxon": 1.0 }));
-            }
-            let document = serde_json::json!({ "schema": 1, "anabranch": "", "scenario": "", "digest": "", "runs": [],
-                "summary": summary, "comparisons": comparisons });
-            let results: Results = serde_json::from_value(document).unwrap();
-            of(&results, &results.rows()).concat()
+    fn more_than_nothing_has_no_percent() {
+        let once = |name: &str, value| Entrant::new(name, vec![(1, value)], true);
+        let said = answer(names::GOODPUT, &[once("a", 0.0), once("b", 5e6), once("single:x", 0.0)]);
+        assert_eq!(
+            said,
+            [
+                "b has the highest goodput, 5 Mbit/s: more than with a (one run, which has nothing random).",
+                "Over all paths together, b gives more goodput than the best path alone, x."
+            ]
+        );
+    }
+
+    /// The longer side of the interval alone would reach across zero.
+    #[test]
+    fn an_interval_that_is_longer_than_the_difference_has_both_ends() {
+        let low = entrant("low", &(0..12).map(|seed| 1e6 + f64::from(seed)).collect::<Vec<_>>());
+        let rare = |seed: i32| 1.0015e6 + f64::from(seed) * 1.01 + if seed % 6 == 0 { 14e3 } else { 0.0 };
+        let high = entrant("high", &(0..12).map(rare).collect::<Vec<_>>());
+        let said = answer(names::GOODPUT, &[low, high]);
+        assert_eq!(
+            said,
+            ["high has the highest goodput, 1 Mbit/s: 0.4 % more (0.04 % to 2 %) than with low (12 seeds)."]
+        );
+    }
+
+    #[test]
+    fn runs_that_overlap_show_nothing() {
+        let of = |name: &str, by: f64| {
+            let values: Vec<f64> = (0..12).map(|seed| 1e6 + by + f64::from(seed * seed)).collect();
+            entrant(name, &values).overlapping()
         };
         assert_eq!(
-            said(true, [10.4e6, -1.0, 0.0]),
-            "blest has more goodput than minrtt in 1 of 3 cells, less in 1; in 1 both are equal in every run."
-        );
-        assert_eq!(
-            said(false, [10.4e6, -1.0, 1.0]),
-            "In one run per cell, blest has more goodput than minrtt in 2 of 3 cells, less in 1. One seed shows no difference: \
-             repeat the runs."
+            answer(names::GOODPUT, &[of("a", 0.0), of("b", 2e5), of("single:x", 1e5)]),
+            [
+                "b has the highest goodput, 1.2 Mbit/s, then a with 1 Mbit/s. The 12 seeds share parts of a trace, so they show no difference.",
+                "Against the best path alone, x, 12 seeds can show no gain of multipath (b)."
+            ]
         );
     }
 

@@ -16,6 +16,8 @@ pub struct Entrant {
     pub runs: usize,
     /// Nothing in its runs is random.
     pub deterministic: bool,
+    /// Runs that share parts of a recording: no test decides about them.
+    pub overlaps: bool,
     values: Vec<(u64, f64)>,
 }
 
@@ -25,7 +27,12 @@ impl Entrant {
         let runs = values.len();
         let mean = mean(&values.iter().map(|(_, value)| *value).collect::<Vec<_>>()).unwrap_or(0.0);
         let path = RowKind::of(name.split(',').next().unwrap_or(name)).path().map(str::to_owned);
-        Self { name: name.to_owned(), path, mean, runs, deterministic, values }
+        Self { name: name.to_owned(), path, mean, runs, deterministic, overlaps: false, values }
+    }
+
+    /// The same, of runs that share parts of a recording.
+    pub fn overlapping(self) -> Self {
+        Self { overlaps: true, ..self }
     }
 
     /// All rows that have the metric.
@@ -38,7 +45,8 @@ impl Entrant {
             let runs = results.runs.rows().find(is_it)?;
             let seeds = runs.seeds().into_iter().zip(runs.metric(info.name));
             let values: Vec<(u64, f64)> = seeds.filter_map(|(seed, value)| Some((seed, value?))).collect();
-            (!values.is_empty()).then(|| Self::new(&row.name, values, row.deterministic()))
+            let entrant = (!values.is_empty()).then(|| Self::new(&row.name, values, row.deterministic()))?;
+            Some(if results.overlap(row.cell) { entrant.overlapping() } else { entrant })
         };
         rows.iter().filter_map(entrant).collect()
     }
@@ -63,21 +71,28 @@ pub struct Gain<'a> {
     pub other: &'a Entrant,
     /// Part of the other's mean; positive is better.
     pub share: f64,
-    /// Half of its 95 % interval; absent where the differences do not vary, or are too few.
-    half: Option<f64>,
+    /// 95 % interval of the share; absent where the differences do not vary, or are too few.
+    ci95: Option<(f64, f64)>,
     /// On the difference, among all that were tested together.
     pub verdict: Verdict,
 }
 
 impl Gain<'_> {
-    /// `11 %`, without a sign.
-    pub fn percent(&self) -> String {
-        percent(self.share)
+    /// `11 %`, without a sign; none against nothing.
+    pub fn percent(&self) -> Option<String> {
+        self.share.is_finite().then(|| percent(self.share))
     }
 
-    /// ` (± 4 %)`; empty without an interval.
+    /// ` (± 4 %)`; ` (0.2 % to 4 %)` where that would seem to reach across zero; empty without an interval.
     pub fn interval(&self) -> String {
-        self.half.map(|half| format!(" (± {})", percent(half))).unwrap_or_default()
+        let Some((low, high)) = self.ci95 else { return String::new() };
+        let half = half_width(self.share, (low, high));
+        match low > 0.0 || high < 0.0 {
+            true if half >= self.share.abs() => {
+                format!(" ({} to {})", percent(low.abs().min(high.abs())), percent(low.abs().max(high.abs())))
+            }
+            _ => format!(" (± {})", percent(half)),
+        }
     }
 
     /// The runs show it.
@@ -88,7 +103,12 @@ impl Gain<'_> {
 
 fn percent(share: f64) -> String {
     let percent = 100.0 * share.abs();
-    let decimals = usize::from((0.05..0.95).contains(&percent));
+    let decimals = match percent {
+        0.0 | 0.95.. => 0,
+        0.05.. => 1,
+        0.005.. => 2,
+        _ => return "under 0.01 %".to_owned(),
+    };
     format!("{percent:.decimals$} %")
 }
 
@@ -97,16 +117,19 @@ pub fn gains<'a>(best: &'a Entrant, others: &[&'a Entrant], is_higher_better: bo
     let sign = if is_higher_better { 1.0 } else { -1.0 };
     let paired = others.iter().filter_map(|other| Some((*other, Paired::of(&best.pairs(other))?)));
     let paired: Vec<(&Entrant, Paired)> = paired.collect();
-    let difference =
-        |(other, paired): &(&Entrant, Paired)| Difference::of(paired, best.deterministic && other.deterministic);
-    let verdicts = verdicts(&paired.iter().map(difference).collect::<Vec<_>>());
-    let gain = |((other, paired), verdict): ((&'a Entrant, Paired), Verdict)| {
-        let base = other.mean.abs();
-        let share = if base > 0.0 { sign * paired.mean_diff / base } else { 0.0 };
-        let half = paired.ci95.map(|ends| half_width(paired.mean_diff, ends) / base).filter(|half| half.is_finite());
-        Gain { best, other, share, half, verdict }
+    let difference = |(other, paired): &(&Entrant, Paired)| Difference {
+        overlaps: best.overlaps || other.overlaps,
+        ..Difference::of(paired, best.deterministic && other.deterministic)
     };
-    paired.into_iter().zip(verdicts).map(gain).collect()
+    let differences: Vec<Difference> = paired.iter().map(difference).collect();
+    let verdicts = verdicts(&differences);
+    let gain = |(((other, paired), difference), verdict): (((&'a Entrant, Paired), &Difference), Verdict)| {
+        let of_base = |value: f64| if value == 0.0 { 0.0 } else { sign * value / other.mean.abs() };
+        let ends = |(low, high)| (of_base(low).min(of_base(high)), of_base(low).max(of_base(high)));
+        let ci95 = difference.ci95.filter(|_| other.mean != 0.0 && !difference.overlaps).map(ends);
+        Gain { best, other, share: of_base(paired.mean_diff), ci95, verdict }
+    };
+    paired.into_iter().zip(&differences).zip(verdicts).map(gain).collect()
 }
 
 /// One row against one other.

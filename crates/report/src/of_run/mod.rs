@@ -6,6 +6,7 @@ mod contest;
 mod figures;
 mod gain;
 mod network;
+mod over_cells;
 mod overlay;
 pub(crate) mod rows;
 mod series;
@@ -159,9 +160,7 @@ fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures
             too_few()
         ));
     }
-    if rows.iter().any(ResultRow::deterministic) {
-        about.push("n = 1, deterministic: nothing in the scenario is random, so one run suffices.".to_owned());
-    }
+    about.extend(one_run_suffices(rows));
     let mut section = section("summary", "Summary", about, figures);
     section.tables = vec![tables::summary(rows)];
     section.pictures.extend(draw_network(network).map(|_| Picture::Network(network.clone())));
@@ -179,6 +178,17 @@ pub(crate) fn too_few() -> String {
         "There is none where fewer than {LEAST_RUNS} runs have another value than the most frequent one: so few have hardly met the \
          rare events that decide a mean."
     )
+}
+
+/// The rows that were run once because nothing in them is random.
+pub(crate) fn one_run_suffices(rows: &[ResultRow<'_>]) -> Option<String> {
+    let cells: Vec<bool> = rows.chunk_by(|a, b| a.cell == b.cell).map(|cell| cell[0].deterministic()).collect();
+    let fixed = cells.iter().filter(|deterministic| **deterministic).count();
+    let place = match cells.len() {
+        all if fixed == all => "nothing in the scenario is random".to_owned(),
+        all => format!("nothing is random in {fixed} of {all} cells"),
+    };
+    (fixed > 0).then(|| format!("n = 1, deterministic: {place}, so one run suffices."))
 }
 
 /// Why: shares of the data, waiting, retransmissions; and each path's figures.

@@ -5,7 +5,7 @@ use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
 use super::sweep::sweep_table;
 use crate::of_run::rows::main_metric;
-use crate::of_run::{cells, findings, too_few, unfinished};
+use crate::of_run::{cells, findings, one_run_suffices, too_few, unfinished};
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, SIGNIFICANT, Scale, names, shown_metrics};
 use anabranch_run::{AUTO_LIMIT, DiagnosisKind, Incomplete, Live, ResultRow, Results};
 use std::fmt::Write as _;
@@ -174,17 +174,14 @@ fn notes(results: &Results, rows: &[ResultRow<'_>]) -> String {
         text += "± is the longer side of the 95 % interval of the mean over n seeds.\n";
     }
     if rows.iter().any(|row| lacks_interval(row))
-        && !results.diagnosis.iter().any(|one| one.kind == DiagnosisKind::ShortTrace)
+        && !results.diagnosis.iter().any(|one| one.kind == DiagnosisKind::Overlap)
     {
         text += &format!("{}\n", textwrap::fill(&too_few(), WIDTH));
     }
-    if results.comparisons.iter().any(|comparison| comparison.n > 1) {
+    if results.comparisons.iter().any(|comparison| comparison.n > 1 && !results.overlap(&comparison.cell)) {
         text += &format!(
             "* shown by the seeds: p < {SIGNIFICANT} (paired t test, Holm's correction), 0 outside the interval.\n"
         );
     }
-    if rows.iter().any(ResultRow::deterministic) {
-        text += "n = 1, deterministic: nothing in the scenario is random, so one run suffices.\n";
-    }
-    unfinished(rows).into_iter().fold(text, |text, line| text + &line + "\n")
+    one_run_suffices(rows).into_iter().chain(unfinished(rows)).fold(text, |text, line| text + &line + "\n")
 }

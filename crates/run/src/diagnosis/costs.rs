@@ -4,6 +4,7 @@ use super::hindrance::Hindrance;
 use super::{Diagnosis, DiagnosisKind, WINDOW, finding, listed, part_blocked};
 use crate::job::{Choice, Job, RunOutcome};
 use crate::plan::{CellPlan, Plan};
+use crate::recorded::overlap;
 use crate::runs::RunRow;
 use crate::summary::{baselines_of, main_metric_of};
 use anabranch_metrics::{Better, MetricInfo, Paired, Scale, mean};
@@ -39,6 +40,12 @@ pub(super) fn costs(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], of: &[usi
     // Stable: equal ones stay in the order of the scenario.
     costs.sort_by(|a, b| b.gain.total_cmp(&a.gain));
     costs
+}
+
+/// The path that is better alone than the rows `of`, which needs no more runs.
+pub(super) fn better_path(cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize]) -> Option<Diagnosis> {
+    let metric = main_metric_of(&rows[*of.first()?]);
+    other_paths(cell, rows, of, metric).map(|cost| cost.finding)
 }
 
 /// The part by which `would` is better than `was`; below zero if it is worse.
@@ -149,7 +156,7 @@ fn limit(
 /// A path that is better alone, over all seeds.
 fn other_paths(cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize], metric: &'static MetricInfo) -> Option<Cost> {
     let mut best: Option<(usize, Vec<Effect>)> = None;
-    for &row in of {
+    for &row in of.iter().filter(|row| !overlap(cell, **row, &rows[**row])) {
         let own = rows[row].metric(metric.name);
         let beats = |single: &usize| {
             let both = rows[*single].metric(metric.name).into_iter().zip(&own);

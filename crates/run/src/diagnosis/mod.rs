@@ -5,7 +5,7 @@ mod events;
 mod hindrance;
 
 pub(crate) use costs::Ask;
-use costs::costs;
+use costs::{better_path, costs};
 use events::events;
 
 use crate::job::Choice;
@@ -13,6 +13,7 @@ use crate::plan::{CellPlan, Plan, has_trace, link_has_trace};
 use crate::record::CellValues;
 use crate::recorded::short_trace;
 use crate::runs::RunRow;
+use crate::summary::baselines_of;
 use anabranch_metrics::{MetricRef, names};
 use anabranch_network::Bottleneck;
 use anabranch_scenario::{Scenario, Traffic, TrafficKind};
@@ -42,8 +43,10 @@ pub struct Diagnosis {
 pub enum DiagnosisKind {
     /// Recorded capacity that always begins at its beginning: one draw, however often it is run.
     OneDraw,
-    /// Recorded capacity that is shorter than a run, or than all runs together where the seed draws its beginning.
+    /// Recorded capacity that is shorter than a run.
     ShortTrace,
+    /// Recorded capacity of which the runs, whose seeds draw its beginning, share parts.
+    Overlap,
     /// Schedulers did the same, event by event, in every run.
     Same,
     /// No data was sent at all.
@@ -66,9 +69,11 @@ const WINDOW: f64 = 0.05;
 const FULL: f64 = 0.85;
 /// Losses below this part of the packets are those of a full queue as well.
 const LOSS: f64 = 0.001;
+/// A path that carries more than so many times as much alone is held back by something else than its losses.
+const MORE: f64 = 1.1;
 
-/// The findings about a cell: events first, then causes, the most expensive first. `ask` makes more runs. Without it, as in real time, measured
-/// losses and waits replace the causes.
+/// The findings about a cell: events first, then causes, the most expensive first. `ask` makes more runs. Without it, as in real time
+/// and in a sweep, the paths alone are compared, and measured losses and waits replace the other causes.
 pub(crate) fn diagnose(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], ask: Option<Ask<'_>>) -> Vec<Diagnosis> {
     let multipath = (0..rows.len()).filter(|&row| matches!(cell.rows[row].choice, Choice::Multipath(_)));
     let mut controls: Vec<Vec<usize>> = Vec::new();
@@ -91,7 +96,10 @@ pub(crate) fn diagnose(plan: &Plan, cell: &CellPlan, rows: &[RunRow<'_>], ask: O
         let first: Vec<usize> = groups.iter().map(|group| group[0]).collect();
         match ask {
             Some(ask) => found.extend(costs(plan, cell, rows, &first, ask).into_iter().map(|cost| cost.finding)),
-            None => found.extend(measured(&cell.scenario, &own)),
+            None => {
+                found.extend(better_path(cell, rows, &first));
+                found.extend(measured(cell, rows, control));
+            }
         }
         let same_rows = groups.iter().filter(|group| group.len() > 1).map(|group| of(group));
         found.extend(same_rows.map(|group| finding(DiagnosisKind::Same, &group, same(&cell.scenario, &group))));
@@ -141,20 +149,24 @@ fn one_draw(cell: &CellPlan, rows: &[RunRow<'_>]) -> Option<Diagnosis> {
     (!cell.random && !traced.is_empty()).then(|| finding(DiagnosisKind::OneDraw, rows, (summary, text)))
 }
 
-/// The measured limits of the schedulers with one congestion control, where no more runs can be made.
-fn measured(scenario: &Scenario, rows: &[RunRow<'_>]) -> Vec<Diagnosis> {
+/// The measured limits of the rows `of`, which have one congestion control, where no more runs can be made.
+fn measured(cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize]) -> Vec<Diagnosis> {
+    let scenario = &cell.scenario;
+    let own: Vec<RunRow<'_>> = of.iter().map(|&row| rows[row]).collect();
     let mut found = Vec::new();
-    let blocked: Vec<RunRow<'_>> = rows.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
+    let blocked: Vec<RunRow<'_>> = own.iter().copied().filter(|row| part_blocked(scenario, row) >= WINDOW).collect();
     if !blocked.is_empty() {
         found.push(finding(DiagnosisKind::Window, &blocked, window(scenario, &blocked)));
     }
     let is_bulk = scenario.traffic.iter().all(|traffic| matches!(traffic.kind, TrafficKind::Bulk { size: None }));
-    if is_bulk && blocked.len() < rows.len() {
-        for path in scenario.topology.paths.iter().map(|path| &path.name) {
-            let lossy: Vec<RunRow<'_>> = rows.iter().copied().filter(|row| is_held_by_loss(row, path)).collect();
-            if !lossy.is_empty() {
-                found.push(finding(DiagnosisKind::Loss, &lossy, loss(&lossy, path)));
-            }
+    let may_be_loss = is_bulk && blocked.len() < own.len();
+    for single in baselines_of(cell, &cell.rows[of[0]]).into_iter().filter(|_| may_be_loss) {
+        let Choice::Single(path) = cell.rows[single].choice else { continue };
+        let path = &scenario.topology.paths[path].name;
+        let held = |row: &RunRow<'_>| is_held_by_loss(row, path, &rows[single]);
+        let lossy: Vec<RunRow<'_>> = own.iter().copied().filter(held).collect();
+        if !lossy.is_empty() {
+            found.push(finding(DiagnosisKind::Loss, &lossy, loss(&lossy, path)));
         }
     }
     found
@@ -230,9 +242,13 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-fn is_held_by_loss(row: &RunRow<'_>, path: &str) -> bool {
-    let of = |metric| mean_of_path(std::slice::from_ref(row), path, metric);
-    of("loss_ratio").zip(of("utilisation")).is_some_and(|(lost, used)| lost >= LOSS && used < FULL)
+/// The path lost packets, was not full, and the run of it alone, which meets the same losses, hardly used more of it.
+fn is_held_by_loss(row: &RunRow<'_>, path: &str, alone: &RunRow<'_>) -> bool {
+    let of = |row: &RunRow<'_>, metric| mean_of_path(std::slice::from_ref(row), path, metric);
+    let used = of(row, "utilisation").zip(of(alone, "utilisation"));
+    of(row, "loss_ratio")
+        .zip(used)
+        .is_some_and(|(lost, (used, alone))| lost >= LOSS && used < FULL && alone <= used * MORE)
 }
 
 /// The sum of the paths' rates times the longest round trip, without queues, in bytes; `None` where paths share links.
