@@ -150,6 +150,11 @@ impl Connection {
         self.session.is_multipath()
     }
 
+    /// MPTCP is spoken, and the peer has shown that it has our keys: other paths can be joined (RFC 8684 §3.1).
+    pub fn is_confirmed(&self) -> bool {
+        self.session.is_confirmed()
+    }
+
     /// Our token, by which the peer's joins name the connection; `None` without MPTCP.
     pub fn token(&self) -> Option<u32> {
         self.session.token()

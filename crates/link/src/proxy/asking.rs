@@ -11,12 +11,17 @@ use anabranch_units::{Duration, Instant};
 /// How long a server has: longer than it tries to dial.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Most connections that are begun for one request: each may meet an interface that goes down.
+const MOST_BEGUN: u32 = 3;
+
 /// A request.
 #[derive(Debug)]
 pub(crate) struct Asking {
     pub wish: Wish,
     /// The connection had waited for a program.
-    pub waited: bool,
+    waited: bool,
+    /// Connections that were begun for it.
+    begun: u32,
     /// When it is given up.
     pub until: Instant,
     /// Where the request begins in the stream to the server.
@@ -40,7 +45,7 @@ pub(crate) enum Heard {
 impl Asking {
     /// The request of a program.
     pub fn new(wish: Wish) -> Self {
-        Self { wish, waited: false, until: Instant::MAX, begins: 0, frames: Frames::default() }
+        Self { wish, waited: false, begun: 0, until: Instant::MAX, begins: 0, frames: Frames::default() }
     }
 
     /// Asks over a connection on which `frames` arrived. False if the request cannot be written.
@@ -54,6 +59,7 @@ impl Asking {
         waited: bool,
     ) -> bool {
         (self.frames, self.waited, self.until) = (frames, waited, now + PATIENCE);
+        self.begun += u32::from(!waited);
         self.begins = connection.view().data_acked() + connection.unacknowledged();
         let Ok(frame) = framed(&Ask::Open(open)) else { return false };
         // The least buffer has room for both.
@@ -67,6 +73,12 @@ impl Asking {
         let (mut joint, target) = self.wish.granted();
         joint.say(first);
         (joint, target)
+    }
+
+    /// Whether a request of which nothing is known to have arrived goes over another connection. One that had waited may have been lost
+    /// long before. Over a new one the server may have dialled, and its acknowledgment be lost: so nothing of the program went with it.
+    pub fn may_repeat(&self) -> bool {
+        self.waited || (self.wish.early.is_empty() && self.begun < MOST_BEGUN)
     }
 
     /// The server has got something of the request, so that it may have done what it says: it must not be repeated.

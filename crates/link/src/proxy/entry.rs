@@ -200,8 +200,7 @@ impl Entry {
                 Line { handle: None, share: None, stage }
             }
             Some((Heard::Refused(why), _)) => self.fail(asking, why),
-            // A connection that had waited may have been lost long before: the request goes over a new one, once.
-            Some((_, false)) if asking.waited => self.ask(now, token, asking),
+            Some((_, false)) if asking.may_repeat() => self.ask(now, token, asking),
             _ => self.fail(asking, Refusal::HostUnreachable),
         }
     }

@@ -150,9 +150,12 @@ impl<S: Staged> Hall<S> {
     pub fn follow(&mut self, now: Instant, handle: Handle, stage: &S) {
         let Some(remote) = self.remote(stage) else { return };
         let treatment = stage.target().map(|target| self.rules.of(target));
-        let (routes, joined) = (&self.routes, stage.is_joined());
+        let (routes, joined, has_server) = (&self.routes, stage.is_joined(), self.server.is_some());
         self.board.with(now, handle, |connection, cx| {
-            if connection.is_multipath() || !joined {
+            // No other path can be joined to it. It ends at once, so that its request goes over a new connection.
+            if has_server && !joined && !connection.is_confirmed() && routes.strands(connection) {
+                connection.abort(cx);
+            } else if connection.is_multipath() || !joined {
                 routes.follow(connection, cx, treatment, remote);
             }
         });

@@ -127,6 +127,12 @@ impl Routes {
         }
     }
 
+    /// Whether a connection has subflows only over paths that are gone, while there are others.
+    pub fn strands(&self, connection: &Connection) -> bool {
+        let mut subflows = connection.subflows().map(|(id, ..)| id).peekable();
+        self.any() && subflows.peek().is_some() && subflows.all(|id| !self.present.contains(&id))
+    }
+
     /// Makes a connection use the paths that there are.
     pub fn follow(
         &self,
