@@ -206,6 +206,6 @@ fn marks_on_the_way_slow_the_sender_down_without_a_loss() {
     let (marks, congestion) = (carried.marks, carried.congestion);
     assert!(marks.taken > 100 && marks.refused == 0, "{marks:?}");
     assert!(congestion.marked > 10, "{congestion:?}");
-    // What the sender took as lost is no judge: a machine that is busy holds packets back.
+    // The losses that the sender assumes are no judge: a busy machine holds packets back.
     assert_eq!(ground.dropped(0), 0, "the kernel saw a loss");
 }

@@ -63,8 +63,7 @@ pub struct PathChoice {
 
 impl PathChoice {
     fn apply(self, id: PathId, connection: &mut Connection) {
-        connection.set_backup(id, self.backup);
-        connection.set_policy(id, self.policy);
+        connection.set_options(id, self.backup, self.policy);
     }
 }
 

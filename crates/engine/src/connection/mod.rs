@@ -150,11 +150,6 @@ impl Connection {
         self.session.is_multipath()
     }
 
-    /// MPTCP is spoken, and the peer has shown that it has our keys: other paths can be joined (RFC 8684 §3.1).
-    pub fn is_confirmed(&self) -> bool {
-        self.session.is_confirmed()
-    }
-
     /// Our token, by which the peer's joins name the connection; `None` without MPTCP.
     pub fn token(&self) -> Option<u32> {
         self.session.token()
@@ -163,11 +158,6 @@ impl Connection {
     /// The subflows that exist now.
     pub fn subflows(&self) -> impl Iterator<Item = (PathId, FourTuple, State)> + '_ {
         self.subflows.iter().map(|s| (s.id, s.tuple, s.state))
-    }
-
-    /// Counts the subflows that came and went: as long as it is the same, so is the set of [`Self::subflows`].
-    pub(crate) fn epoch(&self) -> u64 {
-        self.subflows.epoch()
     }
 
     /// The connection's part in the endpoint's ensemble.
@@ -209,16 +199,16 @@ impl Connection {
 
     /// Adds a path, or sets backup flag, policy and MSS of one. A client joins over it at once, even if it was lost or withdrawn.
     pub fn set_path(&mut self, path: PathSetup) {
-        self.sending.set_policy(path.id, path.policy);
-        self.set_backup(path.id, path.backup);
+        self.set_options(path.id, path.backup, path.policy);
         self.sending.set_mss(&self.frame.settings, self.session.mode(), &self.subflows, path.id, path.mss);
         self.paths.known.set(path);
     }
 
-    /// Sets the operator's policy for a path, if the path is known.
-    pub fn set_policy(&mut self, id: PathId, policy: PathPolicy) {
+    /// Sets backup flag (see [`Self::set_backup`]) and policy of a path, if the path is known.
+    pub fn set_options(&mut self, id: PathId, backup: bool, policy: PathPolicy) {
         self.sending.set_policy(id, policy);
         self.paths.known.set_policy(id, policy);
+        self.set_backup(id, backup);
     }
 
     /// Sets the most payload bytes of a segment on a path, if the path is known. Larger ones that are bound to it already still leave.
@@ -257,8 +247,7 @@ impl Connection {
         self.settle(cx);
     }
 
-    /// Resets one subflow with MP_TCPRST (RFC 8684 §3.6); its data goes out on the others. A client joins over the path
-    /// again if the reason is transient. False if there is no such subflow.
+    /// Resets a subflow with MP_TCPRST (RFC 8684 §3.6). A client joins over the path again if the reason is transient. False: there is none.
     pub fn reset_path(&mut self, cx: &mut Cx<'_>, id: PathId, reason: Reason) -> bool {
         let is_there = self.paths.reset(&mut self.subflows, id, reason);
         self.settle(cx);

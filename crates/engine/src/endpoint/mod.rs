@@ -575,7 +575,7 @@ impl Endpoint {
                     slot.connection.poll_timeout().is_none_or(|due| slot.timer <= due),
                     "a deadline is missed"
                 );
-                if slot.epoch != slot.connection.epoch() {
+                if slot.epoch != slot.connection.subflows.epoch() {
                     self.index_ends(handle);
                 }
                 if newborn_or_dying {
@@ -680,7 +680,7 @@ impl Endpoint {
                 slot.ends.push(Ends::from(&tuple));
             }
         }
-        slot.epoch = slot.connection.epoch();
+        slot.epoch = slot.connection.subflows.epoch();
         self.recent.make_room(self.ends.len());
     }
 }

@@ -152,8 +152,9 @@ impl<S: Staged> Hall<S> {
         let treatment = stage.target().map(|target| self.rules.of(target));
         let (routes, joined, has_server) = (&self.routes, stage.is_joined(), self.server.is_some());
         self.board.with(now, handle, |connection, cx| {
-            // No other path can be joined to it. It ends at once, so that its request goes over a new connection.
-            if has_server && !joined && !connection.is_confirmed() && routes.strands(connection) {
+            // Before the server has acknowledged anything, no other path can be joined (RFC 8684 §3.1). The connection ends at once, so
+            // that its request goes over a new one.
+            if has_server && connection.view().data_acked() == 0 && routes.strands(connection) {
                 connection.abort(cx);
             } else if connection.is_multipath() || !joined {
                 routes.follow(connection, cx, treatment, remote);
