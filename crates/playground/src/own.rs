@@ -1,7 +1,7 @@
 //! A scheduler that the page has: it is asked, segment by segment, for a path.
 
 use crate::numbers::{flag, seconds};
-use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, View};
+use anabranch_engine::schedule::{Command, PathView, Repeat, Round, Scheduler, View};
 use anabranch_run::Choice;
 use anabranch_scenario::PlugIn;
 use anabranch_sim::{End, FlowSetup, Party};
@@ -95,20 +95,20 @@ fn missing(view: &View, path: PathId) -> Option<u64> {
     others.map(|run| (queue.iter().fold(run.start, behind), run.end)).find(|(start, end)| start < end).map(|(at, _)| at)
 }
 
-/// Carries out an answer; false if it was refused.
-fn obey(round: &mut Round<'_>, on: PathId, [kind, bytes]: [f64; 2]) -> bool {
+/// The command of an answer; `None` if it names no data.
+fn command(view: &View, on: PathId, [kind, bytes]: [f64; 2]) -> Option<Command> {
     let bytes = bytes as u64;
-    match kind as u8 {
-        1 => round.send_ahead(on, bytes),
+    Some(match kind as u8 {
+        1 => Command::SendAhead(on, bytes),
         2 => {
-            let mss = round.path(on).map_or(0, |path| u64::from(path.mss));
-            let Some((run, _)) = round.outstanding().at(bytes) else { return false };
-            let queued = round.queue(on).map(|queued| queued.range.start).filter(|start| *start > bytes).min();
+            let mss = view.path(on).map_or(0, |path| u64::from(path.mss));
+            let (run, _) = view.outstanding().at(bytes)?;
+            let queued = view.queue(on).map(|queued| queued.range.start).filter(|start| *start > bytes).min();
             let end = run.end.min(bytes + mss).min(queued.unwrap_or(u64::MAX));
-            round.repeat(on, Range::new(bytes, end), Repeat::Copy)
+            Command::Repeat(on, Range::new(bytes, end), Repeat::Copy)
         }
-        _ => round.send_next(on),
-    }
+        _ => Command::SendNext(on),
+    })
 }
 
 impl Scheduler for Own {
@@ -119,9 +119,10 @@ impl Scheduler for Own {
                 return;
             }
             self.put(round);
-            let mut command = [0.0; 2];
-            let Ok(path) = u8::try_from((self.ask)(&self.question, &mut command)) else { return };
-            if !obey(round, PathId(path), command) {
+            let mut answer = [0.0; 2];
+            let Ok(path) = u8::try_from((self.ask)(&self.question, &mut answer)) else { return };
+            let command = command(round, PathId(path), answer);
+            if !command.is_some_and(|command| round.carry_out(command)) {
                 return;
             }
         }

@@ -1,7 +1,7 @@
 //! The round of a scheduler and its paths, as Python objects. A round is lent to Python for one call: objects that outlive it
 //! read nothing.
 
-use anabranch_engine::schedule::{Cause, PathView, RecoveryPhase, Repeat, Round as EngineRound, View};
+use anabranch_engine::schedule::{Cause, Command, PathView, RecoveryPhase, Repeat, Round as EngineRound, View};
 use anabranch_trace::SendKind;
 use anabranch_units::{Duration, PathId, Range};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -10,27 +10,12 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 use scoped_tls_hkt::scoped_thread_local;
 
-/// A command of a round.
-#[derive(Clone, Copy)]
-enum Order {
-    SendNext(PathId),
-    SendAhead(PathId, u64),
-    Send(PathId, Range),
-    EnqueueNext(PathId),
-    Repeat(PathId, Range, Repeat),
-    Release(PathId, Range),
-    Recall(PathId),
-    Penalise(PathId),
-    RescueByRtt,
-    Fill(PathId),
-}
-
 /// The connection that is lent for one call.
 pub trait Lent {
     fn view(&self) -> &View;
     fn cause(&self) -> Option<Cause>;
-    #[allow(private_interfaces, reason = "no other module gives orders")]
-    fn obey(&mut self, order: Order) -> Option<bool>;
+    /// Carries out a command; `None` where none is allowed.
+    fn carry_out(&mut self, command: Command) -> Option<bool>;
 }
 
 impl Lent for EngineRound<'_> {
@@ -40,29 +25,8 @@ impl Lent for EngineRound<'_> {
     fn cause(&self) -> Option<Cause> {
         Some(EngineRound::cause(self))
     }
-    #[allow(private_interfaces, reason = "no other module gives orders")]
-    fn obey(&mut self, order: Order) -> Option<bool> {
-        Some(match order {
-            Order::SendNext(on) => self.send_next(on),
-            Order::SendAhead(on, skip) => self.send_ahead(on, skip),
-            Order::Send(on, range) => self.send(on, range),
-            Order::EnqueueNext(on) => self.enqueue_next(on),
-            Order::Repeat(on, range, why) => self.repeat(on, range, why),
-            Order::Release(on, range) => self.release(on, range),
-            Order::Recall(on) => {
-                self.recall(on);
-                true
-            }
-            Order::Penalise(on) => {
-                self.penalise(on);
-                true
-            }
-            Order::RescueByRtt => {
-                self.rescue_by_rtt();
-                true
-            }
-            Order::Fill(on) => self.fill(on),
-        })
+    fn carry_out(&mut self, command: Command) -> Option<bool> {
+        Some(EngineRound::carry_out(self, command))
     }
 }
 
@@ -76,8 +40,7 @@ impl Lent for Shown<'_> {
     fn cause(&self) -> Option<Cause> {
         None
     }
-    #[allow(private_interfaces, reason = "no other module gives orders")]
-    fn obey(&mut self, _: Order) -> Option<bool> {
+    fn carry_out(&mut self, _: Command) -> Option<bool> {
         None
     }
 }
@@ -97,9 +60,9 @@ fn read<T>(of: impl FnOnce(&View) -> T) -> PyResult<T> {
     if LENT.is_set() { Ok(LENT.with(|lent| of(lent.view()))) } else { Err(over()) }
 }
 
-fn order(order: Order) -> PyResult<bool> {
+fn order(command: Command) -> PyResult<bool> {
     let refused = || PyRuntimeError::new_err("only `schedule` and `rescue` may give commands");
-    if LENT.is_set() { LENT.with(|lent| lent.obey(order)).ok_or_else(refused) } else { Err(over()) }
+    if LENT.is_set() { LENT.with(|lent| lent.carry_out(command)).ok_or_else(refused) } else { Err(over()) }
 }
 
 /// A path, as an argument: its object or its id.
@@ -521,23 +484,23 @@ impl Round {
     /// Binds the next new segment to `path`, to be sent now. False, without effect, if the path is not eligible, if there is
     /// no new data, or if the peer's window does not admit it.
     fn send_next(&self, path: PathArgument<'_>) -> PyResult<bool> {
-        order(Order::SendNext(path.id()))
+        order(Command::SendNext(path.id()))
     }
     /// As `send_next` while it succeeds. True if the path has no room left, false if data or the peer's window ran out.
     fn fill(&self, path: PathArgument<'_>) -> PyResult<bool> {
-        order(Order::Fill(path.id()))
+        order(Command::Fill(path.id()))
     }
     /// As `send_next`, but skips `skip` bytes of unassigned data first.
     fn send_ahead(&self, path: PathArgument<'_>, skip: u64) -> PyResult<bool> {
-        order(Order::SendAhead(path.id(), skip))
+        order(Command::SendAhead(path.id(), skip))
     }
     /// Binds the unassigned bytes from `start` to `end`, at most a segment, to `path`, to be sent now.
     fn send(&self, path: PathArgument<'_>, start: u64, end: u64) -> PyResult<bool> {
-        order(Order::Send(path.id(), range(start, end)?))
+        order(Command::Send(path.id(), range(start, end)?))
     }
     /// Binds the next new segment to `path`, to be sent when its window and the peer's allow.
     fn enqueue_next(&self, path: PathArgument<'_>) -> PyResult<bool> {
-        order(Order::EnqueueNext(path.id()))
+        order(Command::EnqueueNext(path.id()))
     }
     /// Sends outstanding data once more on another path; `why` is `copy`, `opportunistic` or `rescue`.
     #[pyo3(signature = (path, start, end, why="copy"))]
@@ -551,23 +514,23 @@ impl Round {
                 return Err(PyValueError::new_err(text));
             }
         };
-        order(Order::Repeat(path.id(), range(start, end)?, why))
+        order(Command::Repeat(path.id(), range(start, end)?, why))
     }
     /// A path with nothing in flight may repeat what of these bytes it carried. True if there was such data.
     fn release(&self, path: PathArgument<'_>, start: u64, end: u64) -> PyResult<bool> {
-        order(Order::Release(path.id(), range(start, end)?))
+        order(Command::Release(path.id(), range(start, end)?))
     }
     /// Takes back what was bound to `path` and never left.
     fn recall(&self, path: PathArgument<'_>) -> PyResult<()> {
-        order(Order::Recall(path.id())).map(drop)
+        order(Command::Recall(path.id())).map(drop)
     }
     /// Penalises `path`; congestion control decides how much.
     fn penalise(&self, path: PathArgument<'_>) -> PyResult<()> {
-        order(Order::Penalise(path.id())).map(drop)
+        order(Command::Penalise(path.id())).map(drop)
     }
     /// Sends stranded data on the candidate with the lowest RTT that has not carried it.
     fn rescue_by_rtt(&self) -> PyResult<()> {
-        order(Order::RescueByRtt).map(drop)
+        order(Command::RescueByRtt).map(drop)
     }
 }
 

@@ -57,7 +57,21 @@ pub struct Setup {
     pub accept_announced: bool,
 }
 
-/// A connection.
+/// A Multipath TCP connection: one stream of bytes in each direction, over the subflows that its paths have.
+///
+/// An [`Endpoint`](crate::endpoint::Endpoint) makes connections and lends them; whoever borrowed one lets the endpoint transmit afterwards.
+/// Calls for applications:
+///
+/// - [`write`](Self::write) takes bytes while the send buffer has room, and [`ConnectionEvent::Writable`] announces new room;
+///   [`finish`](Self::finish) ends the stream. What was written before the connection is established waits.
+/// - [`read`](Self::read) returns bytes in order, until [`read_finished`](Self::read_finished).
+/// - [`abort`](Self::abort) ends both directions at once.
+///
+/// Each may be called at any time, also after the end, when it does nothing. [`ConnectionEvent::Closed`] is the last event: with
+/// [`CloseReason::Finished`] all bytes of both streams were acknowledged, with any other reason some may be missing.
+///
+/// Calls for operators ([`set_path`](Self::set_path), [`set_options`](Self::set_options), [`withdraw`](Self::withdraw),
+/// [`set_scheduler`](Self::set_scheduler)) lose no byte.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) frame: Frame,

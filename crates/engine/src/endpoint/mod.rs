@@ -244,7 +244,22 @@ impl Default for Recent {
     }
 }
 
-/// Many connections behind one door.
+/// A host: listeners, and all connections with their subflows.
+///
+/// A program that embeds the engine begins here; `examples/endpoints.rs` is a whole one. The endpoint opens no socket and reads no clock. Its
+/// driver passes the time in each [`Cx`], which never goes back, and makes these calls:
+///
+/// 1. [`listen`](Self::listen) or [`connect`](Self::connect), once.
+/// 2. [`handle_packet`](Self::handle_packet) for each packet that arrives, and [`handle_timeout`](Self::handle_timeout) when the time of
+///    [`poll_timeout`](Self::poll_timeout) has come.
+/// 3. [`poll_accept`](Self::poll_accept) and [`poll_news`](Self::poll_news), each until it returns `None`: the application reads from and
+///    writes to a connection that [`news_of`](Self::news_of) lends.
+/// 4. [`transmit_into`](Self::transmit_into) until it returns `None`: each packet leaves over its path. Then it sleeps until a packet
+///    arrives or a time-out is due.
+///
+/// Step 4 follows each of the others, and every call of a [`Connection`]: acknowledgments and data wait for it. The order of events, packets
+/// and random numbers follows from the arguments alone. A [`Handle`] stays valid until its connection is forgotten, and no later connection
+/// has the same.
 pub struct Endpoint {
     slots: Slots<Slot>,
     ends: BTreeMap<Ends, (Handle, PathId)>,

@@ -143,39 +143,3 @@ impl<W: AroundRounds> Scheduler for Around<W> {
         self.inner.state(put);
     }
 }
-
-/// One decision about the next new segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Send it on this path.
-    Send(PathId),
-    /// Send, on this path, the segment that lies this many unassigned bytes further on.
-    SendAhead(PathId, u64),
-    /// Send nothing now.
-    Wait,
-}
-
-/// Turns a decision function into a scheduler: asked again until it waits or is refused.
-#[derive(Clone)]
-pub struct OneStep<F>(pub F);
-
-impl<F> core::fmt::Debug for OneStep<F> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("OneStep")
-    }
-}
-
-impl<F: FnMut(&View) -> Command + Send> Scheduler for OneStep<F> {
-    fn schedule(&mut self, round: &mut Round<'_>) {
-        loop {
-            let done = match (self.0)(round) {
-                Command::Send(on) => round.send_next(on),
-                Command::SendAhead(on, skip) => round.send_ahead(on, skip),
-                Command::Wait => false,
-            };
-            if !done {
-                return;
-            }
-        }
-    }
-}

@@ -5,6 +5,7 @@
 
 mod assignment;
 mod combine;
+mod command;
 mod measure;
 mod outstanding;
 mod queue;
@@ -15,7 +16,8 @@ pub use crate::capacity::Capacity;
 pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
 pub use anabranch_trace::RecoveryPhase;
 pub use assignment::Assignment;
-pub use combine::{Around, AroundRounds, Command, OneStep, Then};
+pub use combine::{Around, AroundRounds, Then};
+pub use command::Command;
 pub use outstanding::{Copies, Outstanding};
 pub use round::{Repeat, Round};
 pub use view::{Queued, View};
@@ -81,6 +83,15 @@ pub enum SchedulerEvent<'a> {
 }
 
 /// Chooses which bytes travel on which subflow, and when to send nothing.
+///
+/// The engine calls, in this order: [`seed`](Self::seed) once; then, whenever a [`Cause`] arises, [`on_event`](Self::on_event) for each fact,
+/// [`rescue`](Self::rescue) if data is stranded, and [`schedule`](Self::schedule). Several causes at one time make one round.
+///
+/// What `schedule` binds leaves in the order in which it was bound. What it binds to nothing stays in the backlog, and the next round sees it
+/// again. A scheduler answers for being called again: see `schedule`. Its decisions depend on what it is given alone, so that runs repeat:
+/// no clock, no random numbers but those of `seed`.
+///
+/// `crates/schedulers/src/template.rs` is the smallest one, `examples/scheduler.rs` calls one without an engine around it.
 pub trait Scheduler: Debug + Send {
     /// A random stream of its own, for schedulers that need one: given once, before anything else. It depends on the
     /// run's seed and the connection alone, and taking from it changes no other's luck.

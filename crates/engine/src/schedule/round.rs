@@ -19,6 +19,17 @@ pub enum Repeat {
 }
 
 /// One round: reads like a [`View`] and takes commands. Reads reflect the round's own commands.
+///
+/// Each command that returns `false` was refused and changed nothing: the path is not eligible, the data is gone, or the peer's window does
+/// not admit it. So a scheduler sends while commands succeed, and ends with its own choice or the first refusal:
+///
+/// - new data: [`send_next`](Self::send_next), [`fill`](Self::fill), [`send_ahead`](Self::send_ahead), [`send`](Self::send) need room in the
+///   path's window; [`enqueue_next`](Self::enqueue_next) and [`append`](Self::append) bind ahead of it, and [`recall`](Self::recall) takes
+///   back what has not left.
+/// - data under way: [`repeat`](Self::repeat), [`release`](Self::release), [`rescue_by`](Self::rescue_by).
+/// - a path: [`penalise`](Self::penalise).
+///
+/// [`Command`](super::Command) has them as values.
 pub struct Round<'a> {
     assignment: &'a mut Assignment,
     congestion: &'a mut dyn CongestionControl,
