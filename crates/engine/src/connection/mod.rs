@@ -67,7 +67,7 @@ pub struct Setup {
 /// - [`read`](Self::read) returns bytes in order, until [`read_finished`](Self::read_finished).
 /// - [`abort`](Self::abort) ends both directions at once.
 ///
-/// Each may be called at any time, also after the end, when it does nothing. [`ConnectionEvent::Closed`] is the last event: with
+/// Each may be called at any time, even after the end, when it does nothing. [`ConnectionEvent::Closed`] is the last event: with
 /// [`CloseReason::Finished`] all bytes of both streams were acknowledged, with any other reason some may be missing.
 ///
 /// Calls for operators ([`set_path`](Self::set_path), [`set_options`](Self::set_options), [`withdraw`](Self::withdraw),
