@@ -87,8 +87,9 @@ pub enum SchedulerEvent<'a> {
 /// The engine calls, in this order: [`seed`](Self::seed) once; then, whenever a [`Cause`] arises, [`on_event`](Self::on_event) for each fact,
 /// [`rescue`](Self::rescue) if data is stranded, and [`schedule`](Self::schedule). Several causes at one time make one round.
 ///
-/// Data that `schedule` binds leaves in the order in which it was bound. The rest stays in the backlog, and the next round sees it again. A scheduler answers for being called again: see `schedule`. Its decisions depend on what it is given alone, so that runs repeat:
-/// no clock, no random numbers but those of `seed`.
+/// Data that `schedule` binds leaves in the order in which it was bound. The rest stays in the backlog, and the next round sees it again. A
+/// scheduler answers for being called again: see `schedule`. Its decisions depend on its arguments alone, so that runs repeat: no clock, no
+/// random numbers but those of `seed`.
 ///
 /// `crates/schedulers/src/template.rs` is the smallest one, `examples/scheduler.rs` calls one without an engine around it.
 pub trait Scheduler: Debug + Send {
