@@ -174,6 +174,9 @@ impl<T> Blocks<T> {
     }
 
     pub fn shrink_to_fit(&mut self) {
+        if self.is_empty() {
+            self.blocks.clear();
+        }
         self.blocks.iter_mut().for_each(VecDeque::shrink_to_fit);
         self.blocks.shrink_to_fit();
     }
