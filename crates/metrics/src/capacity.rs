@@ -50,12 +50,7 @@ pub(crate) fn after_changes(
     for (at, change) in timeline {
         let Some((_, capacity, police)) = pieces.last() else { break };
         let next = match change {
-            Change::PathRate(path, d, rate) if (Place::Path(*path), *d) == (place, direction) => {
-                (capacity.at_rate(*rate), *police)
-            }
-            Change::LinkRate(link, d, rate) if (Place::Link(*link), *d) == (place, direction) => {
-                (capacity.at_rate(*rate), *police)
-            }
+            Change::Rate(at, d, rate) if (*at, *d) == (place, direction) => (capacity.at_rate(*rate), *police),
             Change::Burst(at, d, burst) if (*at, *d) == (place, direction) => (capacity.with_burst(*burst), *police),
             Change::Police(at, d, spec) if (*at, *d) == (place, direction) => (capacity.clone(), Some(*spec)),
             _ => continue,
@@ -100,8 +95,8 @@ mod tests {
         let changes = [
             (ms(100), Change::Police(Place::Link(0), Direction::Up, bucket(4, 1_000))),
             (ms(200), Change::Burst(Place::Link(0), Direction::Up, 100)),
-            (ms(300), Change::LinkRate(0, Direction::Up, Rate::from_bps(800_000))),
-            (ms(300), Change::LinkRate(1, Direction::Up, Rate::from_bps(1))),
+            (ms(300), Change::Rate(Place::Link(0), Direction::Up, Rate::from_bps(800_000))),
+            (ms(300), Change::Rate(Place::Link(1), Direction::Up, Rate::from_bps(1))),
             (ms(300), Change::Burst(Place::Link(0), Direction::Down, 1)),
         ];
         let capacity = after_changes(&spec, &changes, place);

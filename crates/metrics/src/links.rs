@@ -132,7 +132,7 @@ impl Recorder for LinkMeter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, QueueSpec, WaySpec};
+    use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, Place, QueueSpec, WaySpec};
     use anabranch_trace::LinkEvent::{Departed, Dropped, Enqueued, Marked};
     use anabranch_units::{ConnId, Duration, PathId, Rate};
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn each_direction_has_its_own_totals() {
-        let changes = [(Instant::from_millis(500), Change::PathRate(0, Direction::Down, Rate::from_bps(0)))];
+        let changes = [(Instant::from_millis(500), Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(0)))];
         let mut meter = LinkMeter::new(&topology(), &changes, 2);
         for queue_packets in [0, 1, 2] {
             let queue_bytes = u64::from(queue_packets) * 1000;

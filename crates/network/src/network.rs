@@ -310,10 +310,10 @@ impl<T: Clone + Markable> Network<T> {
     /// of a trace.
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
         match *change {
-            Change::PathRate(path, direction, rate) => {
+            Change::Rate(Place::Path(path), direction, rate) => {
                 self.set_path_rate(WayId::new(path, direction).index(), now, recorder, rate);
             }
-            Change::LinkRate(link, direction, rate) => {
+            Change::Rate(Place::Link(link), direction, rate) => {
                 self.set_drain_rate(self.link_drain(link, direction), now, recorder, rate);
             }
             Change::Delay(path, direction, delay) => {

@@ -25,6 +25,16 @@ pub struct PathSpec {
     pub up: WaySpec,
 }
 
+impl PathSpec {
+    /// One direction.
+    pub fn way(&self, direction: Direction) -> &WaySpec {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
+}
+
 /// A bottleneck that several paths cross.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
@@ -34,6 +44,16 @@ pub struct LinkSpec {
     pub down: BottleneckSpec,
     /// Client → server.
     pub up: BottleneckSpec,
+}
+
+impl LinkSpec {
+    /// One direction.
+    pub fn bottleneck(&self, direction: Direction) -> &BottleneckSpec {
+        match direction {
+            Direction::Down => &self.down,
+            Direction::Up => &self.up,
+        }
+    }
 }
 
 /// A queue and its capacity.
@@ -210,10 +230,8 @@ pub enum Place {
 /// A change while the network runs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// The rate of a path's own bottleneck.
-    PathRate(usize, Direction, Rate),
-    /// The rate of a shared link.
-    LinkRate(usize, Direction, Rate),
+    /// The rate. A path across a link has none of its own.
+    Rate(Place, Direction, Rate),
     /// A path's delay.
     Delay(usize, Direction, Duration),
     /// The variation of a path's delay.
@@ -228,4 +246,31 @@ pub enum Change {
     Reorder(usize, Direction, ReorderSpec),
     /// The capacity of a drop-tail queue; packets beyond it that wait already stay. A managed queue keeps its own.
     Queue(Place, Direction, DropTail),
+}
+
+impl Change {
+    /// The owner of the bottleneck that changes; `None` if something else does.
+    pub fn bottleneck_mut(&mut self) -> Option<&mut Place> {
+        match self {
+            Self::Rate(place, ..) | Self::Burst(place, ..) | Self::Police(place, ..) | Self::Queue(place, ..) => {
+                Some(place)
+            }
+            Self::Delay(..) | Self::Jitter(..) | Self::Loss(..) | Self::Reorder(..) => None,
+        }
+    }
+
+    /// Index of the path that changes; `None` if a shared link does.
+    pub fn path_mut(&mut self) -> Option<&mut usize> {
+        match self {
+            Self::Rate(place, ..) | Self::Burst(place, ..) | Self::Police(place, ..) | Self::Queue(place, ..) => {
+                match place {
+                    Place::Path(path) => Some(path),
+                    Place::Link(_) => None,
+                }
+            }
+            Self::Delay(path, ..) | Self::Jitter(path, ..) | Self::Loss(path, ..) | Self::Reorder(path, ..) => {
+                Some(path)
+            }
+        }
+    }
 }

@@ -165,8 +165,8 @@ fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
     let rate = || (100_000u64..50_000_000).prop_map(Rate::from_bps);
     let place = || prop_oneof![(0usize..9).prop_map(Place::Path), Just(Place::Link(0))];
     let change = prop_oneof![
-        (0usize..9, direction(), rate()).prop_map(|(path, d, rate)| Change::PathRate(path, d, rate)),
-        (direction(), rate()).prop_map(|(d, rate)| Change::LinkRate(0, d, rate)),
+        (0usize..9, direction(), rate()).prop_map(|(path, d, rate)| Change::Rate(Place::Path(path), d, rate)),
+        (direction(), rate()).prop_map(|(d, rate)| Change::Rate(Place::Link(0), d, rate)),
         (0usize..9, direction(), 0u64..80_000).prop_map(|(path, d, delay)| Change::Delay(
             path,
             d,
@@ -191,19 +191,8 @@ fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
 /// The change with its path index reduced to an existing path.
 fn within(change: &Change, paths: usize) -> Change {
     let mut change = change.clone();
-    match &mut change {
-        Change::PathRate(path, ..)
-        | Change::Delay(path, ..)
-        | Change::Jitter(path, ..)
-        | Change::Loss(path, ..)
-        | Change::Reorder(path, ..)
-        | Change::Burst(Place::Path(path), ..)
-        | Change::Police(Place::Path(path), ..)
-        | Change::Queue(Place::Path(path), ..) => *path %= paths,
-        Change::LinkRate(..)
-        | Change::Burst(Place::Link(_), ..)
-        | Change::Police(Place::Link(_), ..)
-        | Change::Queue(Place::Link(_), ..) => {}
+    if let Some(path) = change.path_mut() {
+        *path %= paths;
     }
     change
 }
@@ -258,7 +247,7 @@ proptest! {
         let (log, arrived) = run(&topology, &deeds, true);
         for (path, direction) in (0..topology.paths.len()).flat_map(|p| [(p, Direction::Down), (p, Direction::Up)]) {
             let spec = &topology.paths[path];
-            let spec = if direction == Direction::Down { &spec.down } else { &spec.up };
+            let spec = spec.way(direction);
             let count = |wanted: fn(LinkEvent) -> bool| {
                 log.0.iter().filter(|e| (usize::from(e.1), e.2) == (path, direction) && wanted(e.4)).count()
             };
@@ -323,21 +312,15 @@ proptest! {
             };
             shared.links.push(LinkSpec { name: format!("l{n}"), down: own(&mut path.down), up: own(&mut path.up) });
         }
-        let link = |path: &usize| path % topology.paths.len() + 1;
-        let moved = |deed: &Deed| match deed {
-            Deed::Change(Change::PathRate(path, direction, rate)) => {
-                Deed::Change(Change::LinkRate(link(path), *direction, *rate))
+        let moved = |deed: &Deed| {
+            let mut deed = deed.clone();
+            if let Deed::Change(change) = &mut deed
+                && let Some(place) = change.bottleneck_mut()
+                && let Place::Path(path) = *place
+            {
+                *place = Place::Link(path % topology.paths.len() + 1);
             }
-            Deed::Change(Change::Burst(Place::Path(path), direction, burst)) => {
-                Deed::Change(Change::Burst(Place::Link(link(path)), *direction, *burst))
-            }
-            Deed::Change(Change::Police(Place::Path(path), direction, bucket)) => {
-                Deed::Change(Change::Police(Place::Link(link(path)), *direction, *bucket))
-            }
-            Deed::Change(Change::Queue(Place::Path(path), direction, limit)) => {
-                Deed::Change(Change::Queue(Place::Link(link(path)), *direction, *limit))
-            }
-            deed => deed.clone(),
+            deed
         };
         let moved: Vec<_> = deeds.iter().map(|(gap, deed)| (*gap, moved(deed))).collect();
         let sorted = |mut log: Log| {

@@ -90,7 +90,7 @@ fn a_rate_change_meets_the_packet_in_transmission() {
         network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
     }
     // Packet 1 is half sent; its other half and packet 2 go at a third of the rate.
-    let slower = Change::PathRate(0, Direction::Down, Rate::from_bps(4_000_000));
+    let slower = Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(4_000_000));
     network.apply(us(1500), &mut log, &slower);
     assert_eq!(network.poll_timeout(), Some(us(6000)));
     assert_eq!(arrivals(&mut network, &mut log), [(6000, 0), (8000, 1), (11_000, 2)]);
@@ -137,7 +137,7 @@ fn packets_are_held_back_from_a_change_on() {
 fn a_rate_of_zero_stops_until_it_rises() {
     let mut network = Network::new(&droptail(QueueSpec::Packets(9), MS * 5), 1);
     let mut log = Log::default();
-    let rate = |bps| Change::PathRate(0, Direction::Down, Rate::from_bps(bps));
+    let rate = |bps| Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(bps));
     network.apply(us(0), &mut log, &rate(0));
     network.send(us(0), &mut log, 0, Direction::Down, 1500, 7);
     network.send(us(0), &mut log, 0, Direction::Down, 1500, 8);
@@ -184,7 +184,7 @@ fn a_trace_drains_as_mahimahi_does() {
         [(11_000, 0), (11_000, 1), (11_000, 2), (21_000, 3), (36_000, 4), (46_000, 5)]
     );
     // A rate cannot be set on recorded capacity: the next opportunities are 80 (= 2·35+10) and 90.
-    network.apply(us(75_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(1)));
+    network.apply(us(75_000), &mut log, &Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(1)));
     network.send(us(75_000), &mut log, 0, Direction::Down, 1501, 6);
     assert_eq!(arrivals(&mut network, &mut log), [(91_000, 6)]);
 }
@@ -215,8 +215,8 @@ fn paths_of_a_shared_link_overtake_each_other() {
     let of_far = log.0.iter().filter(|e| e.1 == 0 && e.4 == LinkEvent::Departed).count();
     assert_eq!((of_far, log.departures().len()), (3, 6));
     // A link's rate changes for all its paths.
-    network.apply(us(60_000), &mut log, &Change::LinkRate(0, Direction::Down, Rate::from_bps(1_200_000)));
-    network.apply(us(60_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(9)));
+    network.apply(us(60_000), &mut log, &Change::Rate(Place::Link(0), Direction::Down, Rate::from_bps(1_200_000)));
+    network.apply(us(60_000), &mut log, &Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(9)));
     network.send(us(60_000), &mut log, 1, Direction::Down, 1500, 6);
     assert_eq!(arrivals(&mut network, &mut log), [(72_000, 6)]);
 }
@@ -377,7 +377,7 @@ fn a_change_of_rate_or_jitter_keeps_every_packet() {
     (0..30).for_each(|n| network.send(us(0), &mut log, 0, Direction::Down, 1500, n));
     let mut arrived: Vec<_> = deliver(&mut network, &mut log, us(12_000)).into_iter().map(|(_, d)| d.item).collect();
     // 18 packets wait: at a tenth of the rate each takes 10 ms, more than the jitter is wide but for neighbours.
-    network.apply(us(12_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(1_200_000)));
+    network.apply(us(12_000), &mut log, &Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(1_200_000)));
     network.apply(
         us(12_000),
         &mut log,
@@ -405,7 +405,7 @@ fn a_policer_drops_what_exceeds_it_and_a_shaper_keeps_it() {
         let mut network = Network::new(&one_path(way(Bottleneck::Own(spec.clone()), MS * 10)), 1);
         let mut log = Log::default();
         (0..8).for_each(|n| network.send(us(1000 * u64::from(n)), &mut log, 0, Direction::Down, 1500, n));
-        network.apply(us(8_000), &mut log, &Change::PathRate(0, Direction::Down, Rate::from_bps(3_000_000)));
+        network.apply(us(8_000), &mut log, &Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(3_000_000)));
         (arrivals(&mut network, &mut log), log)
     };
     // 3000, 2250, 1500, 750, 1500, 750, … bytes are there on arrival.

@@ -153,17 +153,11 @@ impl ChangingNetwork {
         let own = self.topology.paths.len();
         let mut same = Vec::new();
         for (at, change) in &self.timeline {
-            match change {
-                Change::Loss(of, direction, loss) if *of == path => {
-                    same.push((*at, Change::Loss(own, *direction, *loss)));
-                }
-                Change::Jitter(of, direction, jitter) if *of == path => {
-                    same.push((*at, Change::Jitter(own, *direction, jitter.clone())));
-                }
-                Change::Reorder(of, direction, reorder) if *of == path => {
-                    same.push((*at, Change::Reorder(own, *direction, *reorder)));
-                }
-                _ => {}
+            let mut change = change.clone();
+            let of_way = matches!(change, Change::Loss(..) | Change::Jitter(..) | Change::Reorder(..));
+            if let Some(of) = change.path_mut().filter(|of| of_way && **of == path) {
+                *of = own;
+                same.push((*at, change));
             }
         }
         self.timeline.extend(same);
@@ -190,14 +184,8 @@ impl ChangingNetwork {
         let (down, up) = (down.unwrap_or(either.clone()), up.unwrap_or(either));
         self.topology.links.push(LinkSpec { name: spec.name.clone(), down, up });
         for (_, change) in &mut self.timeline {
-            match change {
-                Change::PathRate(of, direction, rate) if *of == path => {
-                    *change = Change::LinkRate(link, *direction, *rate)
-                }
-                Change::Burst(place, ..) | Change::Police(place, ..) if *place == Place::Path(path) => {
-                    *place = Place::Link(link);
-                }
-                _ => {}
+            if let Some(place) = change.bottleneck_mut().filter(|place| **place == Place::Path(path)) {
+                *place = Place::Link(link);
             }
         }
     }

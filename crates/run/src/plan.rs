@@ -303,12 +303,7 @@ pub fn is_random(scenario: &Scenario) -> bool {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::Jitter(_, _, jitter) => !jitter.is_none(),
             Change::Reorder(_, _, reorder) => reorder.probability > 0.0,
-            Change::PathRate(..)
-            | Change::LinkRate(..)
-            | Change::Delay(..)
-            | Change::Burst(..)
-            | Change::Police(..)
-            | Change::Queue(..) => false,
+            Change::Rate(..) | Change::Delay(..) | Change::Burst(..) | Change::Police(..) | Change::Queue(..) => false,
         })
 }
 

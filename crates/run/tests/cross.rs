@@ -93,6 +93,38 @@ fn a_path_that_others_share_behaves_as_before() {
     assert_eq!((on.metrics["cross_goodput_bps"], beside.metrics["cross_goodput_bps"]), (0.0, 0.0));
 }
 
+/// Until 9 s, when the flow beside it begins, every key of a bottleneck changes as on a path that nobody shares.
+#[test]
+fn a_bottleneck_that_others_share_changes_as_before() {
+    /// Times of drops before 9 s.
+    #[derive(Default, Debug, PartialEq)]
+    struct Drops(Vec<Instant>);
+    impl Recorder for Drops {
+        fn record(&mut self, _now: Instant, _origin: Origin, _event: &Event) {}
+        fn link(&mut self, now: Instant, _path: PathId, _direction: Direction, _size: u32, what: LinkEvent) {
+            if matches!(what, LinkEvent::Dropped(_)) && now < Instant::from_millis(9000) {
+                self.0.push(now);
+            }
+        }
+    }
+    let drops = |text: &str| {
+        let mut drops = Drops::default();
+        run_with(text, 1, &mut drops);
+        drops
+    };
+    // A delay of its own makes a link of the path's bottleneck.
+    let beside = "[[cross]]\nkind = 'tcp'\npath = 'a'\ndelay = '30ms'\nstart = '9s'\n";
+    let unchanged = drops(ONE_PATH);
+    for (key, value) in
+        [("rate", "'2mbit'"), ("burst", "'80KB'"), ("police", "{ rate = '3mbit', burst = '9KB' }"), ("queue", "'3p'")]
+    {
+        let text = format!("{ONE_PATH}[[timeline]]\nat = '3s'\nset = 'path.a.{key}'\nvalue = {value}\n");
+        let alone = drops(&text);
+        assert_ne!(alone, unchanged, "{key}");
+        assert_eq!(drops(&format!("{text}{beside}")), alone, "{key}");
+    }
+}
+
 #[test]
 fn a_flow_may_go_against_the_data() {
     let (mut down, mut up) = (Seen::default(), Seen::default());

@@ -406,10 +406,10 @@ fn cross_traffic_and_timeline_refer_by_name() {
     let changes: Vec<_> = s.network_changes().collect();
     let expected = [
         (at(1000), Change::Loss(0, Direction::Down, LossSpec::Bernoulli(0.05))),
-        (at(2000), Change::LinkRate(0, Direction::Up, Rate::from_bps(2_000_000))),
+        (at(2000), Change::Rate(Place::Link(0), Direction::Up, Rate::from_bps(2_000_000))),
         (at(2000), Change::Delay(0, Direction::Up, Duration::from_millis(9))),
-        (at(3000), Change::PathRate(0, Direction::Down, Rate::from_bps(1_000_000))),
-        (at(3000), Change::PathRate(0, Direction::Up, Rate::from_bps(1_000_000))),
+        (at(3000), Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(1_000_000))),
+        (at(3000), Change::Rate(Place::Path(0), Direction::Up, Rate::from_bps(1_000_000))),
     ];
     assert_eq!(changes, expected);
 }

@@ -93,16 +93,11 @@ impl Oracle {
         direction: Direction,
     ) -> Option<CapacityCurve> {
         let spec = topology.paths.get(path)?;
-        let way = match direction {
-            Direction::Down => &spec.down,
-            Direction::Up => &spec.up,
-        };
-        match &way.bottleneck {
+        match &spec.way(direction).bottleneck {
             Bottleneck::Own(own) => Some(after_changes(own, timeline, (Place::Path(path), direction))),
             Bottleneck::Shared(link) => {
                 let spec = topology.links.get(*link)?;
-                let spec = if direction == Direction::Down { &spec.down } else { &spec.up };
-                Some(after_changes(spec, timeline, (Place::Link(*link), direction)))
+                Some(after_changes(spec.bottleneck(direction), timeline, (Place::Link(*link), direction)))
             }
         }
     }

@@ -135,8 +135,8 @@ fn a_shared_link_counts_once_and_serves_the_better_path() {
 
 #[test]
 fn changes_and_recordings_are_integrated() {
-    let half = Change::PathRate(0, Direction::Down, Rate::from_bps(4 * MBIT));
-    let up = Change::PathRate(0, Direction::Up, Rate::from_bps(MBIT));
+    let half = Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(4 * MBIT));
+    let up = Change::Rate(Place::Path(0), Direction::Up, Rate::from_bps(MBIT));
     let lossy = Change::Loss(0, Direction::Down, LossSpec::Bernoulli(0.5));
     let timeline = [(ms(250), up), (ms(500), half), (ms(750), lossy)];
     let fixed = network(vec![own(8, 10)]);
@@ -216,7 +216,7 @@ fn frames_by_hand() {
     assert_eq!(delay(&[], 1000), Some(Duration::from_millis(14)));
     // Half as fast from 170 ms on: due at 100, 140, 180 and 220 ms, they take 14, 14, 18 and 18 ms; of which the last is
     // only 5 ms old at 225 ms.
-    let half = [(ms(170), Change::PathRate(0, Direction::Down, Rate::from_bps(4 * MBIT)))];
+    let half = [(ms(170), Change::Rate(Place::Path(0), Direction::Down, Rate::from_bps(4 * MBIT)))];
     assert_eq!(delay(&half, 1000), Some(Duration::from_millis(16)));
     assert_eq!(delay(&half, 225), Some(Duration::from_micros(12_750)));
     // Nothing passes: each counts with its age.
@@ -300,8 +300,8 @@ proptest! {
         let mut timeline: Vec<_> = changes.into_iter().map(|(at, mbit, delay, kind)| {
             let rate = Rate::from_bps(mbit * MBIT);
             (ms(at), match kind {
-                0 => Change::PathRate(0, Direction::Down, rate),
-                1 => Change::LinkRate(0, Direction::Down, rate),
+                0 => Change::Rate(Place::Path(0), Direction::Down, rate),
+                1 => Change::Rate(Place::Link(0), Direction::Down, rate),
                 2 => {
                     let spread = Duration::from_millis(delay);
                     Change::Jitter(0, Direction::Down, JitterSpec { spread, free: mbit % 2 == 0, ..JitterSpec::NONE })

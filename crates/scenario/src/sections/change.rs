@@ -3,11 +3,10 @@
 use super::bucket::{self, BURST, POLICE};
 use super::impairment::{LOSS, REORDER};
 use super::jitter::{self, JITTER};
-use super::network::Names;
-use super::network::resolve_queue;
+use super::network::{Names, resolve_queue};
 use super::options;
 use super::path::{self, Way};
-use super::queue::QUEUE;
+use super::queue::{QUEUE, Queue};
 use super::traces::Traces;
 use crate::diagnostic::Code;
 use crate::keys::Key;
@@ -16,7 +15,7 @@ use crate::scenario::TimelineChange;
 use crate::tree::{Node, Report, quoted};
 use crate::vocabulary::Word;
 use crate::written;
-use anabranch_network::{Bottleneck, BottleneckSpec, Change, PathSpec, Place, Topology, WaySpec};
+use anabranch_network::{Bottleneck, BottleneckSpec, Change, PathSpec, Place, Topology};
 use anabranch_units::{Direction, Duration};
 
 /// The parts of a scenario that entries of a timeline refer to.
@@ -30,57 +29,37 @@ pub(crate) struct Reader<'a, 'r> {
     pub has_engine: bool,
 }
 
-/// The targets of a timeline.
-#[derive(Clone, Copy)]
-pub(crate) enum Target {
-    Path(usize),
-    Link(usize),
-    Scheduler,
-}
-
-/// The change of one direction. Each key that is changeable has its line here.
+/// The change of one direction. Each key that is changeable has its line here, or in [`of_bottleneck`].
 pub(crate) fn change(
     report: &mut Report,
     reader: &mut Reader<'_, '_>,
-    target: Target,
+    place: Place,
     key: &'static Key,
     direction: Direction,
     node: &Node,
 ) -> Option<Change> {
-    let (path, link) = match target {
-        Target::Path(path) => (Some(path), None),
-        Target::Link(link) => (None, Some(link)),
-        Target::Scheduler => (None, None),
-    };
-    if key.name == "rate" {
-        let rate = (RATE.read)(report, key, node)?;
-        let of_path = path.map(|path| Change::PathRate(path, direction, rate));
-        return of_path.or(link.map(|link| Change::LinkRate(link, direction, rate)));
-    }
-    if let (Some(place), "burst" | "police") = (path.map(Place::Path).or(link.map(Place::Link)), key.name) {
-        return bucket_change(report, reader, place, key, direction, node);
-    }
-    if let (Some(place), "queue") = (path.map(Place::Path).or(link.map(Place::Link)), key.name) {
-        return queue_change(report, reader, place, key, direction, node);
-    }
+    let Place::Path(path) = place else { return of_bottleneck(report, reader, place, key, direction, node) };
     let mut way = Way::default().spec;
     let mut rows = path::way(&mut way);
-    rows.iter_mut().find(|row| row.name == key.name)?.read(report, key, node).then_some(())?;
+    let Some(row) = rows.iter_mut().find(|row| row.name == key.name) else {
+        return of_bottleneck(report, reader, place, key, direction, node);
+    };
+    row.read(report, key, node).then_some(())?;
     drop(rows);
     match key.name {
         "jitter" => {
             let read = jitter::load(report, reader.traces, node, &mut way.jitter);
-            read.then_some(Change::Jitter(path?, direction, way.jitter))
+            read.then_some(Change::Jitter(path, direction, way.jitter))
         }
-        "delay" => Some(Change::Delay(path?, direction, way.delay)),
-        "loss" => Some(Change::Loss(path?, direction, way.loss)),
-        "reorder" => Some(Change::Reorder(path?, direction, way.reorder)),
+        "delay" => Some(Change::Delay(path, direction, way.delay)),
+        "loss" => Some(Change::Loss(path, direction, way.loss)),
+        "reorder" => Some(Change::Reorder(path, direction, way.reorder)),
         other => unreachable!("{other} is changeable"),
     }
 }
 
-/// The change of one direction's `burst` or `police`.
-fn bucket_change(
+/// The change of a bottleneck: `rate`, `burst`, `police` or `queue`.
+fn of_bottleneck(
     report: &mut Report,
     reader: &Reader<'_, '_>,
     place: Place,
@@ -90,38 +69,43 @@ fn bucket_change(
 ) -> Option<Change> {
     let overhead = reader.topology.map_or(0, |topology| overhead(topology, place, direction));
     let packet = reader.packet.saturating_add_signed(overhead);
-    if key.name == "burst" {
-        let burst = (BURST.read)(report, key, node)?;
-        bucket::check_burst(report, node, burst, packet);
-        return Some(Change::Burst(place, direction, burst));
+    match key.name {
+        "rate" => Some(Change::Rate(place, direction, (RATE.read)(report, key, node)?)),
+        "burst" => {
+            let burst = (BURST.read)(report, key, node)?;
+            bucket::check_burst(report, node, burst, packet);
+            Some(Change::Burst(place, direction, burst))
+        }
+        "police" => {
+            let police = (POLICE.read)(report, key, node)?;
+            bucket::check_burst(report, node, police.burst, packet);
+            Some(Change::Police(place, direction, police))
+        }
+        "queue" => {
+            let queue = (QUEUE.read)(report, key, node)?;
+            let topology = reader.topology?;
+            let own = bottleneck(topology, place, direction)?;
+            check_queue(report, node, &queue, own)?;
+            // A bandwidth-delay product is that of the beginning.
+            let spec = resolve_queue(queue, &own.capacity, round_trip(topology, place, direction), packet);
+            Some(Change::Queue(place, direction, spec.limit()))
+        }
+        other => unreachable!("{other} is changeable"),
     }
-    let police = (POLICE.read)(report, key, node)?;
-    bucket::check_burst(report, node, police.burst, packet);
-    Some(Change::Police(place, direction, police))
 }
 
-/// The change of one direction's `queue`: a length in place of a length. A bandwidth-delay product is that of the beginning.
-fn queue_change(
-    report: &mut Report,
-    reader: &Reader<'_, '_>,
-    place: Place,
-    key: &'static Key,
-    direction: Direction,
-    node: &Node,
-) -> Option<Change> {
-    let queue = (QUEUE.read)(report, key, node)?;
-    let topology = reader.topology?;
-    let own = bottleneck(topology, place, direction)?;
-    if queue.discipline.is_some() || own.queue.discipline().is_some() {
-        report
-            .error(Code::Conflict, node.at, "only the length of a drop-tail queue can change while the experiment runs")
-            .label(if queue.discipline.is_some() { "this value has a kind" } else { "this queue has a kind" })
-            .help("run the scenario once with each queue");
-        return None;
-    }
-    let packet = reader.packet.saturating_add_signed(overhead(topology, place, direction));
-    let spec = resolve_queue(queue, &own.capacity, round_trip(topology, place, direction), packet);
-    Some(Change::Queue(place, direction, spec.limit()))
+/// Refuses a queue in place of `own` where one of them is more than a length.
+fn check_queue(report: &mut Report, node: &Node, queue: &Queue, own: &BottleneckSpec) -> Option<()> {
+    let label = match (queue.discipline, own.queue.discipline()) {
+        (Some(_), _) => "this value has a kind",
+        (None, Some(_)) => "this queue has a kind",
+        (None, None) => return Some(()),
+    };
+    report
+        .error(Code::Conflict, node.at, "only the length of a drop-tail queue can change while the experiment runs")
+        .label(label)
+        .help("run the scenario once with each queue");
+    None
 }
 
 /// The key that `change` sets, of which direction, and its value in a file's notation.
@@ -141,8 +125,7 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
         }
     };
     let (set, direction, value) = match change {
-        Change::PathRate(index, way, rate) => (format!("path.{}.rate", path(*index)), way, (RATE.write)(rate)),
-        Change::LinkRate(index, way, rate) => (format!("link.{}.rate", link(*index)), way, (RATE.write)(rate)),
+        Change::Rate(place, way, rate) => (format!("{}.rate", of(place)), way, (RATE.write)(rate)),
         Change::Delay(index, way, delay) => (format!("path.{}.delay", path(*index)), way, written::duration(*delay)),
         Change::Burst(place, way, burst) => (format!("{}.burst", of(place)), way, (BURST.write)(burst)),
         Change::Police(place, way, police) => (format!("{}.police", of(place)), way, (POLICE.write)(police)),
@@ -154,22 +137,18 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
     (quoted(&set), format!("{{ {} = {value} }}", direction.name()))
 }
 
-pub(crate) fn way(path: &PathSpec, direction: Direction) -> &WaySpec {
-    if direction == Direction::Down { &path.down } else { &path.up }
-}
-
 /// The path at `place`, or those that cross the link.
 fn crossing(topology: &Topology, place: Place, direction: Direction) -> impl Iterator<Item = &PathSpec> {
     let paths = topology.paths.iter().enumerate().filter(move |(index, path)| match place {
         Place::Path(path) => *index == path,
-        Place::Link(link) => way(path, direction).bottleneck == Bottleneck::Shared(link),
+        Place::Link(link) => path.way(direction).bottleneck == Bottleneck::Shared(link),
     });
     paths.map(|(_, path)| path)
 }
 
 /// Bytes that the path at `place` adds to a packet; of a link, the most of those that cross it.
 fn overhead(topology: &Topology, place: Place, direction: Direction) -> i64 {
-    crossing(topology, place, direction).map(|path| way(path, direction).overhead.into()).max().unwrap_or(0)
+    crossing(topology, place, direction).map(|path| path.way(direction).overhead.into()).max().unwrap_or(0)
 }
 
 /// Both one-way delays of the path at `place`; of a link, the longest of those that cross it.
@@ -181,13 +160,10 @@ fn round_trip(topology: &Topology, place: Place, direction: Direction) -> Durati
 /// The own bottleneck of a path, or a link; `None` for a path across a link.
 fn bottleneck(topology: &Topology, place: Place, direction: Direction) -> Option<&BottleneckSpec> {
     match place {
-        Place::Path(path) => match &way(topology.paths.get(path)?, direction).bottleneck {
+        Place::Path(path) => match &topology.paths.get(path)?.way(direction).bottleneck {
             Bottleneck::Own(own) => Some(own),
             Bottleneck::Shared(_) => None,
         },
-        Place::Link(link) => {
-            let link = topology.links.get(link)?;
-            Some(if direction == Direction::Down { &link.down } else { &link.up })
-        }
+        Place::Link(link) => Some(topology.links.get(link)?.bottleneck(direction)),
     }
 }

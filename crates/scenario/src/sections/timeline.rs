@@ -1,6 +1,6 @@
 //! `[[timeline]]`: changes during the experiment.
 
-use super::change::{self, Reader, Target, way};
+use super::change::{self, Reader};
 use super::fields::{Fields, Pair, check_directions, split};
 use super::network::Names;
 use super::{jitter, options, plugin, value};
@@ -11,7 +11,7 @@ use crate::row::Row;
 use crate::scenario::{TimelineChange, TimelineEntry};
 use crate::suggest::nearest;
 use crate::tree::{Node, Report};
-use anabranch_network::{Bottleneck, CapacitySpec, Change, Topology, WaySpec};
+use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, Topology, WaySpec};
 use anabranch_units::{Direction, Instant};
 
 /// Keys of one change.
@@ -36,11 +36,11 @@ pub(crate) fn entry(
     let (target, key, direction) = set?;
     let node = fields.written("value")?;
     let at = Instant::ZERO + at?;
-    if let Target::Scheduler = target {
+    let Target::Of(place) = target else {
         let change = TimelineChange::Scheduler(plugin::scheduler(report, key, node)?);
         return Some(vec![TimelineEntry { at, change }]);
-    }
-    if let (Target::Path(path), Directions::None) = (target, key.directions) {
+    };
+    if let (Place::Path(path), Directions::None) = (place, key.directions) {
         let set = fields.written("set")?;
         if direction.is_some() {
             report
@@ -70,12 +70,12 @@ pub(crate) fn entry(
     for direction in [Direction::Down, Direction::Up] {
         if let Some(node) = values.get(direction) {
             if ["delay", "loss"].contains(&key.name) {
-                refuse_recorded(report, reader.topology, (target, key), direction, fields.written("set")?);
+                refuse_recorded(report, reader.topology, (place, key), direction, fields.written("set")?);
             }
             if ["rate", "burst", "police", "queue"].contains(&key.name) {
-                needs_bottleneck(report, reader.topology, (target, key), direction, fields.written("set")?);
+                needs_bottleneck(report, reader.topology, (place, key), direction, fields.written("set")?);
             }
-            let change = change::change(report, reader, target, key, direction, node)?;
+            let change = change::change(report, reader, place, key, direction, node)?;
             changes.push(TimelineEntry { at, change: TimelineChange::Network(change) });
         }
     }
@@ -105,6 +105,13 @@ pub(crate) fn check_jitter(report: &mut Report, topology: &Topology, changes: &[
             jitter::check_spread(report, node, &way.jitter, way.least_delay());
         }
     }
+}
+
+/// The targets of a timeline.
+#[derive(Clone, Copy)]
+enum Target {
+    Of(Place),
+    Scheduler,
 }
 
 type Changed = (Target, &'static Key, Option<Direction>);
@@ -164,8 +171,8 @@ fn target(report: &mut Report, names: &Names, key: &'static Key, node: &Node) ->
         report.error(Code::UnknownName, node.at, message).label("unknown name").help(help);
         return None;
     };
-    let target = if section == Section::Path { Target::Path(index) } else { Target::Link(index) };
-    Some((target, section.key(changed)?, direction))
+    let place = if section == Section::Path { Place::Path(index) } else { Place::Link(index) };
+    Some((Target::Of(place), section.key(changed)?, direction))
 }
 
 fn malformed<T>(report: &mut Report, key: &Key, node: &Node) -> Option<T> {
@@ -180,13 +187,13 @@ fn malformed<T>(report: &mut Report, key: &Key, node: &Node) -> Option<T> {
 fn refuse_recorded(
     report: &mut Report,
     topology: Option<&Topology>,
-    (target, key): (Target, &Key),
+    (place, key): (Place, &Key),
     direction: Direction,
     set: &Node,
 ) {
-    let Target::Path(path) = target else { return };
+    let Place::Path(path) = place else { return };
     let path = topology.and_then(|topology| topology.paths.get(path));
-    let found = path.map(|path| way(path, direction));
+    let found = path.map(|path| path.way(direction));
     let recorded = |way: &WaySpec| match key.name {
         "delay" => way.recorded_delay.is_some(),
         _ => way.recorded_loss.is_some(),
@@ -203,30 +210,23 @@ fn refuse_recorded(
 fn needs_bottleneck(
     report: &mut Report,
     topology: Option<&Topology>,
-    (target, key): (Target, &Key),
+    (place, key): (Place, &Key),
     direction: Direction,
     set: &Node,
 ) -> Option<()> {
-    let capacity = match target {
-        Target::Path(path) => {
-            let path = topology?.paths.get(path)?;
-            match &way(path, direction).bottleneck {
-                Bottleneck::Own(own) => &own.capacity,
-                Bottleneck::Shared(link) => {
-                    let link = &topology?.links.get(*link)?.name;
-                    report
-                        .error(Code::Conflict, set.at, format!("this path has no {} of its own", key.name))
-                        .label("its bottleneck is a link")
-                        .help(format!("set \"link.{link}.{}\"", key.name));
-                    return None;
-                }
+    let capacity = match place {
+        Place::Path(path) => match &topology?.paths.get(path)?.way(direction).bottleneck {
+            Bottleneck::Own(own) => &own.capacity,
+            Bottleneck::Shared(link) => {
+                let link = &topology?.links.get(*link)?.name;
+                report
+                    .error(Code::Conflict, set.at, format!("this path has no {} of its own", key.name))
+                    .label("its bottleneck is a link")
+                    .help(format!("set \"link.{link}.{}\"", key.name));
+                return None;
             }
-        }
-        Target::Link(link) => {
-            let link = topology?.links.get(link)?;
-            if direction == Direction::Down { &link.down.capacity } else { &link.up.capacity }
-        }
-        Target::Scheduler => return None,
+        },
+        Place::Link(link) => &topology?.links.get(link)?.bottleneck(direction).capacity,
     };
     if let (CapacitySpec::Trace(_) | CapacitySpec::Steps(_), true) = (capacity, ["rate", "burst"].contains(&key.name)) {
         report

@@ -7,7 +7,8 @@ use anabranch_engine::{
     TcpSettings,
 };
 use anabranch_network::{
-    Bottleneck, Change, DelayDistribution, Discipline, JitterSpec, LossSpec, PathSpec, QueueSpec, ReorderSpec, WaySpec,
+    Bottleneck, Change, DelayDistribution, Discipline, JitterSpec, LossSpec, PathSpec, Place, QueueSpec, ReorderSpec,
+    WaySpec,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate, Rng};
 
@@ -76,7 +77,7 @@ fn random_change(rng: &mut Rng, paths: usize) -> (Instant, Change) {
     let on = rng.below(paths as u64) as usize;
     let way = if rng.chance(0.7) { Direction::Down } else { Direction::Up };
     let change = match rng.below(4) {
-        0 => Change::PathRate(on, way, Rate::from_bps(spread(rng, 1e5, 1e8) as u64)),
+        0 => Change::Rate(Place::Path(on), way, Rate::from_bps(spread(rng, 1e5, 1e8) as u64)),
         1 => Change::Delay(on, way, ms(spread(rng, 1.0, 300.0) as u64)),
         2 => Change::Jitter(on, way, random_jitter(rng)),
         _ => Change::Loss(on, way, random_loss(rng)),

@@ -1,7 +1,6 @@
 //! The cost of the choice of the first path: the same cells with each path in turn carrying the first subflow.
 
 use super::{PathSet, Task, applications, plan, run_all, score};
-use anabranch_network::{Change, Place};
 use anabranch_run::{Driver, Failure, Observer, Options, Pool};
 use anabranch_scenario::{PlugIn, Scenario, TimelineChange};
 use serde::{Deserialize, Serialize};
@@ -102,20 +101,7 @@ pub fn with_first(scenario: &Scenario, first: usize) -> Scenario {
         match &mut entry.change {
             TimelineChange::Scheduler(_) => {}
             TimelineChange::Option(path, _) => *path = now(*path),
-            TimelineChange::Network(change) => match change {
-                Change::PathRate(path, ..)
-                | Change::Burst(Place::Path(path), ..)
-                | Change::Police(Place::Path(path), ..)
-                | Change::Delay(path, ..)
-                | Change::Jitter(path, ..)
-                | Change::Loss(path, ..)
-                | Change::Reorder(path, ..)
-                | Change::Queue(Place::Path(path), ..) => *path = now(*path),
-                Change::LinkRate(..)
-                | Change::Burst(Place::Link(_), ..)
-                | Change::Police(Place::Link(_), ..)
-                | Change::Queue(Place::Link(_), ..) => {}
-            },
+            TimelineChange::Network(change) => change.path_mut().into_iter().for_each(|path| *path = now(*path)),
         }
     }
     moved

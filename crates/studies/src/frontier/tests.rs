@@ -234,7 +234,7 @@ fn another_path_comes_first_with_all_that_is_its_own() {
     );
     assert!(moved.paths[2].policy.price > 0.0 && moved.paths[1].policy.price == 0.0);
     let changed = moved.network_changes().map(|(_, change)| change).next().unwrap();
-    assert!(matches!(changed, anabranch_network::Change::PathRate(0, ..)), "{changed:?}");
+    assert!(matches!(changed, anabranch_network::Change::Rate(anabranch_network::Place::Path(0), ..)), "{changed:?}");
     // Back again.
     assert_eq!(with_first(&with_first(&moved, 2), 2), scenario);
     assert_eq!(with_first(&with_first(&scenario, 1), 1), scenario);
