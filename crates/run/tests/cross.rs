@@ -93,7 +93,7 @@ fn a_path_that_others_share_behaves_as_before() {
     assert_eq!((on.metrics["cross_goodput_bps"], beside.metrics["cross_goodput_bps"]), (0.0, 0.0));
 }
 
-/// Until 9 s, when the flow beside it begins, every key of a bottleneck changes as on a path that nobody shares.
+/// Until 9 s, when the flow beside it begins, every key of a bottleneck changes as on a path that no flow shares.
 #[test]
 fn a_bottleneck_that_others_share_changes_as_before() {
     /// Times of drops before 9 s.

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod backups;
 mod captures;
 mod crowd;
 mod ecn;
