@@ -48,7 +48,7 @@ pub use mark::Markable;
 pub use network::{Delivery, Network};
 pub use pie::{Pie, PieSpec};
 pub use qdisc::{Aqm, DropTail, Fifo, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting};
-pub use recording::{Recorded, Recording, RecordingError, Shift};
+pub use recording::{Recorded, Recording, RecordingError};
 pub use red::{Red, RedSpec};
 pub use spec::{
     Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, Place, QueueSpec,

@@ -166,44 +166,13 @@ impl Recording {
 }
 
 impl Recorded {
-    /// The same, played so.
+    /// The same, with its last values for ever.
     #[must_use]
-    pub fn map(&self, shift: Shift) -> Self {
+    pub fn held(&self) -> Self {
         Self {
-            rate: self.rate.as_ref().map(|rate| Arc::new(RateSteps::from(shift.of(rate.steps())))),
-            delay: self.delay.as_ref().map(|delay| Arc::new(shift.of(delay))),
-            loss: self.loss.as_ref().map(|loss| Arc::new(shift.of(loss))),
-        }
-    }
-
-    /// Whether its last values stay at its end.
-    pub fn holds(&self) -> bool {
-        let rate = self.rate.as_ref().map(|rate| rate.steps().holds());
-        rate.or(self.delay.as_ref().map(|delay| delay.holds())).or(self.loss.as_ref().map(|loss| loss.holds()))
-            == Some(true)
-    }
-
-    /// Length of the recording; `None` if nothing was recorded.
-    pub fn duration(&self) -> Option<Duration> {
-        let rate = self.rate.as_ref().map(|rate| rate.steps().duration());
-        rate.or(self.delay.as_ref().map(|delay| delay.duration())).or(self.loss.as_ref().map(|loss| loss.duration()))
-    }
-}
-
-/// How a recording is played.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shift {
-    /// The last values stay.
-    Held,
-    /// The recording begins at this time.
-    BegunAt(Duration),
-}
-
-impl Shift {
-    fn of<T: Copy + PartialEq>(self, steps: &Steps<T>) -> Steps<T> {
-        match self {
-            Self::Held => steps.held(),
-            Self::BegunAt(from) => steps.begun_at(from),
+            rate: self.rate.as_ref().map(|rate| Arc::new(RateSteps::from(rate.steps().held()))),
+            delay: self.delay.as_ref().map(|delay| Arc::new(delay.held())),
+            loss: self.loss.as_ref().map(|loss| Arc::new(loss.held())),
         }
     }
 }
@@ -325,11 +294,9 @@ mod tests {
         assert_eq!(down.delay.as_ref().unwrap().at(at(1000)), Duration::from_millis(40));
         assert_eq!(up.delay, down.delay);
         assert_eq!([0, 1000, 2600].map(|ms| down.loss.as_ref().unwrap().at(at(ms))), [0.02, 0.02, 0.0]);
-        assert_eq!(down.duration(), Some(Duration::from_millis(4000)));
-        assert_eq!(
-            down.map(Shift::BegunAt(Duration::from_secs(1))).delay.unwrap().at(at(0)),
-            Duration::from_millis(40)
-        );
+        let delay = down.delay.as_ref().unwrap();
+        assert_eq!(delay.duration(), Duration::from_millis(4000));
+        assert_eq!(delay.begun_at(Duration::from_secs(1)).at(at(0)), Duration::from_millis(40));
     }
 
     #[test]

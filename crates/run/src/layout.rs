@@ -152,9 +152,9 @@ impl Layout {
         for (path, _) in self.used(job) {
             let Presence { start, stop } = job.scenario.paths[path.index()].presence;
             if let Some(at) = start.filter(|start| *start > self.crowd.start()) {
-                let before = job.scenario.option_changes(path.index()).take_while(|(change, _)| *change <= at).last();
-                let options = before.map_or(job.scenario.paths[path.index()], |(_, options)| options);
-                for mut setup in paths_between(v6, CONNECTION.0, Side::Client, &[(path, options.backup)]) {
+                let options = job.scenario.options_at(path.index(), at);
+                let backup = self.multipath && options.backup;
+                for mut setup in paths_between(v6, CONNECTION.0, Side::Client, &[(path, backup)]) {
                     setup.policy = options.policy;
                     setup.tuple.local.set_port(0);
                     comings.push((at, WorldChange::PathUp(0, setup)));

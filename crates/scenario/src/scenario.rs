@@ -427,6 +427,12 @@ impl Scenario {
         })
     }
 
+    /// All options of a path at a time.
+    pub fn options_at(&self, path: usize, now: Instant) -> PathOptions {
+        let changes = self.option_changes(path).take_while(|(at, _)| *at <= now);
+        changes.last().map_or(self.paths[path], |(_, options)| options)
+    }
+
     /// The times at which an option of a path changes, and all options of the path from then on.
     pub fn option_changes(&self, path: usize) -> impl Iterator<Item = (Instant, PathOptions)> + '_ {
         let mut options = self.paths[path];

@@ -130,7 +130,12 @@ impl Routes {
     /// Whether a connection has subflows only over paths that are gone, while there are others.
     pub fn strands(&self, connection: &Connection) -> bool {
         let mut subflows = connection.subflows().map(|(id, ..)| id).peekable();
-        self.any() && subflows.peek().is_some() && subflows.all(|id| !self.present.contains(&id))
+        subflows.peek().is_some() && subflows.all(|id| self.is_gone(id))
+    }
+
+    /// Whether a path is gone, while there are others.
+    fn is_gone(&self, id: PathId) -> bool {
+        self.any() && !self.present.contains(&id)
     }
 
     /// Makes a connection use the paths that there are.
@@ -146,7 +151,7 @@ impl Routes {
             connection.set_path(self.path(*id, self.next_port(), remote, treatment));
         }
         // Without any path it waits for one, with the subflows that it has.
-        for (id, local) in subflows.into_iter().filter(|(id, _)| self.any() && !self.present.contains(id)) {
+        for (id, local) in subflows.into_iter().filter(|(id, _)| self.is_gone(*id)) {
             match connection.address_id(local) {
                 Some(address) => connection.withdraw(cx, address),
                 None => _ = connection.reset_path(cx, id, Reason { code: 0, transient: false }),

@@ -14,8 +14,7 @@ use crate::tree::{Node, Report};
 use crate::vocabulary::Word;
 use anabranch_engine::FirstPath;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, PathSpec, QueueSpec, Recorded, Shift, Topology,
-    WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, PathSpec, QueueSpec, Recorded, Topology, WaySpec,
 };
 use anabranch_units::{Direction, Duration, PathId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -328,7 +327,7 @@ fn sources(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) ->
         let trace = trace.take(direction);
         let file = files.get(direction).and_then(Node::as_text).map(str::to_owned);
         let recorded = match &trace {
-            Some(Trace::Recording(recording)) if end == TraceEnd::Hold => recording.of(direction).map(Shift::Held),
+            Some(Trace::Recording(recording)) if end == TraceEnd::Hold => recording.of(direction).held(),
             Some(Trace::Recording(recording)) => recording.of(direction).clone(),
             Some(Trace::Capacity(_)) | None => Recorded::default(),
         };

@@ -1,5 +1,7 @@
 //! Recordings in the formats that people have, as columns of the trace format.
 
+use chrono::{Datelike, NaiveDate};
+use csv::{ReaderBuilder, StringRecord, Trim};
 use serde_json::Value;
 
 /// A recording: columns of the trace format, and their values.
@@ -21,7 +23,7 @@ const BIN_MS: u64 = 100;
 /// Recognises and reads a recording.
 ///
 /// # Errors
-/// What was seen in it, for a file in no format that is known.
+/// The beginning of the file, if its format is not known.
 pub fn recognise(text: &str) -> Result<Recorded, String> {
     let readers = [csv_columns, json, ping, irtt, iperf3, mahimahi, pensieve, hsdpa];
     readers.iter().find_map(|read| read(text)).ok_or_else(|| seen(text))
@@ -59,19 +61,20 @@ fn numbers(text: &str, words: std::ops::RangeInclusive<usize>) -> Option<Vec<Vec
 
 /// CSV with a header of names that are known.
 fn csv_columns(text: &str) -> Option<Recorded> {
-    let mut rest = lines(text);
-    let names: Vec<&str> = rest.next()?.split(',').map(|name| name.trim().trim_matches('"')).collect();
+    let mut reader =
+        ReaderBuilder::new().flexible(true).trim(Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
+    let names = reader.headers().ok()?.clone();
     let place = |wanted: &str| names.iter().position(|name| name.eq_ignore_ascii_case(wanted));
-    let rows: Vec<Vec<&str>> = rest.map(|line| line.split(',').map(str::trim).collect()).collect();
-    let cell = |row: &[&str], place: usize| row.get(place).and_then(|cell| number(cell));
+    let rows: Vec<StringRecord> = reader.records().filter_map(Result::ok).collect();
+    let cell = |row: &StringRecord, place: usize| row.get(place).and_then(number);
     let counted = |found: Recorded, places: &[usize]| {
-        let is_wrong = |cell: &&&str| number(cell).is_none() && !["", "-"].contains(*cell);
-        let wrong = |row: &Vec<&str>| places.iter().filter_map(|place| row.get(*place)).filter(is_wrong).count();
+        let is_wrong = |cell: &&str| number(cell).is_none() && !["", "-"].contains(cell);
+        let wrong = |row: &StringRecord| places.iter().filter_map(|place| row.get(*place)).filter(is_wrong).count();
         Recorded { left_out: rows.len() - found.rows.len() + rows.iter().map(wrong).sum::<usize>(), ..found }
     };
     if let (Some(time), Some(down), Some(up)) = (place("Timestamp"), place("DL_bitrate"), place("UL_bitrate")) {
         let ping = place("PINGAVG");
-        let row = |row: &Vec<&str>| {
+        let row = |row: &StringRecord| {
             let rtt = ping.and_then(|place| cell(row, place));
             Some(vec![Some(stamp(row.get(time)?)?), cell(row, down), cell(row, up), rtt])
         };
@@ -82,7 +85,7 @@ fn csv_columns(text: &str) -> Option<Recorded> {
             .map(|found| counted(without_empty(found), &places));
     }
     if let (Some(time), Some(rtt)) = (place("relative_seconds"), place("rtt")) {
-        let row = |row: &Vec<&str>| Some(vec![Some(cell(row, time)?), cell(row, rtt)]);
+        let row = |row: &StringRecord| Some(vec![Some(cell(row, time)?), cell(row, rtt)]);
         let found = rows.iter().filter_map(row).collect();
         return recorded("Starlink RTT", &["time_s", "rtt_ms"], found).map(|found| counted(found, &[rtt]));
     }
@@ -100,15 +103,12 @@ fn without_empty(recorded: Recorded) -> Recorded {
     }
 }
 
-/// Seconds of `2019.12.14_10.16.30`, from the first day of year 0.
+/// Seconds of `2019.12.14_10.16.30`, from the first day of year 1.
 fn stamp(text: &str) -> Option<f64> {
     let parts: Vec<f64> = text.split(['.', '_', '-', ':', ' ', 'T']).map(number).collect::<Option<_>>()?;
     let [year, month, day, hour, minute, second] = parts[..] else { return None };
-    // Months count from March, so that a leap day ends a year.
-    let (year, month) = if month > 2.0 { (year, month - 3.0) } else { (year - 1.0, month + 9.0) };
-    let leap = (year / 4.0).floor() - (year / 100.0).floor() + (year / 400.0).floor();
-    let days = 365.0 * year + leap + ((153.0 * month + 2.0) / 5.0).floor() + day;
-    Some(days * 86_400.0 + hour * 3600.0 + minute * 60.0 + second)
+    let date = NaiveDate::from_ymd_opt(year as i32, month as u32, day as u32)?;
+    Some(f64::from(date.num_days_from_ce()) * 86_400.0 + hour * 3600.0 + minute * 60.0 + second)
 }
 
 /// iperf3 and irtt.
@@ -276,6 +276,11 @@ mod tests {
                 "time_s,rate_kbps_down,rate_kbps_up,rtt_ms\n0,900,30,\n2,800,,52\n",
             ),
             (
+                "\"Time stamp, local\",Timestamp,DL_bitrate,UL_bitrate\n\"a, b\",2020.02.28_23.59.59,\"900\",30\n",
+                "5G drive test (DL_bitrate, UL_bitrate in kbit/s, PINGAVG)",
+                "time_s,rate_kbps_down,rate_kbps_up\n0,900,30\n",
+            ),
+            (
                 "since,relative_seconds,rtt\n2024-05-01T00:00:00,0.5,40.5\n2024-05-01T00:00:01,0.75,41\n",
                 "Starlink RTT",
                 "time_s,rtt_ms\n0,40.5\n0.25,41\n",
@@ -315,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_file_is_told_by_what_was_seen() {
+    fn of_an_unknown_file_the_beginning_is_shown() {
         assert_eq!(recognise("").unwrap_err(), "the file is empty");
         assert_eq!(recognise("\n# a comment\n").unwrap_err(), "the file is empty");
         assert_eq!(recognise("when,speed\n1,2\n").unwrap_err(), "its columns are when,speed");
@@ -340,9 +345,12 @@ mod tests {
     }
 
     #[test]
-    fn times_that_descend_are_told_as_they_stand() {
-        let told = |text: &str| recognise(text).unwrap().descent();
-        assert_eq!(told("5 1\n6 1\n6 2\n"), None);
-        assert_eq!(told("5 1\n6 1\n4.5 2\n").unwrap(), "4.5 s in row 3 of its values is before 6 s in the row before");
+    fn times_that_descend_are_reported_with_their_row() {
+        let descent = |text: &str| recognise(text).unwrap().descent();
+        assert_eq!(descent("5 1\n6 1\n6 2\n"), None);
+        assert_eq!(
+            descent("5 1\n6 1\n4.5 2\n").unwrap(),
+            "4.5 s in row 3 of its values is before 6 s in the row before"
+        );
     }
 }
