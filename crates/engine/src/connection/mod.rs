@@ -29,7 +29,7 @@ use crate::settings::Settings;
 use crate::subflow::forward::PeerClock;
 use crate::subflow::{State, Subflows};
 use anabranch_trace::{CloseReason, Event, SchedulerName};
-use anabranch_units::{ConnId, Instant, PathId, Side};
+use anabranch_units::{ConnId, Instant, PathId, SeqNumber, Side};
 use anabranch_wire::Reason;
 use bytes::Bytes;
 use core::net::{IpAddr, SocketAddr};
@@ -214,7 +214,7 @@ impl Connection {
     /// Adds a path, or sets backup flag, policy and MSS of one. A client joins over it at once, even if it was lost or withdrawn.
     pub fn set_path(&mut self, path: PathSetup) {
         self.set_options(path.id, path.backup, path.policy);
-        self.sending.set_mss(&self.frame.settings, self.session.mode(), &self.subflows, path.id, path.mss);
+        self.sending.set_mss(&self.frame.settings, self.session.mode(), &mut self.subflows, path.id, path.mss);
         self.paths.known.set(path);
     }
 
@@ -225,10 +225,20 @@ impl Connection {
         self.set_backup(id, backup);
     }
 
-    /// Sets the most payload bytes of a segment on a path, if the path is known. Larger ones that are bound to it already still leave.
+    /// Sets the most payload bytes of a segment on a path, if the path is known; what is bound to it or under way is cut.
     pub fn set_mss(&mut self, id: PathId, mss: u32) {
         self.paths.known.set_mss(id, mss);
-        self.sending.set_mss(&self.frame.settings, self.session.mode(), &self.subflows, id, Some(mss));
+        self.sending.set_mss(&self.frame.settings, self.session.mode(), &mut self.subflows, id, Some(mss));
+    }
+
+    /// A router on a path has dropped our packet with sequence number `seq`, and carries none above `mtu` bytes.
+    pub(crate) fn on_too_big(&mut self, cx: &mut Cx<'_>, path: PathId, seq: SeqNumber, mtu: u32) {
+        let multipath = !self.session.is_plain();
+        let Some(s) = self.subflows.iter_mut().find(|s| s.id == path) else { return };
+        if let Some(mss) = s.payload_after(seq, mtu, &self.frame.settings, multipath) {
+            self.paths.known.set_mss(path, mss);
+            self.sending.on_too_big(&mut cx.scope(&self.frame), s, mss);
+        }
     }
 
     /// Sets the contents of the device by which the path leaves. Valid for the next round.

@@ -1,6 +1,7 @@
 //! A host: its listeners and connections, and which packet belongs to which (RFC 9293 §3.10.7.1, RFC 8684 §3.2).
 
 mod handshakes;
+mod path_mtu;
 mod syn_queue;
 
 use crate::connection::{Connection, ConnectionEvent, Setup};

@@ -87,12 +87,13 @@ impl Paths {
 
     /// Begins the handshake of a subflow over a path. One that names no local port draws it.
     fn open_over(&mut self, cx: &mut Scope<'_>, rng: &mut Rng, subflows: &mut Subflows, path: PathSetup, join: bool) {
-        let PathSetup { id, mut tuple, backup, .. } = path;
+        let PathSetup { id, mut tuple, backup, mss, .. } = path;
         if tuple.local.port() == 0 {
             tuple.local.set_port(subflows.fresh_port(rng));
         }
         let address_ids = self.opened(id, tuple.local, join);
         let mut s = Subflow::opening(id, tuple, cx.settings(), rng, cx.now, address_ids);
+        s.terms = s.terms.within(mss);
         if join {
             s.join = true;
             s.handshake.joins(self.known.steady_pause(id));

@@ -58,10 +58,15 @@ impl Assignment {
             }
         }
     }
-    /// Segments that are bound to a path from here on have at most `mss` bytes.
+    /// Segments of a path have at most `mss` bytes, above 0; what is bound to it already is cut.
     pub(crate) fn set_mss(&mut self, id: PathId, mss: u32) {
         let segment = self.largest_worth().min(mss.into()) as u32;
-        self.path_mut(id).into_iter().for_each(|p| (p.mss, p.segment, p.worth) = (mss, segment, segment));
+        let Some(i) = self.index(id) else { return };
+        let p = &mut self.view.paths[i];
+        (p.mss, p.segment, p.worth) = (mss, segment, segment);
+        if self.view.queues[i].cut_to(mss.into()) {
+            self.recount(i);
+        }
     }
     /// The connection is plain TCP: data leaves in the order in which it was written.
     pub(crate) fn set_in_sequence(&mut self) {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// First transmissions, and copies that stand before some of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathQueue {
-    /// First transmissions with their numbers, which ascend.
+    /// First transmissions with their numbers, which never descend; parts of one share its number.
     firsts: VecDeque<(u64, Queued)>,
     /// Each with the number of the first transmission before which it leaves; these numbers ascend.
     copies: VecDeque<(u64, Queued)>,
@@ -182,6 +182,23 @@ impl PathQueue {
         self.copies.clear();
         self.copied.clear();
         all
+    }
+
+    /// Cuts every item that has more than `most` bytes, which is above 0, into items of at most that. True if there was one.
+    pub fn cut_to(&mut self, most: u64) -> bool {
+        let any = self.iter().any(|queued| queued.range.len() > most);
+        if any {
+            let parts = |(number, queued): (u64, Queued)| {
+                let starts = (queued.range.start..queued.range.end).step_by(most as usize);
+                starts.map(move |start| {
+                    let range = Range::new(start, queued.range.end.min(start + most));
+                    (number, Queued { range, ..queued })
+                })
+            };
+            self.copies = core::mem::take(&mut self.copies).into_iter().flat_map(parts).collect();
+            self.firsts = core::mem::take(&mut self.firsts).into_iter().flat_map(parts).collect();
+        }
+        any
     }
 
     /// Puts a copy back behind all others.

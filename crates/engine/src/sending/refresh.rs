@@ -15,7 +15,7 @@ use anabranch_wire::Segment;
 
 /// Largest payload of a segment of `s`, whose path carries `mss` bytes.
 fn payload_limit(settings: &Settings, mode: Mode, s: &Subflow, mss: Option<u32>) -> u32 {
-    s.terms.payload_limit(settings, !mode.is_plain()).min(mss.unwrap_or(u32::MAX))
+    s.terms.payload_limit(settings, !mode.is_plain()).min(mss.unwrap_or(u32::MAX)).max(1)
 }
 
 /// How many subflows deliver and may carry data, and how many may carry data.
@@ -130,12 +130,27 @@ impl Sending {
         }
     }
 
-    /// Data that is bound to a path from here on leaves in segments of at most `mss` bytes; what is bound already stays as it is. The
-    /// congestion window remains as many packets.
-    pub fn set_mss(&mut self, settings: &Settings, mode: Mode, subflows: &Subflows, id: PathId, mss: Option<u32>) {
-        if let Some(s) = subflows.iter().find(|s| s.id == id) {
-            self.assignment.set_mss(id, payload_limit(settings, mode, s, mss));
+    /// Segments leave a path with at most `mss` payload bytes from here on, retransmissions too. The congestion window remains as many
+    /// packets.
+    pub fn set_mss(&mut self, settings: &Settings, mode: Mode, subflows: &mut Subflows, id: PathId, mss: Option<u32>) {
+        if let Some(s) = subflows.iter_mut().find(|s| s.id == id) {
+            let most = payload_limit(settings, mode, s, mss);
+            self.assignment.set_mss(id, most);
+            s.sender.cut_to(most);
+            self.refresh_measures(s);
         }
+    }
+
+    /// A router has dropped a packet on subflow `i` that had more than `mss` payload bytes.
+    pub fn on_too_big(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, mss: u32) {
+        self.assignment.set_mss(s.id, mss);
+        let newly_lost = s.sender.on_too_big(cx.now, mss);
+        self.refresh(cx.settings(), s);
+        if newly_lost > 0 {
+            cx.record(Some(s.id), Event::Lost { packets: newly_lost });
+            cx.record(Some(s.id), Event::Recovery(s.sender.phase()));
+        }
+        self.ask_for_round(Cause::PathChange(s.id));
     }
 
     /// Sets the contents of the device by which the path leaves.

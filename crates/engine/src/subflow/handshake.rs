@@ -10,8 +10,11 @@ use anabranch_wire::{Flags, Options, Segment, Timestamps};
 /// Room that timestamps take (RFC 7323 §3.2, with padding).
 const STAMPS_LEN: u32 = 12;
 /// MSS where the peer names none, with IPv4 and with IPv6 (RFC 9293 §3.7.1).
-const DEFAULT_MSS: u32 = 536;
-const DEFAULT_MSS_V6: u32 = 1220;
+const DEFAULT_MSS: u16 = 536;
+const DEFAULT_MSS_V6: u16 = 1220;
+const IPV4_HEADER: u32 = 20;
+const IPV6_HEADER: u32 = 40;
+const TCP_HEADER: u32 = 20;
 /// A peer that names less (with options: Linux's `tcp_min_snd_mss` of 48) does not make us send crumbs.
 const LEAST_PAYLOAD: u32 = 8;
 /// Repetitions of a joining SYN: a new attempt comes sooner than a SYN that backed off far.
@@ -39,8 +42,10 @@ pub(crate) struct Terms {
     pub send_shift: u8,
     /// Shift of windows that we send.
     pub recv_shift: u8,
+    /// Most payload bytes of a data segment that we ask for.
+    pub mss: u16,
     /// The peer's MSS option.
-    pub peer_mss: u32,
+    pub peer_mss: u16,
     /// Both ends scale their windows.
     pub scaling: bool,
 }
@@ -164,6 +169,11 @@ impl Handshake {
     }
 }
 
+/// As much of `mss` as an MSS option holds.
+fn whole(mss: u32) -> u16 {
+    mss.min(u16::MAX.into()) as u16
+}
+
 /// The smallest shift with which `buffer` fits a 16-bit window (RFC 7323 §2.3).
 fn shift_for(buffer: u64) -> u8 {
     (0..14).find(|shift| buffer >> shift <= 0xffff).unwrap_or(14)
@@ -178,9 +188,15 @@ impl Terms {
             ecn: settings.tcp.ecn,
             send_shift: 0,
             recv_shift: shift_for(settings.recv_buffer),
+            mss: whole(settings.mss),
             peer_mss: DEFAULT_MSS,
             scaling: true,
         }
+    }
+
+    /// The same over a path that brings segments of at most `mss` payload bytes.
+    pub fn within(self, mss: Option<u32>) -> Self {
+        Self { mss: self.mss.min(mss.map_or(u16::MAX, whole)), ..self }
     }
 
     /// The terms agreed on after `syn`, the peer's SYN or SYN/ACK, which came over IPv6 or IPv4.
@@ -195,7 +211,8 @@ impl Terms {
             // RFC 7323 §2.2: both must offer scaling, §2.3: at most 14
             send_shift: scaled.map_or(0, |s| s.min(14)),
             recv_shift: scaled.map_or(0, |_| self.recv_shift),
-            peer_mss: options.mss().map_or(default_mss, u32::from),
+            mss: self.mss,
+            peer_mss: options.mss().unwrap_or(default_mss),
             scaling: scaled.is_some(),
         }
     }
@@ -218,7 +235,7 @@ impl Terms {
         // RFC 9293 §3.7.1: the MSS does not count options, so that the peer's full segments have our `mss` of payload. By
         // default that makes an IPv6 packet of 1500 bytes, and an IPv4 packet of 1480.
         let reserve = options_len(self.timestamps, settings.mptcp.then_some(settings.dss));
-        options.set_mss((settings.mss + reserve).min(0xffff) as u16);
+        options.set_mss(whole(u32::from(self.mss) + reserve));
         if self.timestamps {
             options.set_timestamps(stamps);
         }
@@ -230,10 +247,17 @@ impl Terms {
         }
     }
 
+    /// Payload of a full data segment in an IP packet of `mtu` bytes.
+    pub fn payload_in(self, mtu: u32, v6: bool, settings: &Settings, multipath: bool) -> u32 {
+        let options = options_len(self.timestamps, multipath.then_some(settings.dss));
+        let headers = TCP_HEADER + if v6 { IPV6_HEADER } else { IPV4_HEADER };
+        mtu.saturating_sub(headers + options).max(LEAST_PAYLOAD)
+    }
+
     /// Largest payload of a data segment.
     pub fn payload_limit(self, settings: &Settings, multipath: bool) -> u32 {
         let options = options_len(self.timestamps, multipath.then_some(settings.dss));
-        settings.mss.min(self.peer_mss.saturating_sub(options).max(LEAST_PAYLOAD))
+        settings.mss.min(u32::from(self.peer_mss).saturating_sub(options).max(LEAST_PAYLOAD))
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod handshake;
 pub(crate) mod life;
 mod linux;
 pub(crate) mod mapping;
+mod path_mtu;
 pub(crate) mod receive;
 pub(crate) mod segments;
 pub(crate) mod sender;

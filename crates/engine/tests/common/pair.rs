@@ -3,7 +3,7 @@
 use super::{Log, SERVER_PORT, client_paths, host, mirror, setup};
 use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
-use anabranch_engine::{Cx, Settings};
+use anabranch_engine::{Cx, FourTuple, Settings};
 use anabranch_units::{Duration, Instant, Rng, Side};
 use anabranch_wire::Packet;
 use bytes::Bytes;
@@ -226,6 +226,16 @@ impl Pair {
     pub fn inject(&mut self, side: Side, packet: Packet) -> &mut Self {
         self.order += 1;
         self.flying.insert((self.now, self.order), (side, packet));
+        self
+    }
+
+    /// A router tells `side` that it dropped its `packet` and carries none above `mtu` bytes.
+    pub fn report_too_big(&mut self, side: Side, packet: &Packet, mtu: u32) -> &mut Self {
+        let Packet { src, dst, segment } = packet;
+        let tuple = FourTuple { local: (*src, segment.src_port).into(), remote: (*dst, segment.dst_port).into() };
+        let (now, p) = (self.now, self.party(side));
+        let mut cx = Cx { now, recorder: &mut p.log, rng: &mut p.rng };
+        p.endpoint.handle_too_big(&mut cx, tuple, segment.seq, mtu);
         self
     }
 

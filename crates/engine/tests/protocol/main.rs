@@ -18,6 +18,7 @@ mod mptcp_fail;
 mod mptcp_open;
 mod narrow;
 mod news;
+mod path_mtu;
 mod race;
 mod scheduling;
 mod segments;

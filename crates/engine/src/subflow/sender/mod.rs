@@ -8,6 +8,7 @@ mod deviation;
 mod kernel_timer;
 mod loss_estimate;
 mod next_seg;
+mod path_mtu;
 mod probe;
 mod prr;
 mod rack;

@@ -81,6 +81,16 @@ impl Sent {
         Self { start: seq.start, data_start: self.data_start + from, payload, ..self.clone() }
     }
 
+    /// The packet in parts of at most `most` payload bytes, above 0, without what lies below `una`.
+    pub(super) fn parts(&self, una: u64, most: u64) -> impl Iterator<Item = Self> + '_ {
+        let end = self.start + self.bytes();
+        let starts = (self.start.max(una)..end).step_by(most as usize);
+        starts.map(move |start| {
+            let part = Range::new(start, end.min(start + most));
+            Self { data_fin: self.data_fin && part.end == end, ..self.part(part) }
+        })
+    }
+
     /// Offsets in the subflow's sequence; a FIN takes one.
     #[inline]
     pub fn seq(&self) -> Range {
@@ -126,6 +136,16 @@ pub(super) struct SentQueue {
 }
 
 impl SentQueue {
+    /// An empty queue whose first packet gets number `first`.
+    pub fn begun_at(first: u64) -> Self {
+        Self { first, ..Self::default() }
+    }
+
+    /// All packets, in the order of their sequence.
+    pub fn into_packets(self) -> impl Iterator<Item = Sent> {
+        self.packets.into_iter()
+    }
+
     pub fn len(&self) -> usize {
         self.packets.len()
     }

@@ -472,6 +472,52 @@ impl Scoreboard {
         self.queue.relink(|p| !p.sacked && (!p.lost || p.retransmitted));
     }
 
+    /// Cuts every packet that has more than `most` payload bytes and is not SACKed into packets of at most that, which are lost if
+    /// `lost`. Returns how many are newly lost.
+    pub fn cut_to(&mut self, most: u64, lost: bool) -> u32 {
+        let is_larger = |packet: &Sent| !packet.sacked && packet.bytes() > most;
+        if !self.queue.packets().any(is_larger) {
+            return 0;
+        }
+        let first = self.queue.start();
+        let before = core::mem::replace(&mut self.queue, SentQueue::begun_at(first));
+        (self.lost, self.retransmitted, self.pipe, self.pipe_bytes, self.judged) = (0, 0, 0, 0, first);
+        self.sacked.clear();
+        self.missing.clear();
+        let mut newly_lost = 0;
+        for packet in before.into_packets() {
+            if !is_larger(&packet) {
+                self.put_back(packet);
+                continue;
+            }
+            for mut part in packet.parts(self.una, most) {
+                if lost {
+                    newly_lost += u32::from(!part.lost || part.retransmitted);
+                    (part.lost, part.retransmitted) = (true, false);
+                }
+                self.put_back(part);
+            }
+        }
+        self.reopen();
+        newly_lost
+    }
+
+    /// Appends a packet with its marks.
+    fn put_back(&mut self, packet: Sent) {
+        let n = self.queue.end();
+        let in_flight = if packet.sacked { 0 } else { u32::from(!packet.lost) + u32::from(packet.retransmitted) };
+        self.pipe += in_flight;
+        self.pipe_bytes += u64::from(in_flight) * packet.bytes();
+        self.lost += u32::from(packet.lost);
+        self.retransmitted += u32::from(packet.retransmitted);
+        if packet.sacked {
+            self.sacked.insert(Range::new(n, n + 1));
+        } else if packet.lost && !packet.retransmitted {
+            self.missing.insert(Range::new(n, n + 1));
+        }
+        self.queue.push(packet);
+    }
+
     fn first_hole(&self, within: Range) -> Option<Range> {
         self.sacked.gaps(within).next()
     }

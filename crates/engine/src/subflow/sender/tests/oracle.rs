@@ -37,6 +37,7 @@ impl Packet {
 #[derive(Debug, Default)]
 struct Model {
     packets: Vec<Packet>,
+    una: u64,
     nxt: u64,
     newest: Option<(Instant, u64)>,
 }
@@ -62,6 +63,7 @@ impl Model {
     /// How many packets and bytes are delivered.
     fn ack(&mut self, ack: u64, blocks: &[Range], arrival: &Arrival) -> (u32, u64) {
         let mut delivered = (0, 0);
+        self.una = self.una.max(ack);
         for p in &mut self.packets {
             let arrived = p.seq.end <= ack || blocks.iter().any(|b| b.contains(p.seq));
             if p.sacked || !arrived {
@@ -105,6 +107,26 @@ impl Model {
         marked
     }
 
+    fn cut(&mut self, most: u64, lost: bool) -> u32 {
+        let mut marked = 0;
+        for mut p in core::mem::take(&mut self.packets) {
+            if p.sacked || p.seq.len() <= most {
+                self.packets.push(p);
+                continue;
+            }
+            // What is acknowledged of it is gone.
+            p.seq.start = p.seq.start.max(self.una);
+            while !p.seq.is_empty() {
+                let seq = Range::new(p.seq.start, p.seq.end.min(p.seq.start + most));
+                p.seq.start = seq.end;
+                let mut part = Packet { seq, ..p.clone() };
+                marked += if lost { part.lose() } else { 0 };
+                self.packets.push(part);
+            }
+        }
+        marked
+    }
+
     fn time_out(&mut self, now: Instant, patience: Duration) -> u32 {
         if self.packets.first().is_some_and(|p| p.sacked) {
             self.packets.iter_mut().for_each(|p| p.sacked = false);
@@ -129,6 +151,7 @@ enum Op {
     CountAbove,
     TimeOut(u64),
     Unmark,
+    Cut { most: u64, lost: bool },
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -143,6 +166,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => Just(Op::CountAbove),
         1 => (0..20_u64).prop_map(Op::TimeOut),
         1 => Just(Op::Unmark),
+        1 => (1..4_u64, any::<bool>()).prop_map(|(most, lost)| Op::Cut { most, lost }),
     ]
 }
 
@@ -191,6 +215,7 @@ fn step(op: &Op, now: Instant, board: &mut Scoreboard, model: &mut Model) {
             board.unmark();
             model.packets.iter_mut().for_each(|p| p.lost = false);
         }
+        Op::Cut { most, lost } => assert_eq!(board.cut_to(*most, *lost), model.cut(*most, *lost)),
     }
 }
 
@@ -198,7 +223,7 @@ proptest! {
     #[test]
     fn the_scoreboard_agrees_with_the_model(ops in prop::collection::vec(op(), 1..120)) {
         let mut board = Scoreboard::new(1);
-        let mut model = Model { nxt: 1, ..Model::default() };
+        let mut model = Model { una: 1, nxt: 1, ..Model::default() };
         for (i, op) in ops.iter().enumerate() {
             step(op, Instant::from_nanos(10 + i as u64), &mut board, &mut model);
             board.audit();
