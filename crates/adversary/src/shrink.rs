@@ -33,6 +33,7 @@ fn defaults() -> Vec<Put> {
         ack_counting,
         initial_ssthresh,
         idle_restart,
+        mtu_probing,
         limited_decay,
         receive_window,
         buffer_accounting,

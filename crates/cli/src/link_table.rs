@@ -19,10 +19,11 @@ const COLUMNS: [Column; 7] = [
     ("delay ms\np99", |way| Some(format!("{:.1}", way.delay_p99_s? * 1e3))),
 ];
 
-const CAUSES: [Cause; 7] = [
+const CAUSES: [Cause; 8] = [
     ("dropped:\nqueue", |way| way.queue_drops),
     ("dropped:\nAQM", |way| way.aqm_drops),
     ("dropped:\npolicer", |way| way.police_drops),
+    ("dropped:\nMTU", |way| way.mtu_drops),
     ("marked\n(ECN)", |way| way.marked),
     ("dropped:\nloss", |way| way.loss_drops),
     ("dropped:\noutage", |way| way.outage_drops),
@@ -57,6 +58,7 @@ mod tests {
             queue_drops,
             aqm_drops: 0,
             police_drops: 0,
+            mtu_drops: 0,
             marked: 0,
             loss_drops: 0,
             outage_drops: 0,

@@ -114,6 +114,9 @@ pub struct TcpSettings {
     pub initial_ssthresh: Option<InitialThreshold>,
     /// Restart the window after idling longer than an RTO (RFC 2861).
     pub idle_restart: bool,
+    /// Repeated timeouts make segments smaller: the path may drop larger ones silently (RFC 4821 §7.7; Linux `tcp_mtu_probing` = 1, without the
+    /// search for larger ones).
+    pub mtu_probing: bool,
     /// The decay of a window that is not used up.
     pub limited_decay: LimitedDecay,
     /// The owner of the receive window.
@@ -162,6 +165,7 @@ impl Default for TcpSettings {
             ack_counting: AckCounting::Packets,
             initial_ssthresh: None,
             idle_restart: true,
+            mtu_probing: false,
             limited_decay: LimitedDecay::None,
             receive_window: ReceiveWindow::Connection,
             buffer_accounting: BufferAccounting::Payload,

@@ -81,7 +81,8 @@ fn settings(job: &Job, plan: &Layout, side: Side) -> KernelSettings {
         // The client decides on which path a connection opens.
         settings.first_path = FirstPath::First;
     }
-    KernelSettings::new(&settings, &readiness::congestion(job))
+    let mtus = (0..job.scenario.topology.paths.len()).map(|path| job.scenario.interface_mtu_at(path, Instant::ZERO));
+    KernelSettings { mtus: mtus.collect(), ..KernelSettings::new(&settings, &readiness::congestion(job)) }
 }
 
 /// The hosts that are kernels.

@@ -14,6 +14,8 @@ pub struct Drops {
     pub aqm: u64,
     /// They exceeded the bucket of a policer.
     pub police: u64,
+    /// They were larger than the path carries.
+    pub mtu: u64,
     /// Random loss.
     pub loss: u64,
     /// The path was down.
@@ -25,7 +27,7 @@ pub struct Drops {
 impl Drops {
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.queue + self.aqm + self.police + self.loss + self.outage + self.corruption
+        self.queue + self.aqm + self.police + self.mtu + self.loss + self.outage + self.corruption
     }
 }
 
@@ -36,7 +38,7 @@ pub struct LinkTotals {
     pub packets: u64,
     /// Their bytes: IP packets with the path's overhead.
     pub bytes: u64,
-    /// Dropped before the bottleneck (`queue`, `aqm`, `police`) or behind it.
+    /// Dropped before the bottleneck (`queue`, `aqm`, `police`, `mtu`) or behind it.
     pub drops: Drops,
     /// Packets that the queue marked (ECN) where it would have dropped others.
     pub marked: u64,
@@ -103,6 +105,7 @@ impl WayMeter {
             LinkEvent::Dropped(DropCause::Queue) => totals.drops.queue += 1,
             LinkEvent::Dropped(DropCause::Aqm) => totals.drops.aqm += 1,
             LinkEvent::Dropped(DropCause::Police) => totals.drops.police += 1,
+            LinkEvent::Dropped(DropCause::Mtu) => totals.drops.mtu += 1,
             LinkEvent::Dropped(DropCause::Loss) => totals.drops.loss += 1,
             LinkEvent::Dropped(DropCause::Outage) => totals.drops.outage += 1,
             LinkEvent::Dropped(DropCause::Corruption) => totals.drops.corruption += 1,
@@ -165,6 +168,7 @@ mod tests {
         let causes = [
             DropCause::Aqm,
             DropCause::Police,
+            DropCause::Mtu,
             DropCause::Loss,
             DropCause::Loss,
             DropCause::Outage,
@@ -188,7 +192,10 @@ mod tests {
         };
         assert_eq!(totals[0][0], down);
         assert_eq!(totals[0][1], LinkTotals { utilisation: Some(0.0), ..LinkTotals::default() });
-        assert_eq!(totals[1][1].drops, Drops { queue: 0, aqm: 1, police: 1, loss: 2, outage: 1, corruption: 1 });
+        assert_eq!(
+            totals[1][1].drops,
+            Drops { queue: 0, aqm: 1, police: 1, mtu: 1, loss: 2, outage: 1, corruption: 1 }
+        );
         assert_eq!(totals[1][1].drops.total(), 6);
         assert_eq!(totals.len(), 2);
         assert_eq!(meter.finish(Instant::ZERO)[0][0].utilisation, None);

@@ -45,7 +45,7 @@ pub use fq_codel::{FqCodel, FqCodelSpec};
 pub use impairment::{Corruption, Duplication, Fate, GilbertElliott, Impairment, Loss, Reordering};
 pub use jitter::{DelayDistribution, DelayTable, JitterSpec, TableError};
 pub use mark::Markable;
-pub use network::{Delivery, Network};
+pub use network::{Delivery, Network, Refused};
 pub use pie::{Pie, PieSpec};
 pub use qdisc::{Aqm, DropTail, Fifo, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting};
 pub use recording::{Recorded, Recording, RecordingError};

@@ -47,6 +47,15 @@ pub struct Network<T> {
     sent: u64,
 }
 
+/// The fate of a packet that was larger than its path carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The largest packet that the path carries, in bytes.
+    pub mtu: u32,
+    /// When the router's message reaches the sender: after the delay of the other direction. `None` if the router is silent.
+    pub reported: Option<Instant>,
+}
+
 /// A packet that comes to a bottleneck.
 struct Entering<T> {
     /// Bytes.
@@ -62,6 +71,8 @@ struct Entering<T> {
 struct Entry {
     /// Bytes added to each packet.
     overhead: i32,
+    mtu: Option<u32>,
+    reports_mtu: bool,
     entrance: Entrance,
 }
 
@@ -143,7 +154,7 @@ impl<T: Clone + Markable> Network<T> {
             Bottleneck::Shared(link) => Entrance::Drain(self.link_drain(*link, direction)),
         };
         self.ways.push(Way::new(spec, seed, name));
-        self.entries.push(Entry { overhead: spec.overhead, entrance });
+        self.entries.push(Entry { overhead: spec.overhead, mtu: spec.mtu, reports_mtu: spec.reports_mtu, entrance });
     }
 
     /// A packet enters a path. `size`: bytes of the whole IP packet; the path's overhead is added inside.
@@ -159,7 +170,24 @@ impl<T: Clone + Markable> Network<T> {
         self.join_path(now, recorder, path, direction, Entering { size, item: Some(item), flow: 0 });
     }
 
-    /// Whether the packetisation of bytes matters on a path: a part counts packets or impairs single ones, or the
+    /// Drops a packet of `size` bytes that is larger than the path carries, before it enters. `None` if it is not.
+    pub fn refuse(
+        &self,
+        now: Instant,
+        recorder: &mut dyn Recorder,
+        path: usize,
+        direction: Direction,
+        size: u32,
+    ) -> Option<Refused> {
+        let way = WayId::new(path, direction);
+        let &Entry { mtu, reports_mtu, .. } = &self.entries[way.index()];
+        let mtu = mtu.filter(|mtu| size > *mtu)?;
+        way.record(recorder, now, size, LinkEvent::Dropped(DropCause::Mtu));
+        let back = WayId::new(path, direction.reverse()).index();
+        Some(Refused { mtu, reported: reports_mtu.then(|| now + self.ways[back].delay_at(now)) })
+    }
+
+    /// Whether the packetisation of bytes matters on a path: a part counts packets, impairs single ones or has an MTU, or the
     /// largest packet takes longer to transmit than `unseen`.
     pub fn counts_packets(&self, path: usize, direction: Direction, unseen: Duration) -> bool {
         let way = WayId::new(path, direction).index();
@@ -167,7 +195,7 @@ impl<T: Clone + Markable> Network<T> {
             Entrance::Own(tail) => tail.counts_packets(unseen),
             Entrance::Drain(_) => true,
         };
-        entrance || self.ways[way].impairs()
+        entrance || self.ways[way].impairs() || self.entries[way].mtu.is_some()
     }
 
     /// Cross traffic over a path's bottleneck: a packet that ends behind it. `flow`: a hash of its 5-tuple.
@@ -205,7 +233,7 @@ impl<T: Clone + Markable> Network<T> {
         entering: Entering<T>,
     ) {
         let way = WayId::new(path, direction);
-        let Entry { overhead, entrance } = &mut self.entries[way.index()];
+        let Entry { overhead, entrance, .. } = &mut self.entries[way.index()];
         let size = entering.size.saturating_add_signed(*overhead);
         match entrance {
             Entrance::Drain(drain) => {
@@ -316,6 +344,7 @@ impl<T: Clone + Markable> Network<T> {
             Change::Rate(Place::Link(link), direction, rate) => {
                 self.set_drain_rate(self.link_drain(link, direction), now, recorder, rate);
             }
+            Change::Mtu(path, direction, bytes) => self.entries[WayId::new(path, direction).index()].mtu = Some(bytes),
             Change::Delay(path, direction, delay) => {
                 let way = WayId::new(path, direction).index();
                 self.settle_entrance(way, now, recorder);

@@ -99,6 +99,10 @@ pub struct WaySpec {
     pub corrupt: f64,
     /// Times in which no packet arrives, `[from, to)`.
     pub outages: Vec<(Instant, Instant)>,
+    /// Bytes of the largest IP packet that a router behind the sending host lets pass; `None` = any.
+    pub mtu: Option<u32>,
+    /// Whether the sender of a larger packet hears of its loss (RFC 1191, RFC 8201).
+    pub reports_mtu: bool,
     /// The bottleneck is the sending host's own device: the host can read its queue.
     pub device: bool,
 }
@@ -118,6 +122,8 @@ impl WaySpec {
             duplicate: 0.0,
             corrupt: 0.0,
             outages: Vec::new(),
+            mtu: None,
+            reports_mtu: true,
             device: false,
         }
     }
@@ -240,6 +246,8 @@ pub enum Change {
     Burst(Place, Direction, u64),
     /// The policer, with a full bucket if there was none.
     Police(Place, Direction, BucketSpec),
+    /// The largest packet that a path carries, in bytes.
+    Mtu(usize, Direction, u32),
     /// A path's random loss.
     Loss(usize, Direction, LossSpec),
     /// The part of a path's packets that are held back.
@@ -255,7 +263,7 @@ impl Change {
             Self::Rate(place, ..) | Self::Burst(place, ..) | Self::Police(place, ..) | Self::Queue(place, ..) => {
                 Some(place)
             }
-            Self::Delay(..) | Self::Jitter(..) | Self::Loss(..) | Self::Reorder(..) => None,
+            Self::Delay(..) | Self::Jitter(..) | Self::Mtu(..) | Self::Loss(..) | Self::Reorder(..) => None,
         }
     }
 
@@ -268,9 +276,11 @@ impl Change {
                     Place::Link(_) => None,
                 }
             }
-            Self::Delay(path, ..) | Self::Jitter(path, ..) | Self::Loss(path, ..) | Self::Reorder(path, ..) => {
-                Some(path)
-            }
+            Self::Delay(path, ..)
+            | Self::Jitter(path, ..)
+            | Self::Mtu(path, ..)
+            | Self::Loss(path, ..)
+            | Self::Reorder(path, ..) => Some(path),
         }
     }
 }

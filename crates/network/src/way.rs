@@ -111,6 +111,11 @@ impl<T: Clone> Way<T> {
         recorded.unwrap_or(self.delay).saturating_sub(self.jitter.spec().earliest())
     }
 
+    /// The delay of a packet that leaves the bottleneck at `at`, jitter aside.
+    pub(crate) fn delay_at(&self, at: Instant) -> Duration {
+        delay_at(self.recorded_delay.as_deref(), self.delay, at)
+    }
+
     /// Single packets may be impaired or delayed.
     pub(crate) fn impairs(&self) -> bool {
         self.impairments.any() || self.recorded_loss.is_some() || !self.jitter.spec().is_none()

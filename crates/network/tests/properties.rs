@@ -91,6 +91,8 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
         |(bottleneck, (delay, jitter), overhead, faults, outages)| {
             let (loss, reorder, duplicate, corrupt) = faults;
             WaySpec {
+                mtu: None,
+                reports_mtu: true,
                 bottleneck,
                 delay: Duration::from_micros(delay),
                 jitter,

@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_network::{
     Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, CapacityTrace, Change, DropTail, JitterSpec, LinkSpec,
-    LossSpec, Network, PathSpec, Place, QueueSpec, Recorded, Recording, ReorderSpec, Topology, WaySpec,
+    LossSpec, Network, PathSpec, Place, QueueSpec, Recorded, Recording, Refused, ReorderSpec, Topology, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -466,4 +466,24 @@ fn a_recording_has_the_rate_the_delay_and_the_loss_of_each_moment() {
         assert_eq!(log.departures(), [1000, 9000, 11_000, 20_500, 29_000], "{queue:?}");
         assert_eq!(log.drops(DropCause::Loss), [19_000], "{queue:?}");
     }
+}
+
+#[test]
+fn a_packet_above_the_mtu_is_dropped_and_reported_after_the_other_directions_delay() {
+    let mut down = way(Bottleneck::Own(bottleneck(QueueSpec::Packets(9))), MS * 10);
+    (down.mtu, down.reports_mtu) = (Some(1300), true);
+    let mut topology = one_path(down);
+    topology.paths[0].up.delay = MS * 7;
+    let mut network: Network<u32> = Network::new(&topology, 1);
+    let mut log = Log::default();
+    let refuse = |network: &Network<u32>, log: &mut Log, size| network.refuse(us(3000), log, 0, Direction::Down, size);
+    assert_eq!(refuse(&network, &mut log, 1300), None);
+    let refused = Refused { mtu: 1300, reported: Some(us(10_000)) };
+    assert_eq!(refuse(&network, &mut log, 1301), Some(refused));
+    assert_eq!(log.drops(DropCause::Mtu), [3000]);
+    assert_eq!(network.refuse(us(3000), &mut log, 0, Direction::Up, 9000), None);
+    network.apply(us(3000), &mut log, &Change::Mtu(0, Direction::Down, 1400));
+    assert_eq!(refuse(&network, &mut log, 1400), None);
+    topology.paths[0].down.reports_mtu = false;
+    assert_eq!(refuse(&Network::new(&topology, 1), &mut log, 1301), Some(Refused { reported: None, ..refused }));
 }

@@ -154,7 +154,8 @@ impl ChangingNetwork {
         let mut same = Vec::new();
         for (at, change) in &self.timeline {
             let mut change = change.clone();
-            let of_way = matches!(change, Change::Loss(..) | Change::Jitter(..) | Change::Reorder(..));
+            let of_way =
+                matches!(change, Change::Loss(..) | Change::Jitter(..) | Change::Reorder(..) | Change::Mtu(..));
             if let Some(of) = change.path_mut().filter(|of| of_way && **of == path) {
                 *of = own;
                 same.push((*at, change));

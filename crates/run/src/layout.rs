@@ -16,7 +16,9 @@ use anabranch_metrics::{
     Timed, header_len, names, oracle_ratio,
 };
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, RateSteps, Steps, Topology};
-use anabranch_scenario::{Host, PathOptions, PlugIn, Presence, Scenario, TimelineChange, TimelineEntry, TraceStart};
+use anabranch_scenario::{
+    Host, MtuSignal, PathOptions, PlugIn, Presence, Scenario, TimelineChange, TimelineEntry, TraceStart,
+};
 use anabranch_sim::{
     Checks, End, FlowSetup, Opening, Party, PathChoice, Switch, WorldChange, WorldSetup, address, client_port,
     paths_between,
@@ -71,6 +73,13 @@ fn topology(scenario: &Scenario, seed: u64) -> Topology {
             way.recorded_loss = way.recorded_loss.as_ref().map(|steps| Arc::new(begun(steps, from)));
         }
     }
+    for (path, options) in topology.paths.iter_mut().zip(&scenario.paths) {
+        for way in [&mut path.down, &mut path.up] {
+            // Hosts that know their interfaces send nothing larger.
+            way.mtu = way.mtu.filter(|_| options.mtu_signal != MtuSignal::Interface);
+            way.reports_mtu = options.mtu_signal == MtuSignal::Icmp;
+        }
+    }
     // Nothing passes an absent path.
     for (path, options) in topology.paths.iter_mut().zip(&scenario.paths) {
         let Presence { start, stop } = options.presence;
@@ -81,6 +90,15 @@ fn topology(scenario: &Scenario, seed: u64) -> Topology {
         }
     }
     topology
+}
+
+/// The timeline's changes of paths and links, but for the interfaces of hosts.
+fn network_changes(scenario: &Scenario) -> Vec<(Instant, Change)> {
+    let of_host = |change: &Change| match change {
+        Change::Mtu(path, ..) => scenario.paths[*path].mtu_signal == MtuSignal::Interface,
+        _ => false,
+    };
+    scenario.network_changes().filter(|(_, change)| !of_host(change)).collect()
 }
 
 /// A recording, begun where `from` says, which knows its milliseconds.
@@ -125,7 +143,7 @@ impl Layout {
         let jitter = scenario.start_jitter.as_nanos();
         let start = Instant::ZERO + scenario.start + Duration::from_nanos(Rng::stream(job.seed, "start").below(jitter));
         let mut ground =
-            ChangingNetwork { topology: topology(scenario, job.seed), timeline: scenario.network_changes().collect() };
+            ChangingNetwork { topology: topology(scenario, job.seed), timeline: network_changes(scenario) };
         let cross = tcp_flows(scenario, job.seed, &mut ground);
         let ChangingNetwork { topology, timeline } = ground;
         Ok(Self { over, multipath, crowd: Connections::new(traffic, start, job.seed), cross, topology, timeline })
@@ -156,6 +174,7 @@ impl Layout {
                 let backup = self.multipath && options.backup;
                 for mut setup in paths_between(v6, CONNECTION.0, Side::Client, &[(path, backup)]) {
                     setup.policy = options.policy;
+                    setup.mss = mss(&job.scenario, path.index(), at);
                     setup.tuple.local.set_port(0);
                     comings.push((at, WorldChange::PathUp(0, setup)));
                 }
@@ -165,15 +184,25 @@ impl Layout {
         comings
     }
 
-    /// Changes of the paths' options. Plain TCP has no use for them.
+    /// Changes of the paths' options and interfaces. Plain TCP has no use for the options.
     fn options(&self, job: &Job) -> Vec<(Instant, WorldChange)> {
+        let scenario = &*job.scenario;
         let of = |path: usize| {
-            let changes = job.scenario.option_changes(path);
-            changes.map(move |(at, PathOptions { backup, policy, .. })| {
-                (at, WorldChange::Options(0, PathId(path as u8), PathChoice { backup, policy }))
+            let options = scenario.option_changes(path).map(|(at, _)| at).filter(|_| self.multipath);
+            let mtu = scenario.network_changes().filter_map(move |(at, change)| match change {
+                Change::Mtu(of, ..) if of == path => scenario.interface_mtu_at(path, at).map(|_| at),
+                _ => None,
+            });
+            let mut times: Vec<Instant> = options.chain(mtu).collect();
+            times.sort_unstable();
+            times.dedup();
+            times.into_iter().map(move |at| {
+                let PathOptions { backup, policy, .. } = scenario.options_at(path, at);
+                let choice = PathChoice { backup: backup && self.multipath, policy, mss: mss(scenario, path, at) };
+                (at, WorldChange::Options(0, PathId(path as u8), choice))
             })
         };
-        self.over.iter().filter(|_| self.multipath).flat_map(|path| of(*path)).collect()
+        self.over.iter().flat_map(|path| of(*path)).collect()
     }
 
     /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
@@ -236,7 +265,10 @@ impl Layout {
                 setup.scheduler = self.with_known_rates(setup.scheduler, job);
             }
             setup.paths = paths_between(v6, CONNECTION.0, side, &over);
-            setup.paths.iter_mut().for_each(|path| path.policy = scenario.paths[path.id.index()].policy);
+            for path in &mut setup.paths {
+                path.policy = scenario.paths[path.id.index()].policy;
+                path.mss = mss(scenario, path.id.index(), Instant::ZERO);
+            }
             for (n, path) in setup.paths.iter_mut().enumerate() {
                 let client = if side == Side::Client { &mut path.tuple.local } else { &mut path.tuple.remote };
                 let opens = match settings.first_path {
@@ -477,6 +509,12 @@ fn header(job: &Job, multipath: bool) -> u32 {
         DssWidth::Eight => 8,
     };
     header_len(job.scenario.hosts.ip, settings.tcp.timestamps, multipath.then_some(dss))
+}
+
+/// Most payload bytes of a segment on a path at a time, where its interfaces limit that.
+fn mss(scenario: &Scenario, path: usize, at: Instant) -> Option<u32> {
+    let headers = anabranch_scenario::full_packet(0, scenario.hosts.ip) as u32;
+    scenario.interface_mtu_at(path, at).map(|mtu| mtu - headers)
 }
 
 /// Bytes of a full IPv4 packet.

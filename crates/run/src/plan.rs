@@ -8,7 +8,7 @@ use crate::swept::SweptKey;
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, Change, Discipline, LinkSpec, LossSpec, PathSpec, WaySpec,
 };
-use anabranch_scenario::{Arrivals, Cell, ObjectSizes, PlugIn, Scenario, TraceStart, Traffic, TrafficKind};
+use anabranch_scenario::{Arrivals, Cell, MtuSignal, ObjectSizes, PlugIn, Scenario, TraceStart, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use indexmap::IndexMap;
 use std::ops::Range;
@@ -245,9 +245,8 @@ impl CellPlan {
         if options.baselines {
             let forms = distinct(congestions.iter().map(single_path_form).collect());
             for congestion in &forms {
-                // A transfer over a path that goes may never end.
-                let lasts = |index: usize| scenario.duration.is_some() || scenario.paths[index].presence.stop.is_none();
-                for (index, path) in scenario.topology.paths.iter().enumerate().filter(|(index, _)| lasts(*index)) {
+                let ends = |index: usize| scenario.duration.is_some() || may_deliver_all(&scenario, index);
+                for (index, path) in scenario.topology.paths.iter().enumerate().filter(|(index, _)| ends(*index)) {
                     rows.push(PlanRow::new(Choice::Single(index), single(&path.name), congestion));
                 }
             }
@@ -267,6 +266,15 @@ impl CellPlan {
             (true, false) => self.scenario.repeat.max(1),
         }
     }
+}
+
+/// Whether a transfer over this path alone may end: it stays, and is no black hole for full packets.
+fn may_deliver_all(scenario: &Scenario, index: usize) -> bool {
+    let (path, options) = (&scenario.topology.paths[index], &scenario.paths[index]);
+    let full = anabranch_scenario::full_packet(scenario.settings.mss, scenario.hosts.ip);
+    let is_narrow = path.down.mtu.or(path.up.mtu).is_some_and(|mtu| u64::from(mtu) < full);
+    let swallows = options.mtu_signal == MtuSignal::None && is_narrow && !scenario.settings.tcp.mtu_probing;
+    options.presence.stop.is_none() && !swallows
 }
 
 /// The congestion control of a baseline, in place of `congestion`; its parameters stay if the algorithm does.
@@ -303,7 +311,12 @@ pub fn is_random(scenario: &Scenario) -> bool {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::Jitter(_, _, jitter) => !jitter.is_none(),
             Change::Reorder(_, _, reorder) => reorder.probability > 0.0,
-            Change::Rate(..) | Change::Delay(..) | Change::Burst(..) | Change::Police(..) | Change::Queue(..) => false,
+            Change::Rate(..)
+            | Change::Delay(..)
+            | Change::Burst(..)
+            | Change::Police(..)
+            | Change::Mtu(..)
+            | Change::Queue(..) => false,
         })
 }
 

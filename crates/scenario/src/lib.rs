@@ -29,9 +29,9 @@ pub use keys::{Directions, Fallback, Form, Key, MAX_REPEAT, Section, find_keys, 
 pub use listed::{ListFault, listed, outside_brackets};
 pub use quantity::{parse_duration, parse_size, si_number};
 pub use scenario::{
-    Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, ObjectSizes, OptionChange,
-    PACKET_SIZES, PathOptions, PlugIn, Presence, Scenario, TimeRange, TimelineChange, TimelineEntry, TraceStart,
-    Traffic, TrafficKind,
+    Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, MtuSignal, ObjectSizes,
+    OptionChange, PACKET_SIZES, PathOptions, PlugIn, Presence, Scenario, TimeRange, TimelineChange, TimelineEntry,
+    TraceStart, Traffic, TrafficKind,
 };
 pub use schema::schema;
 pub use sections::full_packet;

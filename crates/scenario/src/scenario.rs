@@ -55,6 +55,20 @@ pub struct PathOptions {
     pub policy: PathPolicy,
     /// When it is there.
     pub presence: Presence,
+    /// How the hosts learn of its MTU.
+    pub mtu_signal: MtuSignal,
+}
+
+/// How hosts learn of the largest packet that a path carries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MtuSignal {
+    /// It is the MTU of their interfaces.
+    #[default]
+    Interface,
+    /// A router drops a larger packet, and says so to its sender.
+    Icmp,
+    /// Larger packets vanish.
+    None,
 }
 
 /// The time in which a path is there. The client knows: it joins when the path appears, and withdraws its address when it goes.
@@ -425,6 +439,31 @@ impl Scenario {
             TimelineChange::Network(change) => Some((entry.at, change.clone())),
             TimelineChange::Scheduler(_) | TimelineChange::Option(..) => None,
         })
+    }
+
+    /// The timeline changes the MTU of interfaces.
+    pub fn changes_interfaces(&self) -> bool {
+        let of_interface = |change: &Change| match change {
+            Change::Mtu(path, ..) => self.paths[*path].mtu_signal == MtuSignal::Interface,
+            _ => false,
+        };
+        self.network_changes().any(|(_, change)| of_interface(&change))
+    }
+
+    /// Bytes of the largest packet that the interfaces of a path carry at a time, both directions; `None` if they do not limit it.
+    pub fn interface_mtu_at(&self, path: usize, now: Instant) -> Option<u32> {
+        if self.paths[path].mtu_signal != MtuSignal::Interface {
+            return None;
+        }
+        let changes: Vec<_> = self.network_changes().take_while(|(at, _)| *at <= now).collect();
+        let of = |direction| {
+            let newest = changes.iter().rev().find_map(|(_, change)| match change {
+                Change::Mtu(of, way, bytes) if (*of, *way) == (path, direction) => Some(*bytes),
+                _ => None,
+            });
+            newest.or(self.topology.paths[path].way(direction).mtu)
+        };
+        [Direction::Down, Direction::Up].into_iter().filter_map(of).min()
     }
 
     /// All options of a path at a time.

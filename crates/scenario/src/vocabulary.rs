@@ -1,6 +1,6 @@
 //! The words of keys that choose among values of an enum.
 
-use crate::scenario::{ConnectionsPer, Distribution, Host, ObjectSizes};
+use crate::scenario::{ConnectionsPer, Distribution, Host, MtuSignal, ObjectSizes};
 use crate::sections::jitter::Order;
 use crate::sections::path::TraceEnd;
 use anabranch_engine::{AckCounting, BufferAccounting, HostModel, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm};
@@ -50,6 +50,7 @@ words! {
     Host { Engine = "engine", Linux = "linux" }
     HostModel { Rfc = "rfc", Linux = "linux" }
     TraceEnd { Loop = "loop", Hold = "hold" }
+    MtuSignal { Interface = "interface", Icmp = "icmp", None = "none" }
     Order { Kept = "kept", Free = "free" }
     Direction { Down = "down", Up = "up" }
     Distribution { Fixed = "fixed", Exponential = "exponential" }

@@ -360,6 +360,7 @@ fn a_timeline_changes_every_key_that_is_changeable() {
                     "police" => "{ rate = '9mbit', burst = '9KB' }",
                     "queue" => "'30p'",
                     "reorder" => "{ probability = 0.1, by = '3ms' }",
+                    "mtu" => "1300",
                     "backup" => "true",
                     "price" => "'5/GB'",
                     "cap" => "'3MB'",

@@ -59,11 +59,16 @@ pub struct PathChoice {
     pub backup: bool,
     /// Price, cap and weight.
     pub policy: PathPolicy,
+    /// Most payload bytes of a segment, where the path's interface limits that.
+    pub mss: Option<u32>,
 }
 
 impl PathChoice {
     fn apply(self, id: PathId, connection: &mut Connection) {
         connection.set_options(id, self.backup, self.policy);
+        if let Some(mss) = self.mss {
+            connection.set_mss(id, mss);
+        }
     }
 }
 
@@ -224,6 +229,14 @@ impl Host {
             }
         }
         self.switch = Some(switch.clone());
+    }
+
+    /// A router has dropped `packet` of this host, and carries none above `mtu` bytes.
+    pub fn on_too_big(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet, mtu: u32) {
+        let Packet { src, dst, segment } = packet;
+        let tuple = FourTuple { local: (*src, segment.src_port).into(), remote: (*dst, segment.dst_port).into() };
+        let mut cx = Cx { now, recorder, rng: &mut self.rng };
+        self.endpoint.handle_too_big(&mut cx, tuple, segment.seq, mtu);
     }
 
     /// A path appears: connections join over it, and those to come know it.

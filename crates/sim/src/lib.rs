@@ -10,6 +10,7 @@ mod outside;
 mod parcel;
 mod stillness;
 mod stuck;
+mod too_big;
 mod world;
 
 pub use flow::{End, FlowSetup, PORT, address, client_port, paths_between};

@@ -6,11 +6,12 @@ use crate::outside::{Content, Outbound, Place, Raw, damaged};
 use crate::parcel::Parcel;
 use crate::stillness::MOST_PACKETS;
 use crate::stuck::{Halt, Stuck};
+use crate::too_big::TooBig;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, PathSetup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::schedule::Device;
-use anabranch_network::{Delivery, Network, Topology};
+use anabranch_network::{Change, Delivery, Network, PathSpec, Topology};
 use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
@@ -99,6 +100,7 @@ enum Alarm {
     Stop(u32),
     Source(u32),
     Timeline(u32),
+    TooBig(u32),
 }
 
 #[derive(Debug)]
@@ -134,6 +136,8 @@ pub struct World {
     flows: Vec<FlowState>,
     /// Bottlenecks that are the sending host's device.
     devices: Vec<DeviceId>,
+    /// Packets larger than their paths carry.
+    too_big: TooBig,
     sources: Vec<Source>,
     timeline: Vec<(Instant, WorldChange)>,
     /// Alarms by time; the number orders equal times by insertion.
@@ -150,6 +154,13 @@ pub struct World {
     turns: u32,
 }
 
+/// Whether some path has a limit for its packets, now or later.
+fn may_be_too_big(topology: &Topology, timeline: &[(Instant, WorldChange)]) -> bool {
+    let sets = |change: &WorldChange| matches!(change, WorldChange::Network(Change::Mtu(..)));
+    let limits = |path: &PathSpec| path.down.mtu.or(path.up.mtu).is_some();
+    topology.paths.iter().any(limits) || timeline.iter().any(|(_, change)| sets(change))
+}
+
 impl World {
     /// A world at time zero.
     pub fn new(setup: WorldSetup, flows: Vec<FlowSetup>) -> Self {
@@ -163,6 +174,7 @@ impl World {
             outbox: VecDeque::new(),
             flows: Vec::with_capacity(flows.len()),
             devices: devices(&topology),
+            too_big: TooBig::new(may_be_too_big(&topology, &timeline)),
             sources: sources.into_iter().map(|setup| Source { setup, size: 0 }).collect(),
             timeline,
             agenda: BinaryHeap::new(),
@@ -286,13 +298,25 @@ impl World {
                     let (size, mut parcel) = (packet.len() as u32, self.parcel(flow, side));
                     parcel.packet = packet;
                     parcel.raw = None;
-                    self.network.send(self.now, recorder, path, direction, size, parcel);
+                    self.enter(HostId::new(flow, side), path, size, parcel, recorder);
                 }
             }
             None => {
                 let (size, mut parcel) = (raw.bytes.len() as u32, self.parcel(flow, side));
                 parcel.raw = Some(Box::new(raw));
-                self.network.send(self.now, recorder, path, direction, size, parcel);
+                self.enter(HostId::new(flow, side), path, size, parcel, recorder);
+            }
+        }
+    }
+
+    /// A packet of a host outside enters its path, unless it is too large.
+    fn enter(&mut self, host: HostId, path: usize, size: u32, parcel: Box<Parcel>, recorder: &mut dyn Recorder) {
+        let direction = host.side().sends();
+        match self.network.refuse(self.now, recorder, path, direction, size) {
+            None => self.network.send(self.now, recorder, path, direction, size, parcel),
+            Some(refused) => {
+                self.too_big.note(host, path, refused, parcel);
+                self.await_reports();
             }
         }
     }
@@ -499,6 +523,7 @@ impl World {
                 let change = self.timeline[n as usize].1.clone();
                 self.apply(&change, recorder);
             }
+            Alarm::TooBig(n) => self.report_too_big(n, recorder),
         }
     }
 
@@ -596,6 +621,12 @@ impl World {
             parcel.host = host.peer();
             parcel.sent = self.now;
             parcel.raw = None;
+            if self.too_big.possible
+                && let Some(refused) = self.network.refuse(self.now, cx.recorder, path, side.sends(), size)
+            {
+                self.too_big.note(host, path, refused, parcel);
+                continue;
+            }
             self.network.send(self.now, cx.recorder, path, side.sends(), size, parcel);
         }
         if sent > 0 {
@@ -610,6 +641,36 @@ impl World {
             // An alarm is never in the past.
             engine.alarm = at.max(self.now);
             self.set_alarm(at.max(self.now), Alarm::Host(host));
+        }
+        if self.too_big.possible {
+            self.await_reports();
+        }
+    }
+
+    /// The routers' messages about what was dropped just now are under way.
+    #[cold]
+    #[inline(never)]
+    fn await_reports(&mut self) {
+        for (at, number) in self.too_big.take_sent() {
+            self.set_alarm(at, Alarm::TooBig(number));
+        }
+    }
+
+    /// A router's message reaches the sender of a packet.
+    fn report_too_big(&mut self, number: u32, recorder: &mut dyn Recorder) {
+        let Some(report) = self.too_big.take(number) else { return };
+        let (host, path) = (report.to, report.path);
+        match &mut self.hosts[host.index()] {
+            Place::Engine(engine) => {
+                engine.on_too_big(self.now, recorder, report.packet(), report.mtu);
+                self.flush(host, recorder);
+                self.check(host);
+            }
+            Place::Outside(_) => {
+                let Some(raw) = report.into_raw() else { return };
+                let (flow, side, at) = (host.flow(), host.side(), self.now);
+                self.outbox.push_back(Outbound { flow, side, path, sent: at, at, content: Content::Raw(raw) });
+            }
         }
     }
 

@@ -64,6 +64,8 @@ pub enum DropCause {
     Corruption,
     /// The packet exceeded the token bucket of a policer.
     Police,
+    /// The packet was larger than the path carries.
+    Mtu,
 }
 
 /// Why a connection ended.

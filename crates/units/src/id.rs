@@ -69,6 +69,16 @@ pub enum Direction {
     Up,
 }
 
+impl Direction {
+    /// The other direction.
+    pub const fn reverse(self) -> Self {
+        match self {
+            Self::Down => Self::Up,
+            Self::Up => Self::Down,
+        }
+    }
+}
+
 impl Side {
     /// The direction in which this host's packets leave.
     pub const fn sends(self) -> Direction {

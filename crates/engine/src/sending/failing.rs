@@ -14,6 +14,12 @@ use anabranch_units::{Duration, Instant, Side};
 /// came back stays unused.
 const FAILING_RTO_MAX: Duration = Duration::from_secs(2);
 
+/// After so many timeouts in a row the size of the segments may be the reason (RFC 1122 §4.2.3.5, R1).
+const BLACK_HOLE_TIMEOUTS: u32 = 3;
+/// Payload that nearly every path carries (Linux `tcp_base_mss`), and the least that is tried.
+const BASE_MSS: u32 = 1024;
+const FLOOR_MSS: u32 = 48;
+
 impl Sending {
     /// A timer of the sender of subflow `i` is due. False if the subflow has been silent for too long, and is to be given up.
     pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) -> bool {
@@ -106,10 +112,23 @@ impl Sending {
                 self.relieve(cx.now, &mut subflows[i]);
             }
         }
+        if cx.settings().tcp.mtu_probing && n > BLACK_HOLE_TIMEOUTS {
+            self.make_smaller(&mut subflows[i]);
+        }
         self.record_window(cx, id, None);
         self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.assignment);
         self.due = Some(Cause::Timeout(id));
         true
+    }
+
+    /// Segments of `s` leave with less payload from now on, if they may be too large for its path.
+    fn make_smaller(&mut self, s: &mut Subflow) {
+        let largest = s.sender.unacknowledged().map(|sent| sent.payload.len() as u32).max().unwrap_or(0);
+        let smaller = if largest > BASE_MSS { BASE_MSS } else { largest / 2 };
+        if smaller >= FLOOR_MSS {
+            self.assignment.set_mss(s.id, smaller);
+            s.sender.cut_to(smaller);
+        }
     }
 
     /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may flow until our DATA_FIN is

@@ -98,8 +98,7 @@ impl KernelHost {
         let settings = settings.clone().fitted(addresses.v6, over.len());
         let namespace = Namespace::new()?;
         prepare(&namespace, addresses, &settings)?;
-        let mtu = settings.mtu(addresses.v6);
-        let open = |path| Tun::open(&device(path), mtu, settings.offload);
+        let open = |path| Tun::open(&device(path), settings.mtu(addresses.v6, path), settings.offload);
         let open = || (0..addresses.paths).map(open).collect::<Result<Vec<_>, _>>();
         let devices = namespace.enter(open)??;
         let mut script = match side {
@@ -134,7 +133,11 @@ impl KernelHost {
     /// The namespace is gone.
     pub fn listed(&self) -> Result<Vec<(String, String)>, LabError> {
         let mut list: Vec<(String, String)> = self.settings.list().collect();
-        list.push(("mtu".into(), self.settings.mtu(self.addresses.v6).to_string()));
+        let mtu = |path| self.settings.mtu(self.addresses.v6, path).to_string();
+        let mut mtus: Vec<String> = (0..self.addresses.paths).map(mtu).collect();
+        // One value where all paths have the same.
+        mtus.dedup();
+        list.push(("mtu".into(), mtus.join(" ")));
         if self.settings.mptcp {
             let others = self.namespace.enter(facts::mptcp_sysctls)?;
             list.extend(

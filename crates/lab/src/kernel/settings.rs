@@ -25,6 +25,8 @@ pub struct KernelSettings {
     pub send_buffer: u64,
     /// Settings of the scenario that a kernel does not have, each with the reason.
     pub not_applied: Vec<String>,
+    /// Bytes of the largest packet of each path's device, by index, where that is less than the segments need.
+    pub mtus: Vec<Option<u32>>,
     /// The devices pass packets of up to 64 KB. Useful where paths have no limits; elsewhere the packets are cut up.
     pub offload: bool,
 }
@@ -51,6 +53,7 @@ impl KernelSettings {
             segment: settings.mss + TCP_HEADER + options,
             send_buffer: settings.send_buffer,
             not_applied: not_applied(settings),
+            mtus: Vec::new(),
             offload: false,
         }
     }
@@ -69,10 +72,11 @@ impl KernelSettings {
         self
     }
 
-    /// Largest packet of its devices: a data segment of the scenario's size fits exactly.
-    pub fn mtu(&self, v6: bool) -> u16 {
-        let mtu = if v6 { (self.segment + 40).max(LEAST_MTU_V6) } else { self.segment + 20 };
-        u16::try_from(mtu).unwrap_or(u16::MAX)
+    /// Largest packet of the device of a path: a data segment of the scenario's size fits exactly, unless the path carries less.
+    pub fn mtu(&self, v6: bool, path: usize) -> u16 {
+        let full = if v6 { (self.segment + 40).max(LEAST_MTU_V6) } else { self.segment + 20 };
+        let most = self.mtus.get(path).copied().flatten().unwrap_or(u32::MAX);
+        u16::try_from(full.min(most)).unwrap_or(u16::MAX)
     }
 
     /// All settings, by name, for the results.
@@ -98,6 +102,7 @@ fn sysctls(settings: &Settings) -> Vec<(String, String)> {
         ("net.ipv4.tcp_rmem", format!("{} {buffer} {buffer}", LEAST_BUFFER.min(buffer))),
         ("net.ipv4.tcp_window_scaling", yes(true)),
         ("net.ipv4.tcp_slow_start_after_idle", yes(tcp.idle_restart)),
+        ("net.ipv4.tcp_mtu_probing", yes(tcp.mtu_probing)),
         // 2: without a random offset per pair of addresses, so that forward delays of paths can be compared.
         ("net.ipv4.tcp_timestamps", if tcp.timestamps { "2" } else { "0" }.to_owned()),
         ("net.ipv4.tcp_sack", yes(tcp.sack)),
@@ -148,7 +153,7 @@ fn route(tcp: &TcpSettings) -> String {
 /// [`not_applied`] reports it.
 #[rustfmt::skip] // The first row is applied, the others are reported.
 const _: fn(TcpSettings) = |TcpSettings {
-    initial_window: _, idle_restart: _, nagle: _, timestamps: _, sack: _, ecn: _, retries: _,
+    initial_window: _, idle_restart: _, mtu_probing: _, nagle: _, timestamps: _, sack: _, ecn: _, retries: _,
     recovery: _, tail_loss_probe: _, rto_min: _, rto_max: _, rto_initial: _, rto_form: _, abc_limit: _, ack_counting: _,
     initial_ssthresh: _, limited_decay: _, receive_window: _, buffer_accounting: _, autotune: _, delayed_ack: _,
     quick_acks: _, pacing: _, syn_retries: _, keep_alive: _, time_wait: _,
@@ -220,11 +225,11 @@ mod tests {
 
     #[test]
     fn a_data_segment_of_the_scenarios_size_fits_exactly() {
-        assert_eq!(changed(|s| s.mss = 1424).mtu(false), 1500);
-        assert_eq!(changed(|s| (s.mss, s.mptcp) = (1448, false)).mtu(false), 1500);
-        assert_eq!(changed(|s| (s.mss, s.mptcp, s.tcp.timestamps) = (1440, false, false)).mtu(true), 1500);
+        assert_eq!(changed(|s| s.mss = 1424).mtu(false, 0), 1500);
+        assert_eq!(changed(|s| (s.mss, s.mptcp) = (1448, false)).mtu(false, 0), 1500);
+        assert_eq!(changed(|s| (s.mss, s.mptcp, s.tcp.timestamps) = (1440, false, false)).mtu(true, 0), 1500);
         let small = changed(|s| s.mss = 500);
-        assert_eq!((small.mtu(false), small.mtu(true)), (576, 1280));
+        assert_eq!((small.mtu(false, 0), small.mtu(true, 0)), (576, 1280));
         assert!(small.fitted(true, 2).not_applied[0].contains("mss"));
     }
 

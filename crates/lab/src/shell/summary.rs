@@ -48,6 +48,8 @@ pub struct WaySummary {
     pub aqm_drops: u64,
     /// Packets dropped by the policer.
     pub police_drops: u64,
+    /// Packets larger than the path carries.
+    pub mtu_drops: u64,
     /// Packets marked by active queue management (ECN) in place of being dropped.
     pub marked: u64,
     /// Packets lost at random behind the bottleneck.
@@ -106,6 +108,7 @@ impl WaySummary {
             queue_drops: drops.queue,
             aqm_drops: drops.aqm,
             police_drops: drops.police,
+            mtu_drops: drops.mtu,
             marked: totals.marked,
             loss_drops: drops.loss,
             outage_drops: drops.outage,

@@ -14,6 +14,7 @@ mod frames;
 mod impaired;
 mod leftovers;
 mod many;
+mod mtu;
 mod offload;
 mod options;
 mod outages;

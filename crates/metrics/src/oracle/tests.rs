@@ -28,6 +28,8 @@ fn path(bottleneck: Bottleneck, delay: u64, loss: LossSpec) -> PathSpec {
         recorded_delay: None,
         recorded_loss: None,
         device: false,
+        mtu: None,
+        reports_mtu: true,
         overhead: 0,
         loss,
         reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },

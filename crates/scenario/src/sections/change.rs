@@ -3,6 +3,7 @@
 use super::bucket::{self, BURST, POLICE};
 use super::impairment::{LOSS, REORDER};
 use super::jitter::{self, JITTER};
+use super::mtu::check_least;
 use super::network::{Names, resolve_queue};
 use super::options;
 use super::path::{self, Way};
@@ -25,6 +26,8 @@ pub(crate) struct Reader<'a, 'r> {
     pub topology: Option<&'a Topology>,
     /// Bytes of a full packet without overhead.
     pub packet: u64,
+    /// IP version.
+    pub ip: u8,
     /// One of the hosts, at least, is an engine.
     pub has_engine: bool,
 }
@@ -53,6 +56,10 @@ pub(crate) fn change(
         }
         "delay" => Some(Change::Delay(path, direction, way.delay)),
         "loss" => Some(Change::Loss(path, direction, way.loss)),
+        "mtu" => {
+            check_least(report, node, way.mtu?, reader.ip);
+            Some(Change::Mtu(path, direction, way.mtu?))
+        }
         "reorder" => Some(Change::Reorder(path, direction, way.reorder)),
         other => unreachable!("{other} is changeable"),
     }
@@ -131,6 +138,7 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
         Change::Police(place, way, police) => (format!("{}.police", of(place)), way, (POLICE.write)(police)),
         Change::Jitter(index, way, jitter) => (format!("path.{}.jitter", path(*index)), way, (JITTER.write)(jitter)),
         Change::Loss(index, way, loss) => (format!("path.{}.loss", path(*index)), way, (LOSS.write)(loss)),
+        Change::Mtu(index, way, bytes) => (format!("path.{}.mtu", path(*index)), way, bytes.to_string()),
         Change::Reorder(index, way, spec) => (format!("path.{}.reorder", path(*index)), way, (REORDER.write)(spec)),
         Change::Queue(place, way, limit) => (format!("{}.queue", of(place)), way, written::limit((*limit).into())),
     };

@@ -9,6 +9,7 @@ mod fields;
 pub(crate) mod hosts;
 mod impairment;
 pub(crate) mod jitter;
+mod mtu;
 mod network;
 mod options;
 pub(crate) mod path;
@@ -134,7 +135,8 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
     let has_engine = [scenario.hosts.sender, scenario.hosts.receiver].contains(&Host::Engine);
-    let mut reader = change::Reader { traces, names: &names, topology, packet, has_engine };
+    let ip = scenario.hosts.ip;
+    let mut reader = change::Reader { traces, names: &names, topology, packet, ip, has_engine };
     let timeline = timeline(report, &mut reader, &changes);
 
     check_start(report, &top, &scenario);
@@ -142,6 +144,9 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_paths(report, root, &paths, scenario.settings.mptcp);
     check_race(report, &connection, &scenario);
     check_presence(report, &paths, &scenario);
+    if let Some(network) = &network {
+        mtu::check(report, &paths, &changes, network, &scenario.hosts);
+    }
 
     let network = network.filter(|_| report.calls() == begin)?;
     scenario.topology = network.topology;

@@ -5,7 +5,7 @@ use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
 use super::jitter::JITTER;
 use super::queue::Queue;
 use crate::keys::{Form, MAX_BYTES};
-use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, real, size};
+use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, real, size, word};
 use crate::row::Row;
 use crate::scenario::PathOptions;
 use crate::vocabulary::Word;
@@ -18,6 +18,9 @@ pub(crate) enum TraceEnd {
     Loop,
     Hold,
 }
+
+/// The least MTU of an IPv4 host (RFC 1122 §3.3.2).
+const LEAST_MTU: i64 = 576;
 
 const TRACE_END: &str = "at the end of a CSV trace: loop begins again, hold keeps the last values";
 
@@ -70,6 +73,7 @@ pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
         Row::new("duplicate", PROBABILITY, &mut way.duplicate, "probability that a packet arrives twice").down(),
         Row::new("corrupt", PROBABILITY, &mut way.corrupt, "probability that a packet arrives with a wrong checksum, and is dropped there").down(),
         Row::new("outage", OUTAGES, &mut way.outages, "times in which no packet arrives, from the start of the run, warm-up included: [[\"20s\", \"30s\"]]").both(),
+        Row::optional("mtu", integer(LEAST_MTU, 65_535), &mut way.mtu, "bytes of the largest IP packet that the path carries, overhead aside; none is fragmented").silent("any packet passes; connection.mss says what the hosts send").both().changeable(),
         Row::new("device", FLAG, &mut way.device, "the bottleneck, own or shared, is the sending host's own device, whose queue its scheduler can read (qaware)").both(),
     ]
 }
@@ -82,6 +86,7 @@ pub(crate) fn options(path: &mut PathOptions) -> Vec<Row<'_>> {
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
         Row::optional("start", INSTANT, &mut path.presence.start, "when the path appears, warm-up included: the client then joins over it, or opens the connection if there was none; until then nothing passes. An outage differs: the host does not see it").silent("it is there from the beginning"),
         Row::optional("stop", INSTANT, &mut path.presence.stop, "when the path goes, warm-up included: the client withdraws its address (REMOVE_ADDR, RFC 8684 §3.4.2) and closes the subflow; plain TCP waits in vain").silent("it stays"),
+        Row::new("mtu_signal", word(), &mut path.mtu_signal, "how the hosts learn of mtu. interface: it is that of their interfaces, and they ask for such segments (MSS option); icmp: a router drops a larger packet and says so (RFC 1191, RFC 8201), which the sender hears after the other direction's delay; none: a black hole"),
         Row::new("backup", FLAG, &mut path.backup, "used only if no other path works (RFC 8684 §3.3.8)").changeable(),
         Row::new("price", PRICE, &mut path.policy.price, "price of data on this path; used by scheduler cost").changeable(),
         Row::optional("cap", size(1, MAX_BYTES), &mut path.policy.cap, "payload that the path's tariff includes, counted at the sender, with retransmissions; used by scheduler cost").silent("no limit").changeable(),
