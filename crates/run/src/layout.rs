@@ -10,6 +10,7 @@ use crate::known_rates::{self, KnownRates, Share, Span, all_lost};
 use crate::setup::{fifo, setup};
 use crate::values::Values;
 use anabranch_engine::congestion::PACED_HEADERS;
+use anabranch_engine::connection::PathSetup;
 use anabranch_engine::{DssWidth, FirstPath, Scheduler, Settings};
 use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
@@ -165,14 +166,13 @@ impl Layout {
 
     /// The paths that appear before the client of the connections under test, or go. Plain TCP has no address to withdraw.
     fn comings(&self, job: &Job) -> Vec<(Instant, WorldChange)> {
-        let v6 = job.scenario.hosts.ip == 6;
         let mut comings = Vec::new();
         for (path, _) in self.used(job) {
             let Presence { start, stop } = job.scenario.paths[path.index()].presence;
             if let Some(at) = start.filter(|start| *start > self.crowd.start()) {
                 let options = job.scenario.options_at(path.index(), at);
                 let backup = self.multipath && options.backup;
-                for mut setup in paths_between(v6, CONNECTION.0, Side::Client, &[(path, backup)]) {
+                for mut setup in paths_of(&job.scenario, Side::Client, &[(path, backup)]) {
                     setup.policy = options.policy;
                     setup.mss = mss(&job.scenario, path.index(), at);
                     setup.tuple.local.set_port(0);
@@ -251,7 +251,6 @@ impl Layout {
             Choice::Multipath(plug_in) => plug_in.clone(),
             Choice::Single(_) => fifo(),
         };
-        let v6 = scenario.hosts.ip == 6;
         let mut settings = scenario.settings.clone();
         settings.mptcp = self.multipath;
         settings.first_path = self.first_path(job);
@@ -264,7 +263,7 @@ impl Layout {
             if let (Side::Server, (_, true)) = (side, known_rates::registered(&scheduler.name)) {
                 setup.scheduler = self.with_known_rates(setup.scheduler, job);
             }
-            setup.paths = paths_between(v6, CONNECTION.0, side, &over);
+            setup.paths = paths_of(scenario, side, &over);
             for path in &mut setup.paths {
                 path.policy = scenario.paths[path.id.index()].policy;
                 path.mss = mss(scenario, path.id.index(), Instant::ZERO);
@@ -317,14 +316,14 @@ impl Layout {
 
     /// The connections under test.
     fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
-        let v6 = job.scenario.hosts.ip == 6;
         let end = |side| -> Result<End, RunError> {
             if host(job, side) == Host::Linux {
                 return Ok(End::Outside);
             }
             Ok(End::Engine { parties: self.parties(job, side)?, opening: self.opening().clone() })
         };
-        let client = |path: PathId| (address(v6, path, CONNECTION.0, Side::Client), path.index());
+        let v6 = |path: PathId| job.scenario.ip_of(path.index()) == 6;
+        let client = |path: PathId| (address(v6(path), path, CONNECTION.0, Side::Client), path.index());
         Ok(FlowSetup {
             id: CONNECTION,
             start: self.start(),
@@ -511,9 +510,15 @@ fn header(job: &Job, multipath: bool) -> u32 {
     header_len(job.scenario.hosts.ip, settings.tcp.timestamps, multipath.then_some(dss))
 }
 
+/// These paths of the connections under test as `side` knows them, each with the addresses of its own IP version.
+fn paths_of(scenario: &Scenario, side: Side, over: &[(PathId, bool)]) -> Vec<PathSetup> {
+    let of = |path: &(PathId, bool)| paths_between(scenario.ip_of(path.0.index()) == 6, CONNECTION.0, side, &[*path]);
+    over.iter().flat_map(of).collect()
+}
+
 /// Most payload bytes of a segment on a path at a time, where its interfaces limit that.
 fn mss(scenario: &Scenario, path: usize, at: Instant) -> Option<u32> {
-    let headers = anabranch_scenario::full_packet(0, scenario.hosts.ip) as u32;
+    let headers = anabranch_scenario::full_packet(0, scenario.ip_of(path)) as u32;
     scenario.interface_mtu_at(path, at).map(|mtu| mtu - headers)
 }
 

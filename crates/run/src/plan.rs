@@ -271,7 +271,7 @@ impl CellPlan {
 /// Whether a transfer over this path alone may end: it stays, and is no black hole for full packets.
 fn may_deliver_all(scenario: &Scenario, index: usize) -> bool {
     let (path, options) = (&scenario.topology.paths[index], &scenario.paths[index]);
-    let full = anabranch_scenario::full_packet(scenario.settings.mss, scenario.hosts.ip);
+    let full = anabranch_scenario::full_packet(scenario.settings.mss, scenario.ip_of(index));
     let is_narrow = path.down.mtu.or(path.up.mtu).is_some_and(|mtu| u64::from(mtu) < full);
     let swallows = options.mtu_signal == MtuSignal::None && is_narrow && !scenario.settings.tcp.mtu_probing;
     options.presence.stop.is_none() && !swallows

@@ -92,6 +92,34 @@ fn a_limit_that_comes_during_the_transfer_holds_from_then_on() {
     }
 }
 
+/// Packets over both paths, and the IP version of each.
+#[derive(Default)]
+struct Versions(std::collections::BTreeSet<(u8, bool)>);
+
+impl Recorder for Versions {
+    fn record(&mut self, _now: Instant, _origin: Origin, _event: &Event) {}
+
+    fn packet(&mut self, _now: Instant, _host: Side, _sent: bool, path: PathId, packet: &Packet) {
+        self.0.insert((path.0, packet.src.is_ipv6() && packet.dst.is_ipv6()));
+    }
+}
+
+#[test]
+fn one_connection_has_subflows_of_both_ip_versions() {
+    for (rest, of_b, versions) in
+        [("", "ip = 6", [(0, false), (1, true)]), ("hosts.ip = 6", "ip = 4", [(0, true), (1, false)])]
+    {
+        for choice in [minrtt(), Choice::Single(1)] {
+            let alone = choice == Choice::Single(1);
+            let job = Job::of(Arc::new(scenario(of_b, rest)), choice, 1);
+            let mut seen = Versions::default();
+            let outcome = VirtualTime::default().run(&job, &mut seen).unwrap();
+            assert!(outcome.finished);
+            assert_eq!(seen.0.into_iter().collect::<Vec<_>>(), if alone { &versions[1..] } else { &versions[..] });
+        }
+    }
+}
+
 #[test]
 fn a_black_hole_gets_no_data_unless_the_sender_probes() {
     const HOLE: &str = "mtu = 1280\nmtu_signal = 'none'";

@@ -57,6 +57,8 @@ pub struct PathOptions {
     pub presence: Presence,
     /// How the hosts learn of its MTU.
     pub mtu_signal: MtuSignal,
+    /// IP version; `None` = that of the hosts.
+    pub ip: Option<u8>,
 }
 
 /// How hosts learn of the largest packet that a path carries.
@@ -439,6 +441,16 @@ impl Scenario {
             TimelineChange::Network(change) => Some((entry.at, change.clone())),
             TimelineChange::Scheduler(_) | TimelineChange::Option(..) => None,
         })
+    }
+
+    /// The IP version of a path.
+    pub fn ip_of(&self, path: usize) -> u8 {
+        self.paths[path].ip.unwrap_or(self.hosts.ip)
+    }
+
+    /// A path has another IP version than the hosts'.
+    pub fn mixes_ip(&self) -> bool {
+        self.paths.iter().any(|path| path.ip.is_some_and(|ip| ip != self.hosts.ip))
     }
 
     /// The timeline changes the MTU of interfaces.

@@ -94,6 +94,8 @@ fn check_paths(scenario: &Scenario) -> Result<(), LabError> {
         "`start` and `stop` of a path: here paths are there from the beginning; `outage` lets nothing pass"
     } else if scenario.timeline.iter().any(|entry| matches!(entry.change, TimelineChange::Option(..))) {
         "backup, price, cap or weight in the timeline: both hosts are Linux, which keeps the options of its paths"
+    } else if scenario.mixes_ip() {
+        "`ip` of a path: here all paths have the version of hosts.ip"
     } else if scenario.changes_interfaces() {
         "`mtu` in the timeline: both hosts are Linux, which keeps the MTU of its interfaces; set mtu_signal = \"icmp\""
     } else {

@@ -26,8 +26,8 @@ pub(crate) struct Reader<'a, 'r> {
     pub topology: Option<&'a Topology>,
     /// Bytes of a full packet without overhead.
     pub packet: u64,
-    /// IP version.
-    pub ip: u8,
+    /// IP versions of the paths.
+    pub ips: &'a [u8],
     /// One of the hosts, at least, is an engine.
     pub has_engine: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) fn change(
         "delay" => Some(Change::Delay(path, direction, way.delay)),
         "loss" => Some(Change::Loss(path, direction, way.loss)),
         "mtu" => {
-            check_least(report, node, way.mtu?, reader.ip);
+            check_least(report, node, way.mtu?, *reader.ips.get(path)?);
             Some(Change::Mtu(path, direction, way.mtu?))
         }
         "reorder" => Some(Change::Reorder(path, direction, way.reorder)),

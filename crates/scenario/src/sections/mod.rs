@@ -135,8 +135,9 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
     let has_engine = [scenario.hosts.sender, scenario.hosts.receiver].contains(&Host::Engine);
-    let ip = scenario.hosts.ip;
-    let mut reader = change::Reader { traces, names: &names, topology, packet, ip, has_engine };
+    let options = network.iter().flat_map(|network| &network.options);
+    let ips: Vec<u8> = options.map(|path| path.ip.unwrap_or(scenario.hosts.ip)).collect();
+    let mut reader = change::Reader { traces, names: &names, topology, packet, ips: &ips, has_engine };
     let timeline = timeline(report, &mut reader, &changes);
 
     check_start(report, &top, &scenario);

@@ -1,4 +1,4 @@
-//! `path.mtu` and `path.mtu_signal`, beside the hosts that must obey them.
+//! `path.mtu`, `path.mtu_signal` and `path.ip`, beside the hosts that must obey them.
 
 use super::fields::Fields;
 use super::network::Network;
@@ -16,7 +16,7 @@ pub(super) fn check_least(report: &mut Report, node: &Node, mtu: u32, ip: u8) {
         report
             .error(Code::ImpossibleValue, node.at, format!("IPv6 has no path of less than {LEAST_V6} bytes"))
             .label(format!("{mtu} bytes (RFC 8200 §5)"))
-            .help(format!("write {LEAST_V6} or more, or set ip = 4 in [hosts]"));
+            .help(format!("write {LEAST_V6} or more, or give the path ip = 4"));
     }
 }
 
@@ -37,8 +37,15 @@ pub(super) fn check(
         let nodes = fields.places("mtu");
         for direction in [Direction::Down, Direction::Up] {
             if let (Some(node), Some(mtu)) = (nodes.get(direction), path.way(direction).mtu) {
-                check_least(report, node, mtu, hosts.ip);
+                check_least(report, node, mtu, options.ip.unwrap_or(hosts.ip));
             }
+        }
+        let linux = [hosts.sender, hosts.receiver].contains(&Host::Linux);
+        if let Some(node) = fields.written("ip").filter(|_| linux && options.ip.is_some_and(|ip| ip != hosts.ip)) {
+            report
+                .error(Code::Conflict, node.at, "a Linux host has paths of one IP version here")
+                .label(format!("hosts.ip is {}", hosts.ip))
+                .help("let this engine be both hosts, or give all paths the version of hosts.ip");
         }
         let changed = changed(&path.name);
         if let Some(node) = fields.written("mtu_signal").filter(|_| options.mtu_signal != MtuSignal::Interface)
@@ -50,7 +57,6 @@ pub(super) fn check(
                 .label("this path has none")
                 .help("give the path an mtu, or leave `mtu_signal` out");
         }
-        let linux = [hosts.sender, hosts.receiver].contains(&Host::Linux);
         for set in changed.into_iter().filter(|_| linux && options.mtu_signal == MtuSignal::Interface) {
             report
                 .error(Code::Conflict, set.at, "a Linux host keeps the MTU of its interfaces")

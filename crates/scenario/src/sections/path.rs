@@ -5,7 +5,7 @@ use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
 use super::jitter::JITTER;
 use super::queue::Queue;
 use crate::keys::{Form, MAX_BYTES};
-use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, real, size, word};
+use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, integers, real, size, word};
 use crate::row::Row;
 use crate::scenario::PathOptions;
 use crate::vocabulary::Word;
@@ -86,6 +86,7 @@ pub(crate) fn options(path: &mut PathOptions) -> Vec<Row<'_>> {
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
         Row::optional("start", INSTANT, &mut path.presence.start, "when the path appears, warm-up included: the client then joins over it, or opens the connection if there was none; until then nothing passes. An outage differs: the host does not see it").silent("it is there from the beginning"),
         Row::optional("stop", INSTANT, &mut path.presence.stop, "when the path goes, warm-up included: the client withdraws its address (REMOVE_ADDR, RFC 8684 §3.4.2) and closes the subflow; plain TCP waits in vain").silent("it stays"),
+        Row::optional("ip", integers(&[4, 6]), &mut path.ip, "IP version of the path, so that one connection has subflows of both").silent("hosts.ip"),
         Row::new("mtu_signal", word(), &mut path.mtu_signal, "how the hosts learn of mtu. interface: it is that of their interfaces, and they ask for such segments (MSS option); icmp: a router drops a larger packet and says so (RFC 1191, RFC 8201), which the sender hears after the other direction's delay; none: a black hole"),
         Row::new("backup", FLAG, &mut path.backup, "used only if no other path works (RFC 8684 §3.3.8)").changeable(),
         Row::new("price", PRICE, &mut path.policy.price, "price of data on this path; used by scheduler cost").changeable(),
