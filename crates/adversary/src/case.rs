@@ -50,6 +50,19 @@ pub struct Path {
     pub queue: Option<Duration>,
     /// Outages of the path.
     pub dark: Vec<Outage>,
+    /// What its router says of packets that are too large.
+    pub router: Router,
+}
+
+/// What a router says of packets that are too large (RFC 1191).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Router {
+    /// Nothing.
+    Silent,
+    /// The truth about each that was dropped.
+    Honest,
+    /// The same; and someone else says such things of packets that passed, and of others that were never sent.
+    Forged,
 }
 
 /// Packets that belong to neither application's connection, sent to the server.
@@ -124,7 +137,7 @@ impl Case {
     fn draw(class: Class, seed: u64, luck: &mut Luck<'_>) -> Self {
         let least = if matches!(class, Class::PayloadOnePath | Class::Race) { 2 } else { 1 };
         let count = luck.within(least, 4) as usize;
-        let paths: Vec<Path> = (0..count as u8).map(|n| path(luck, class, n)).collect();
+        let mut paths: Vec<Path> = (0..count as u8).map(|n| path(luck, class, n)).collect();
         let bad = (class == Class::PayloadOnePath).then(|| luck.below(count as u64) as u8);
         let rules = middle::draw(luck, class, count, bad);
         let mut parties = parties::both(luck, class, count);
@@ -146,6 +159,10 @@ impl Case {
             let settings = &mut parties[0].settings;
             settings.first_path = FirstPath::Race;
             settings.race_delay = Duration::from_millis(*luck.pick(&[0, 0, 10, 50, 250]));
+        }
+        if class == Class::Mtu {
+            let router = |luck: &mut Luck<'_>| *luck.pick(&[Router::Silent, Router::Honest, Router::Forged]);
+            paths.iter_mut().for_each(|path| path.router = router(luck));
         }
         Self { class, seed, start, parties, paths, limit, script, floods, rules, deeds: None }
     }
@@ -266,7 +283,7 @@ fn path(luck: &mut Luck<'_>, class: Class, n: u8) -> Path {
         let until = from + luck.time(1_000, longest);
         dark.push(Outage { from, until, way: *luck.pick(&[None, None, Some(Direction::Up), Some(Direction::Down)]) });
     }
-    Path { delay, byte_ns, v6, nat, queue, dark }
+    Path { delay, byte_ns, v6, nat, queue, dark, router: Router::Silent }
 }
 
 fn floods(luck: &mut Luck<'_>) -> Vec<Flood> {

@@ -70,7 +70,15 @@ impl Rule {
 
     /// The rule drops packets above a size on this path.
     pub fn narrows(&self, path: u8) -> bool {
-        matches!(self.does, Does::Limit(_)) && self.path.is_none_or(|p| p == path)
+        self.most(path).is_some()
+    }
+
+    /// The most bytes of a packet that passes this path.
+    pub fn most(&self, path: u8) -> Option<u16> {
+        match self.does {
+            Does::Limit(most) if self.path.is_none_or(|p| p == path) => Some(most),
+            _ => None,
+        }
     }
 
     /// The hosts cannot agree on Multipath TCP: no option comes over the first path.

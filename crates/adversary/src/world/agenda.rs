@@ -1,6 +1,7 @@
 //! The events to come, in order of time.
 
-use anabranch_units::{Direction, Instant};
+use anabranch_engine::FourTuple;
+use anabranch_units::{Direction, Instant, SeqNumber};
 use anabranch_wire::Packet;
 use core::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,6 +13,8 @@ pub(super) enum Event {
     /// A packet that waited for the next one continues.
     Release(u8, Direction),
     Flood(usize, u32),
+    /// A router's message reaches the sender of a packet: its addresses and ports, its sequence number, and the MTU.
+    TooBig(usize, FourTuple, SeqNumber, u32),
     Act(usize),
 }
 

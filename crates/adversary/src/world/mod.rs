@@ -278,6 +278,11 @@ impl<'a> World<'a> {
                 Ok(())
             }
             Event::Flood(n, count) => self.flood(n, count),
+            Event::TooBig(n, tuple, seq, mtu) => {
+                let mut cx = Cx { now: self.now, recorder: &mut self.watch, rng: &mut self.rngs[n] };
+                self.ends[n].handle_too_big(&mut cx, tuple, seq, mtu);
+                self.flush(n)
+            }
             Event::Act(n) => self.act(n),
         }
     }

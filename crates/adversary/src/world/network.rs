@@ -2,9 +2,10 @@
 
 use super::agenda::Event;
 use super::{SIDES, Step, World};
-use crate::case::{self, Case, Flood, Flooding, PORT};
+use crate::case::{self, Case, Flood, Flooding, PORT, Router};
 use crate::class::Class;
 use crate::middle::{self, What};
+use anabranch_engine::FourTuple;
 use anabranch_units::{Direction, Duration, SeqNumber};
 use anabranch_wire::{Flags, MpCapable, MpJoin, MptcpOption, Packet, Segment, crypto};
 use core::net::{IpAddr, SocketAddr};
@@ -37,16 +38,37 @@ impl World<'_> {
         self.middle.guesses |= self.apps[1].established;
         // A reset that is not exactly in place is answered by a challenge ACK (RFC 5961 §3.2).
         let resets = packet.segment.flags.has(Flags::RST) || self.was_reset && packet.segment.payload.is_empty();
+        let (ends, seq, sent) = (ends_of(&packet), packet.segment.seq, self.middle.sent(path, way));
         let (passed, waits) = self.middle.take(path, way, packet);
         self.reset_lost |= resets && self.middle.done[before..].iter().any(|deed| deed.what == What::Drop);
         if let (Some(exchange), Some(packet)) = (&mut self.exchange, shown) {
             exchange.leaves(self.now, SIDES[n], &packet, &self.middle.done[before..], None);
+        }
+        let dropped = self.middle.done[before..].iter().any(|deed| deed.what == What::Drop);
+        if let Some((mtu, ahead)) = self.router_says(path, sent, dropped) {
+            let back = self.case.paths[usize::from(path)].delay[usize::from(way == Direction::Up)];
+            self.agenda.put(self.now + back, Event::TooBig(n, ends, seq.at(ahead), mtu));
         }
         if waits {
             self.agenda.put(self.now + middle::HOLDS, Event::Release(path, way));
         }
         for middle::Passed { packet, way, later } in passed {
             self.carry(path, way, packet, later);
+        }
+    }
+
+    /// The MTU in a router's message about packet `sent` of a path, and how far ahead of the packet's sequence number the message is wrong.
+    fn router_says(&self, path: u8, sent: u32, dropped: bool) -> Option<(u32, u64)> {
+        let most = self.case.rules.iter().filter_map(|rule| rule.most(path)).min();
+        let truth = most.filter(|_| dropped).map(|most| (most.into(), 0));
+        match self.case.paths[usize::from(path)].router {
+            Router::Silent => None,
+            Router::Honest => truth,
+            // Numbers without a pattern that a transfer could follow.
+            Router::Forged => truth.or_else(|| {
+                let any = u64::from(sent.wrapping_mul(0x9e37_79b1));
+                (any % 5 == 0).then_some((any as u32 >> 7 & 0x7ff, (any >> 3 & 1) * (any >> 5)))
+            }),
         }
     }
 
@@ -103,6 +125,12 @@ impl World<'_> {
         let packet = flood_packet(self.case, kind, number as u8, sent, self.token);
         self.arrive(1, packet)
     }
+}
+
+/// The ends of a packet, as its sender knows them.
+fn ends_of(packet: &Packet) -> FourTuple {
+    let Packet { src, dst, segment } = packet;
+    FourTuple { local: (*src, segment.src_port).into(), remote: (*dst, segment.dst_port).into() }
 }
 
 /// The token of the server's key, if the segment has the key.
