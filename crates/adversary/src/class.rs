@@ -43,7 +43,7 @@ pub enum Class {
     Wide,
     /// ECN is on, and its marks and flags are cleared or set.
     Bleach,
-    /// Paths drop packets above a size.
+    /// Paths drop packets above a size; routers say so, or are silent, or others forge their messages.
     Mtu,
     /// Pauses of minutes to weeks, around the wraps of clocks and sequence numbers, or round trips of up to two minutes.
     Clock,
