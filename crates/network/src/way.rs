@@ -216,6 +216,12 @@ impl<T: Clone> Way<T> {
         self.line.get(places).map(|packet| &packet.item)
     }
 
+    /// Packets and bytes in propagation, those held back among them.
+    pub(crate) fn inside(&self) -> (usize, u64) {
+        let all = self.line.iter().chain(&self.held);
+        (self.line.len() + self.held.len(), all.map(|packet| u64::from(packet.size)).sum())
+    }
+
     /// The items in propagation.
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
         self.line.iter().chain(&self.held).map(|packet| &packet.item)
