@@ -217,7 +217,7 @@ disciplines! {
     DualPi2(DualPi2Spec),
     /// Without a limit.
     Fifo(FifoSpec),
-    /// With a limit that counts packets in propagation.
+    /// A queue whose limit counts packets in propagation.
     Netem(NetemSpec),
 }
 

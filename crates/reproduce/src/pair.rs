@@ -41,7 +41,7 @@ impl Agreement {
         Self { agree: usize::from(agrees), of: 1 }
     }
 
-    /// Of the pairs of one order in one reading.
+    /// Agreement of the pairs of one order in one reading.
     pub fn of_pairs(pairs: &[Pair]) -> Self {
         Self { agree: pairs.iter().filter(|pair| pair.agrees()).count(), of: pairs.len() }
     }
