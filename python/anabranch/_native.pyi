@@ -353,6 +353,7 @@ class Acked:
     packets: int
     counted: int
     one_in_avoidance: bool
+    slow_start_at_threshold: bool
     bytes: int
     rtt_ns: int | None
     prior_in_flight: int

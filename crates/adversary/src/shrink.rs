@@ -31,6 +31,8 @@ fn defaults() -> Vec<Put> {
         initial_window,
         abc_limit,
         ack_counting,
+        cwnd_slack,
+        slow_start_at_threshold,
         initial_ssthresh,
         idle_restart,
         mtu_probing,

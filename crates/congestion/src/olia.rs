@@ -6,7 +6,7 @@ use crate::reno::halved;
 use crate::window::begins_episode;
 use anabranch_engine::CongestionControl;
 use anabranch_engine::congestion::{Acked, Loss, Window};
-use anabranch_engine::plugin::Entry;
+use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
 use anabranch_engine::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId};
 use core::cmp::Ordering;
@@ -17,9 +17,13 @@ pub const ENTRY: Entry<dyn CongestionControl> = Entry {
     aliases: &[],
     about: "Opportunistic linked increases: LIA's aims, Pareto-optimal, moves windows to the best paths",
     page: PAGE,
-    parameters: &[],
-    build: |_| Box::new(Olia::default()),
+    parameters: &[LEAST.parameter],
+    build: |p: &Parameters<'_>| Box::new(Olia::new(LEAST.of(p) as u32)),
 };
+
+const LEAST: Handle<u64> = whole("min_ssthresh", 1, 1..=64)
+    .unit("packets")
+    .about("least slow-start threshold beside other subflows: 1 in the draft, 2 (Reno's) in the kernel modules");
 
 const PAGE: &str = "\
 ## Idea
@@ -33,7 +37,7 @@ C = B without M; n = established subflows.
 alpha_r = 1 / (n |C|) for r in C; -1 / (n |M|) for r in M if C is not empty; 0 otherwise.
 Congestion avoidance on r, per acknowledged packet: w_r += (w_r / T_r^2) / (sum of w_s / T_s)^2 + alpha_r / w_r.
 The increase may be negative; no window falls below 1. Slow start, loss, ECN mark and timeout on each subflow as Reno,
-but ssthresh may fall to 1 when there are several subflows. One subflow alone is Reno.
+but ssthresh may fall to `min_ssthresh` when there are several subflows. One subflow alone is Reno.
 
 ## When it helps
 Where LIA is too aggressive against single-path TCP or leaves traffic on congested paths.
@@ -43,7 +47,9 @@ On paths that change quickly: a path whose window is at 1 and whose l is small i
 holds all paths, and alpha is zero.
 
 ## Departures
-Real arithmetic instead of the kernel module's integers; its fixed floor of 2 for ssthresh is the draft's 1 here.
+Real arithmetic instead of the kernel module's integers. The draft's least ssthresh is 1; both published versions of the
+module use Reno's, which is `min_ssthresh` = 2. The newer version slow-starts also at the threshold, as Linux did until 4.2:
+`tcp.slow_start_at_threshold`. The older one stops one packet earlier.
 B and M are found by exact comparison: windows in bytes, l and T^2 as integers with T in microseconds. After a spurious
 loss l continues as if there had been no loss. Windows are weighted by their segment sizes.
 
@@ -53,9 +59,11 @@ solution\", CoNEXT 2012; draft-khalili-mptcp-congestion-control-05.
 ";
 
 /// One instance serves all subflows of a connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Olia {
     flows: Flows<Transmitted>,
+    /// Least slow-start threshold beside other subflows, in packets.
+    min_ssthresh: u32,
 }
 
 /// Bytes that a subflow has delivered.
@@ -155,6 +163,11 @@ impl Survey {
 }
 
 impl Olia {
+    /// No subflow yet. `min_ssthresh`: the least slow-start threshold beside other subflows, in packets.
+    pub fn new(min_ssthresh: u32) -> Self {
+        Self { flows: Flows::default(), min_ssthresh }
+    }
+
     /// The increase of `id`'s window per acknowledged packet, in packets; may be negative.
     fn increase(&self, id: PathId, paths: &[PathView]) -> f64 {
         let Some(flow) = self.flows.get(id) else { return 0.0 };
@@ -193,9 +206,9 @@ impl CongestionControl for Olia {
         if begins_episode(loss) {
             flow.state.on_loss(loss);
         }
-        // draft-khalili: the threshold is one segment when there are several subflows, so that a bad path can empty.
+        // draft-khalili: the threshold may be one segment when there are several subflows, so that a bad path can empty.
         let half = flow.window.cwnd() / 2;
-        flow.window.on_loss(loss, if several { half.max(1) } else { halved(&flow.window) });
+        flow.window.on_loss(loss, if several { half.max(self.min_ssthresh) } else { halved(&flow.window) });
     }
 
     fn on_undo(&mut self, id: PathId, _now: Instant) {
@@ -237,7 +250,7 @@ mod tests {
         let sizes: Vec<_> = paths.iter().map(|(w, ms, _)| (*w, *ms, 1400)).collect();
         let state = |i: usize| Transmitted { since_loss: paths[i].2, ..Transmitted::default() };
         let (flows, views) = connection(&sizes, state);
-        (Olia { flows }, views)
+        (Olia { flows, ..Olia::new(1) }, views)
     }
 
     fn alphas(paths: &[(u32, u64, u64)]) -> Vec<f64> {
@@ -340,5 +353,15 @@ mod tests {
         let (mut one, views) = olia(&[(3, 100, 0)]);
         one.on_loss(P0, Instant::ZERO, Loss::Fast, &views);
         assert_eq!(one.window(P0).ssthresh, 2);
+    }
+
+    #[test]
+    fn the_kernel_modules_threshold_is_two_packets_at_least() {
+        for (min_ssthresh, window, threshold) in [(1, 3, 1), (2, 3, 2), (2, 1, 2), (2, 9, 4), (5, 9, 5)] {
+            let (mut olia, views) = olia(&[(window, 100, 0), (10, 100, 0)]);
+            olia.min_ssthresh = min_ssthresh;
+            olia.on_loss(P0, Instant::ZERO, Loss::Fast, &views);
+            assert_eq!(olia.window(P0).ssthresh, threshold, "{window} packets, at least {min_ssthresh}");
+        }
     }
 }

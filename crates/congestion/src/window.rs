@@ -83,7 +83,8 @@ impl WindowState {
         if !(ack.cwnd_limited && ack.may_grow) {
             return 0;
         }
-        let room = self.ssthresh.min(MAX_WINDOW).saturating_sub(self.cwnd);
+        let end = self.ssthresh.saturating_add(ack.slow_start_at_threshold.into());
+        let room = end.min(MAX_WINDOW).saturating_sub(self.cwnd);
         let taken = ack.counted.min(room);
         self.cwnd += taken;
         ack.counted - taken
@@ -301,6 +302,18 @@ mod tests {
         assert_eq!(window.slow_start(&ack(5)), 4);
         assert_eq!(sizes(&window), (11, 11));
         assert_eq!(window.slow_start(&ack(7)), 7);
+    }
+
+    #[test]
+    fn slow_start_at_the_threshold_passes_it_by_one_packet() {
+        let mut at = ack(3);
+        at.slow_start_at_threshold = true;
+        for ((cwnd, ssthresh), (left, grown)) in [((10, 11), (1, 12)), ((11, 11), (2, 12)), ((12, 11), (3, 12))] {
+            let mut window = WindowState::at(cwnd, ssthresh);
+            assert_eq!((window.slow_start(&at), window.cwnd()), (left, grown), "{cwnd} of {ssthresh}");
+        }
+        let mut unlimited = WindowState::at(10, u32::MAX);
+        assert_eq!((unlimited.slow_start(&at), unlimited.cwnd()), (0, 13));
     }
 
     #[test]

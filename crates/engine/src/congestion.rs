@@ -16,6 +16,8 @@ pub struct Acked {
     pub counted: u32,
     /// In congestion avoidance it counts as one packet, whatever it acknowledges.
     pub one_in_avoidance: bool,
+    /// Slow start includes a window that equals its threshold (RFC 5681 §3.1 permits either).
+    pub slow_start_at_threshold: bool,
     /// Payload bytes newly acknowledged or SACKed.
     pub bytes: u64,
     /// Round-trip sample, never from a retransmitted packet unless timestamps prove it.

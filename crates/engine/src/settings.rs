@@ -110,6 +110,10 @@ pub struct TcpSettings {
     pub abc_limit: u32,
     /// The unit of growth in congestion avoidance.
     pub ack_counting: AckCounting,
+    /// Packets of the congestion window that may be free while it counts as used.
+    pub cwnd_slack: u32,
+    /// Slow start includes a window that equals its threshold, which it then passes by one packet.
+    pub slow_start_at_threshold: bool,
     /// The slow-start threshold at the beginning; `None` = none.
     pub initial_ssthresh: Option<InitialThreshold>,
     /// Restart the window after idling longer than an RTO (RFC 2861).
@@ -163,6 +167,8 @@ impl Default for TcpSettings {
             initial_window: 10,
             abc_limit: u32::MAX,
             ack_counting: AckCounting::Packets,
+            cwnd_slack: 0,
+            slow_start_at_threshold: false,
             initial_ssthresh: None,
             idle_restart: true,
             mtu_probing: false,

@@ -125,6 +125,12 @@ impl<T: Markable> Queue<T> {
         self.state
     }
 
+    /// Packets and bytes inside, the packet in transmission among them.
+    pub(crate) fn inside(&self) -> (usize, u64) {
+        let leaving = if self.state.busy { self.packets[self.leaving as usize].size } else { 0 };
+        (self.packets.len(), self.state.bytes + u64::from(leaving))
+    }
+
     /// Packets that have left.
     pub(crate) fn departed(&self) -> u64 {
         self.departed

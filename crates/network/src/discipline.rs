@@ -5,6 +5,7 @@ use crate::codel::CodelSpec;
 use crate::dualpi2::DualPi2Spec;
 use crate::fifo::FifoSpec;
 use crate::fq_codel::FqCodelSpec;
+use crate::netem::NetemSpec;
 use crate::pie::PieSpec;
 use crate::red::RedSpec;
 use crate::{DropTail, Qdisc};
@@ -22,6 +23,8 @@ pub trait ManagedQueue: Copy + Default + PartialEq {
     const RANDOM: bool = false;
     /// Whether the discipline looks at packets' flows.
     const BY_FLOW: bool = false;
+    /// Whether the limit counts every packet from the queue to the far end. Then the network applies it, not the discipline.
+    const COUNTS_PROPAGATION: bool = false;
 
     /// Every parameter, in the order of a resolved scenario.
     fn parameters(&mut self) -> Vec<Parameter<'_>>;
@@ -168,6 +171,11 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(_) => <$spec>::BY_FLOW,)* }
             }
 
+            /// Whether its limit counts every packet from the queue to the far end.
+            pub const fn counts_propagation(&self) -> bool {
+                match self { $(Self::$variant(_) => <$spec>::COUNTS_PROPAGATION,)* }
+            }
+
             /// Every parameter, in the order of a resolved scenario.
             pub fn parameters(&mut self) -> Vec<Parameter<'_>> {
                 match self { $(Self::$variant(spec) => spec.parameters(),)* }
@@ -209,6 +217,8 @@ disciplines! {
     DualPi2(DualPi2Spec),
     /// Without a limit.
     Fifo(FifoSpec),
+    /// A queue whose limit counts packets in propagation.
+    Netem(NetemSpec),
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::bottleneck::{Packet, Queue, WayId};
 use crate::bucket::Bucket;
 use crate::tail::{Tail, police};
 use crate::way::{Arrival, Outcome, Way};
-use crate::{Bottleneck, BottleneckSpec, BucketSpec, Change, Markable, Place, QueueState, Topology, WaySpec};
+use crate::{Aqm, Bottleneck, BottleneckSpec, Change, DropTail, Markable, Place, QueueState, Topology, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 
@@ -92,15 +92,17 @@ struct Drain<T> {
     queue: Queue<T>,
     /// Before the queue.
     police: Option<Box<Bucket>>,
+    /// The capacity of the queue and of all ways behind it together, if that is what is limited.
+    to_far_end: Option<DropTail>,
     least_delay: Duration,
     /// Slot of the drain in the agenda.
     slot: usize,
 }
 
 impl<T: Markable> Drain<T> {
-    fn new(queue: Queue<T>, police: Option<BucketSpec>, slot: usize) -> Self {
-        let police = police.map(Bucket::new).map(Box::new);
-        Self { queue, police, least_delay: Duration::MAX, slot }
+    fn new(queue: Queue<T>, spec: &BottleneckSpec, slot: usize) -> Self {
+        let police = spec.police.map(Bucket::new).map(Box::new);
+        Self { queue, police, to_far_end: spec.queue.limit_to_far_end(), least_delay: Duration::MAX, slot }
     }
 
     /// No packet inside can arrive before this key; it precedes any arrival at the same time.
@@ -141,7 +143,7 @@ impl<T: Clone + Markable> Network<T> {
     /// Adds a drain, whose slot follows the slots of all `ways`.
     fn add_drain(&mut self, spec: &BottleneckSpec, ways: usize, seed: u64, name: &str) -> usize {
         let drain = self.drains.len();
-        self.drains.push(Drain::new(Queue::new(spec, seed, name), spec.police, ways + drain));
+        self.drains.push(Drain::new(Queue::new(spec, seed, name), spec, ways + drain));
         drain
     }
 
@@ -262,19 +264,39 @@ impl<T: Clone + Markable> Network<T> {
     ) {
         self.drain(drain, now, recorder);
         self.sent += 1;
-        let Drain { queue, police, .. } = &mut self.drains[drain];
         let Entering { size, item, flow } = entering;
-        if police.as_mut().is_some_and(|police| !police.take(now, size)) {
+        if self.drains[drain].police.as_mut().is_some_and(|police| !police.take(now, size)) {
             if let Some(way) = way {
                 way.record(recorder, now, size, LinkEvent::Dropped(DropCause::Police));
             }
             return;
         }
+        if !self.has_room(drain, now, size) {
+            if let Some(way) = way {
+                way.record(recorder, now, size, LinkEvent::Dropped(DropCause::Queue));
+            }
+            return;
+        }
+        let queue = &mut self.drains[drain].queue;
         let before = queue.departs();
         queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now, flow });
         if queue.departs() != before {
             self.note(drain);
         }
+    }
+
+    /// Whether a packet of `size` bytes that comes to a drain at `now` finds room there and on the ways behind it.
+    fn has_room(&self, drain: usize, now: Instant, size: u32) -> bool {
+        let Drain { queue, to_far_end: Some(mut limit), .. } = &self.drains[drain] else { return true };
+        let (packets, bytes) = queue.inside();
+        let packets = packets + self.behind(drain).map(Way::len).sum::<usize>();
+        let bytes = match limit {
+            // Only here a sum over all packets, for each that comes.
+            DropTail::Bytes(_) => bytes + self.behind(drain).map(Way::bytes).sum::<u64>(),
+            DropTail::Packets(_) => bytes,
+        };
+        let packets = u32::try_from(packets).unwrap_or(u32::MAX);
+        limit.admit(now, size, QueueState { packets, bytes, busy: packets > 0 }).is_ok()
     }
 
     /// The latest time of the next call of [`Self::poll_deliver`], if nothing else happens first.
@@ -530,10 +552,14 @@ impl<T: Clone + Markable> Network<T> {
 
     /// The delays behind a bottleneck may have changed.
     fn note_least_delay(&mut self, drain: usize) {
-        let shares = |entry: &Entry| matches!(entry.entrance, Entrance::Drain(of) if of == drain);
-        let behind = self.entries.iter().zip(&self.ways).filter(|(entry, _)| shares(entry));
-        self.drains[drain].least_delay = behind.map(|(_, way)| way.least_delay()).min().unwrap_or(Duration::MAX);
+        self.drains[drain].least_delay = self.behind(drain).map(Way::least_delay).min().unwrap_or(Duration::MAX);
         self.note(drain);
+    }
+
+    /// The ways behind a bottleneck.
+    fn behind(&self, drain: usize) -> impl Iterator<Item = &Way<T>> {
+        let shares = move |entry: &Entry| matches!(entry.entrance, Entrance::Drain(of) if of == drain);
+        self.entries.iter().zip(&self.ways).filter(move |(entry, _)| shares(entry)).map(|(_, way)| way)
     }
 
     /// Index of a shared link's bottleneck.

@@ -212,6 +212,11 @@ impl QueueSpec {
         }
     }
 
+    /// The capacity of the queue and of the propagation behind it together, if that is what is limited.
+    pub(crate) fn limit_to_far_end(&self) -> Option<DropTail> {
+        self.discipline().is_some_and(Discipline::counts_propagation).then(|| self.limit())
+    }
+
     /// The discipline, if it is more than a limit.
     pub fn discipline(&self) -> Option<&Discipline> {
         match self {

@@ -221,6 +221,16 @@ impl<T: Clone> Way<T> {
         self.line.get(places).map(|packet| &packet.item)
     }
 
+    /// Packets in propagation, those held back among them.
+    pub(crate) fn len(&self) -> usize {
+        self.line.len() + self.held.len()
+    }
+
+    /// Bytes of these packets.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.line.iter().chain(&self.held).map(|packet| u64::from(packet.size)).sum()
+    }
+
     /// The items in propagation.
     pub(crate) fn items(&self) -> impl Iterator<Item = &T> {
         self.line.iter().chain(&self.held).map(|packet| &packet.item)

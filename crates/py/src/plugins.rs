@@ -319,6 +319,8 @@ pub struct Acked {
     counted: u32,
     /// In congestion avoidance it counts as one packet, whatever it acknowledges.
     one_in_avoidance: bool,
+    /// Slow start includes a window that equals its threshold.
+    slow_start_at_threshold: bool,
     /// Payload bytes newly acknowledged or SACKed.
     bytes: u64,
     /// Round-trip sample in ns.
@@ -346,6 +348,7 @@ impl Acked {
             packets: acked.packets,
             counted: acked.counted,
             one_in_avoidance: acked.one_in_avoidance,
+            slow_start_at_threshold: acked.slow_start_at_threshold,
             bytes: acked.bytes,
             rtt_ns: acked.rtt.map(Duration::as_nanos),
             prior_in_flight: acked.prior_in_flight,
@@ -365,6 +368,7 @@ impl Acked {
         acked.packets = self.packets;
         acked.counted = self.counted;
         acked.one_in_avoidance = self.one_in_avoidance;
+        acked.slow_start_at_threshold = self.slow_start_at_threshold;
         acked.cwnd_limited = self.cwnd_limited;
         acked.may_grow = self.may_grow;
         acked

@@ -1,6 +1,7 @@
 //! The assessment of a claim, and how it is written.
 
 use crate::outcome::Verdict;
+use crate::pair::Pair;
 use anabranch_run::Estimate;
 
 /// The assessment of one claim.
@@ -10,6 +11,8 @@ pub struct Assessment {
     pub p: Option<f64>,
     /// Scatter of a change: see [`crate::outcome::Judged::scatter`].
     pub scatter: Option<f64>,
+    /// The pairs of an order.
+    pub pairs: Vec<Pair>,
     pub verdict: Verdict,
     pub reason: Option<String>,
 }
@@ -17,7 +20,7 @@ pub struct Assessment {
 impl Assessment {
     /// A verdict that needs no test and no reason.
     pub fn plain(ours: String, estimate: Option<Estimate>, verdict: Verdict) -> Self {
-        Self { ours, estimate, p: None, scatter: None, verdict, reason: None }
+        Self { ours, estimate, p: None, scatter: None, pairs: Vec::new(), verdict, reason: None }
     }
 
     /// No value: the claim's runs were not done, or its value is undefined in them.
@@ -26,7 +29,7 @@ impl Assessment {
             NoValue::NotRun => (Verdict::NotRun, None),
             NoValue::Undefined(why) => (Verdict::Differs, Some(why)),
         };
-        Self { ours: "—".into(), estimate: None, p: None, scatter: None, verdict, reason }
+        Self { ours: "—".into(), estimate: None, p: None, scatter: None, pairs: Vec::new(), verdict, reason }
     }
 }
 

@@ -77,6 +77,11 @@ pub(crate) fn is_sign_alone((low, high): (f64, f64)) -> bool {
     low == 0.0 && high == f64::INFINITY || low <= -100.0 && high == 0.0
 }
 
+/// A band around zero: the sides are about equal.
+pub(crate) fn is_about_equal((low, high): (f64, f64)) -> bool {
+    low < 0.0 && high > 0.0
+}
+
 /// Half to twice a published change: its size, where no band is given.
 pub(crate) fn half_to_twice(published: f64) -> (f64, f64) {
     let (half, twice) = (published / 2.0, published * 2.0);

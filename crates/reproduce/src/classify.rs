@@ -1,6 +1,6 @@
 //! Claims in all their readings → one class each.
 
-use crate::claim::{Claim, Kind, Standing, half_to_twice, is_sign_alone};
+use crate::claim::{Claim, Kind, Standing, half_to_twice, is_about_equal, is_sign_alone};
 use crate::judge::{SIGNIFICANT, excludes_zero};
 use crate::outcome::{Class, ItemOutcome, Judged, PaperOutcome, Stand, Tested, Verdict};
 use crate::paper::{Item, Paper};
@@ -140,8 +140,8 @@ fn change(
     p_limit: f64,
     (published, (low, high), estimate): (Option<f64>, (f64, f64), &Estimate),
 ) -> Stand {
-    if low < 0.0 && high > 0.0 {
-        // About equal: the whole interval lies within the margin (two one-sided tests, Schuirmann 1987).
+    if is_about_equal((low, high)) {
+        // The whole interval lies within the margin (two one-sided tests, Schuirmann 1987).
         let (from, to) = ends(estimate);
         return if from >= low && to <= high { Stand::InSize } else { Stand::No };
     }

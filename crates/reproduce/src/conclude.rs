@@ -89,6 +89,6 @@ fn of_reading(reading: Option<&Reading>, claims: Vec<Judged>, weighed: Weighed) 
 }
 
 fn tested(judged: Judged) -> Tested {
-    let Judged { ours, estimate, p, scatter, verdict, .. } = judged;
-    Tested { ours, estimate, p, scatter, verdict, stand: Stand::NotTested }
+    let Judged { ours, estimate, p, scatter, pairs, verdict, .. } = judged;
+    Tested { ours, estimate, p, scatter, pairs, verdict, stand: Stand::NotTested }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Order {
     pub found: Vec<usize>,
     /// Share of resamples of the seeds in which the rows have the order given.
     pub holds: f64,
+    /// Each two rows, the better one as published first, and the share of resamples in which it is.
+    pub pairs: Vec<(usize, usize, f64)>,
     /// The first is the best and the last the worst, each in 95 of 100 resamples.
     pub ends_hold: bool,
 }
@@ -65,6 +67,8 @@ impl Order {
         let ranks = ranking.rank_intervals();
         let (best, worst) = (1.0, scores.len() as f64);
         let ends_hold = ranks.first() == Some(&(best, best)) && ranks.last() == Some(&(worst, worst));
-        Some(Self { found: ranking.order(), holds: ranking.claim(&published)?.share, ends_hold })
+        let two = published.iter().flat_map(|&a| published[a + 1..].iter().map(move |&b| (a, b)));
+        let pairs = two.map(|(a, b)| Some((a, b, ranking.claim(&[a, b])?.share))).collect::<Option<_>>()?;
+        Some(Self { found: ranking.order(), holds: ranking.claim(&published)?.share, pairs, ends_hold })
     }
 }

@@ -1,10 +1,11 @@
 //! Claims and runs → verdicts.
 
 use crate::assessment::{Assessment, NoValue, decimals, interval, within};
-use crate::claim::{Claim, Kind, Side, Standing, Unit};
+use crate::claim::{Claim, Kind, Side, Standing, Unit, is_about_equal};
 use crate::estimate::{Order, RelativeChange};
 use crate::item_row::ItemRow;
 use crate::outcome::{Class, Judged, Verdict};
+use crate::pair::{Agreement, CONFIDENT, Pair};
 use crate::samples::Samples;
 use crate::theory;
 use anabranch_metrics::{Better, SampleStatistics, quantile};
@@ -12,8 +13,6 @@ use anabranch_run::{CellValues, Estimate, RunRecord};
 
 /// A difference is significant if chance alone gives one as large no more often than this.
 pub(crate) const SIGNIFICANT: f64 = 0.05;
-/// An order holds if it does in this share of the resamples.
-const CONFIDENT: f64 = 0.95;
 
 /// Compares each claim with the runs of an item. `rows` are the item's; those of `instead`, if there are any, take
 /// their place.
@@ -58,6 +57,7 @@ fn judged(claim: &Claim, samples: &Samples<'_>) -> Judged {
         estimate: found.estimate,
         p: found.p,
         scatter: found.scatter,
+        pairs: found.pairs,
         band,
         verdict: found.verdict,
         contrast: claim.is_contrast(),
@@ -130,8 +130,7 @@ fn change(
     let (a, b) = (values(of)?, values(against)?);
     let RelativeChange { percent, p } = RelativeChange::of(&a, &b).ok_or_else(|| undefined(&a, &b))?;
     let inside = (low..=high).contains(&percent.mean);
-    let verdict = if low < 0.0 && high > 0.0 {
-        // About equal.
+    let verdict = if is_about_equal((low, high)) {
         if inside { Verdict::Reproduces } else { Verdict::Differs }
     } else {
         let expected = if high > 0.0 { percent.mean > 0.0 } else { percent.mean < 0.0 };
@@ -145,7 +144,8 @@ fn change(
         }
     };
     let scatter = scatter(&a, &b);
-    Ok(Assessment { ours: signed(&percent), estimate: Some(percent), p, scatter, verdict, reason: None })
+    let found = Assessment::plain(signed(&percent), Some(percent), verdict);
+    Ok(Assessment { p, scatter, ..found })
 }
 
 /// Scatter of the quotient of two single runs that share nothing, in per cent of itself, to first order.
@@ -196,9 +196,15 @@ fn order(claim: &Claim, rows: &[String], more: bool, samples: &Samples<'_>) -> R
         };
         found += &rows[row];
     }
-    let ours =
-        format!("{found} (the published order in {:.0} % of resamples, n = {})", order.holds * 100.0, scores[0].len());
-    Ok(Assessment::plain(ours, None, verdict))
+    let pair = |&(a, b, share): &(usize, usize, f64)| Pair { better: rows[a].clone(), worse: rows[b].clone(), share };
+    let pairs: Vec<Pair> = order.pairs.iter().map(pair).collect();
+    let ours = format!(
+        "{found} ({} pairs as published, the whole order in {:.0} % of resamples, n = {})",
+        Agreement::of_pairs(&pairs),
+        order.holds * 100.0,
+        scores[0].len()
+    );
+    Ok(Assessment { pairs, ..Assessment::plain(ours, None, verdict) })
 }
 
 pub(crate) fn excludes_zero(percent: &Estimate) -> bool {
@@ -224,7 +230,7 @@ fn published(claim: &Claim) -> String {
         | Kind::Cycle { published, .. } => with_unit(format!("{published}"), claim.unit),
         Kind::Change { published: Some(percent), .. } if *percent == 0.0 => "about equal".into(),
         Kind::Change { published: Some(percent), .. } => format!("{percent:+} %"),
-        Kind::Change { band: (low, high), .. } if *low < 0.0 && *high > 0.0 => "about equal".into(),
+        Kind::Change { band, .. } if is_about_equal(*band) => "about equal".into(),
         Kind::Change { band: (_, high), .. } => if *high > 0.0 { "more" } else { "less" }.into(),
         Kind::Order { rows, .. } => rows.join(", "),
     }

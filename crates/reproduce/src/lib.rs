@@ -16,6 +16,7 @@ mod finding;
 mod item_row;
 mod judge;
 mod outcome;
+mod pair;
 mod paper;
 mod plan;
 mod prediction;
@@ -36,6 +37,7 @@ pub use outcome::{
     Anchor, Class, FindingOutcome, ItemOutcome, Judged, MeanCurve, PaperOutcome, ReadingOutcome, Reproduction, Shown,
     Stand, Tested, Verdict,
 };
+pub use pair::{Agreement, Pair};
 pub use paper::{Item, Paper};
 pub use plan::{Asked, Part, example, parts};
 pub use prediction::Prediction;

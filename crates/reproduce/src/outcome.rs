@@ -1,6 +1,7 @@
 //! The outcome of a reproduction.
 
 use crate::figure::Figure;
+use crate::pair::Pair;
 use anabranch_run::{CellValues, Estimate, Summary};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -139,6 +140,9 @@ pub struct Judged {
     /// Scatter of a change: how much the quotient of two single runs varies that share nothing, in per cent of itself (one
     /// standard deviation).
     pub scatter: Option<f64>,
+    /// The pairs of an order.
+    #[serde(default)]
+    pub pairs: Vec<Pair>,
     /// The band in which ours reproduces it, as it was written before the run. In JSON, an end at infinity is `null`.
     #[serde(with = "band")]
     pub band: Option<(f64, f64)>,
@@ -194,6 +198,9 @@ pub struct Tested {
     pub p: Option<f64>,
     /// See [`Judged::scatter`].
     pub scatter: Option<f64>,
+    /// The pairs of an order.
+    #[serde(default)]
+    pub pairs: Vec<Pair>,
     /// Verdict by the runs of this reading alone.
     pub verdict: Verdict,
     /// Whether the claim holds in it.

@@ -37,12 +37,17 @@ fn results(minrtt: f64, blest: f64, otias: f64) -> Results {
     }
 }
 
-/// The outcome of one item: as written, and in as many readings as there are further results.
-fn outcome(text: &str, main: &Results, readings: &[Option<&Results>]) -> ItemOutcome {
+/// The outcome of a paper of one item: as written, and in as many readings as there are further results.
+fn paper(text: &str, main: &Results, readings: &[Option<&Results>]) -> PaperOutcome {
     let paper = read(&(head() + text)).unwrap_or_else(|mistakes| panic!("{mistakes:?}"));
     let ran: Vec<Ran<'_>> = readings.iter().map(|whole| Ran { baselines: None, whole: *whole }).collect();
     let item = conclude(&paper.items[0], "", main, &ran);
-    PaperOutcome::new(&paper, vec![item]).items.remove(0)
+    PaperOutcome::new(&paper, vec![item])
+}
+
+/// The outcome of the item.
+fn outcome(text: &str, main: &Results, readings: &[Option<&Results>]) -> ItemOutcome {
+    paper(text, main, readings).items.remove(0)
 }
 
 fn claim(rest: &str) -> String {
@@ -186,4 +191,28 @@ fn what_holds_in_one_reading_is_found_though_nothing_holds_in_all() {
     let text = format!("{}{READING}", claim("published = 12"));
     let item = outcome(&text, &plain, &[Some(&moved)]);
     assert_eq!((item.claims[0].class, item.claims[0].under[0].as_str()), (Class::UnderSome, "otherwise"));
+}
+
+#[test]
+fn pairs_of_rows_and_sizes_are_counted_apart() {
+    const ORDER: &str = "[[item.claim]]\ntext = \"o\"\nmetric = \"goodput_bps\"\norder = [\"blest+or\", \"minrtt\", \"otias\"]\nbest = \"most\"\n";
+    let (plain, moved) = (results(100.0, 112.0, 90.0), results(100.0, 95.0, 90.0));
+    let counts = |text: &str, readings: &[Option<&Results>]| {
+        let outcome = paper(text, &plain, readings);
+        (outcome.pairs().to_string(), outcome.sizes().to_string())
+    };
+    let told = |pairs: &str, sizes: &str| (pairs.to_owned(), sizes.to_owned());
+    assert_eq!(counts(ORDER, &[]), told("3 of 3", "0 of 0"));
+    // In the other reading BLEST is second: two of the three pairs are as published in both.
+    let both = format!("{ORDER}{READING}");
+    assert_eq!(counts(&both, &[Some(&moved)]), told("2 of 3", "0 of 0"));
+    // A change is a pair, and a size if one is published.
+    assert_eq!(counts(&claim("published = 12"), &[]), told("1 of 1", "1 of 1"));
+    assert_eq!(counts(&claim("published = 40"), &[]), told("1 of 1", "0 of 1"));
+    assert_eq!(counts(&claim("band = [0, inf]"), &[]), told("1 of 1", "0 of 0"));
+    assert_eq!(counts(&claim("published = -12"), &[]), told("0 of 1", "0 of 1"));
+    // About equal is a size alone; what is not tested is neither.
+    assert_eq!(counts(&claim("published = 0\nband = [-20, 20]"), &[]), told("0 of 0", "1 of 1"));
+    assert_eq!(counts(&claim("published = 12\nduplicate = \"other\""), &[]), told("0 of 0", "0 of 0"));
+    assert_eq!(counts(&claim("published = 0.01"), &[]), told("0 of 0", "0 of 0"), "below resolution");
 }

@@ -148,6 +148,8 @@ fn keys_of_older_stacks_reach_their_settings_and_read_back() {
         ),
         ("tail_loss_probe = false", TcpSettings { tail_loss_probe: Some(false), ..usual() }),
         ("ack_counting = 'acks-in-avoidance'", TcpSettings { ack_counting: AckCounting::AcksInAvoidance, ..usual() }),
+        ("cwnd_slack = 3", TcpSettings { cwnd_slack: 3, ..usual() }),
+        ("slow_start_at_threshold = true", TcpSettings { slow_start_at_threshold: true, ..usual() }),
         (
             "initial_ssthresh = '65535B'",
             TcpSettings { initial_ssthresh: Some(InitialThreshold::Bytes(65_535)), ..usual() },

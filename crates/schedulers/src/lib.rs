@@ -15,6 +15,7 @@ pub mod active_backup;
 pub mod adversary;
 pub mod barre;
 pub mod bas;
+mod binding;
 pub mod blest;
 pub mod blest_linux;
 pub mod cost;

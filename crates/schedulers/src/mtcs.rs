@@ -1,7 +1,7 @@
 //! MTCS: the path with the earliest delivery first, at a bandwidth that wireless losses do not reduce.
 
-use crate::fifo::QUEUE;
-use crate::pick::{Ahead, admits, by_rtt, capacity_flag, no_choice, takes_ahead, takes_up_to};
+use crate::binding::{Binding, NS2, QUEUE};
+use crate::pick::{by_rtt, capacity_flag, no_choice};
 use anabranch_engine::congestion::Acked;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
 use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
@@ -24,7 +24,8 @@ A_j = max(now, A_j) + L/B_j         of the path that takes it
 ```
 
 With `queue` = Q > 0 each path has its own queue, of Q packets beyond the room in its window, and a path is eligible
-while its queue has room.
+while its queue has room. With `ns2_binding` a path is eligible in each round for as many packets as its window exceeds
+those in flight, whether or not packets wait there already; `queue` then bounds the queue.
 
 B_j is the data acknowledged in a round trip divided by its length (gain 1/4). A loss halves it, unless it counts as
 wireless: the present delay d is below min + `threshold`·(max − min) of all delays. After a wireless loss samples do not
@@ -47,7 +48,7 @@ The paper's receiver reports bandwidth; here acknowledgments yield it. d_j is ha
 for the queue; the delay in the test of a loss is the relative forward delay where timestamps show it, otherwise half the
 newest RTT. Before the first sample B_j is the window over the RTT. A path that is silent keeps its B_j. A path without
 an RTT sample comes last. With `capacity` B_j is the capacity by the acknowledgments, as `playahead` has it, once that is known, and d_j the
-least forward delay, once all paths have measured it.
+least forward delay, once all paths have measured it. The source of `ns2_binding` is that of `fifo`.
 
 # References
 
@@ -69,9 +70,9 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
     aliases: &[],
     about: "earliest delivery path first, with wireless losses distinguished from congestion",
     page: PAGE,
-    parameters: &[THRESHOLD.parameter, QUEUE.parameter, CAPACITY.parameter],
+    parameters: &[THRESHOLD.parameter, QUEUE.parameter, NS2.parameter, CAPACITY.parameter],
     build: |p: &Parameters<'_>| {
-        Box::new(Mtcs { queue: QUEUE.of(p), capacity: CAPACITY.of(p), ..Mtcs::new(THRESHOLD.of(p)) })
+        Box::new(Mtcs { binding: Binding::of(p), capacity: CAPACITY.of(p), ..Mtcs::new(THRESHOLD.of(p)) })
     },
 };
 
@@ -152,23 +153,16 @@ impl Line {
 #[derive(Clone, Debug)]
 pub struct Mtcs {
     threshold: f64,
-    /// Most packets that may wait for a path beyond its free window.
-    queue: u64,
+    binding: Binding,
     /// The scheduler reads the capacities of the paths.
     capacity: bool,
-    ahead: Ahead,
     lines: [Line; PathId::LIMIT],
 }
 
 impl Mtcs {
     /// A scheduler without estimates, and with nothing bound ahead.
     pub fn new(threshold: f64) -> Self {
-        Self { threshold, queue: 0, capacity: false, ahead: Ahead::default(), lines: [Line::default(); PathId::LIMIT] }
-    }
-
-    /// Whether `path` takes the next segment.
-    fn open(&self, view: &View, path: &PathView) -> bool {
-        if self.queue > 0 { takes_up_to(path, self.queue) && admits(view, path) } else { path.eligible() }
+        Self { threshold, binding: Binding::default(), capacity: false, lines: [Line::default(); PathId::LIMIT] }
     }
 
     /// The path on which a segment arrives first, and when that path is free again.
@@ -183,21 +177,20 @@ impl Mtcs {
             let arrives = delay.map_or(Instant::MAX, |delay| free + delay);
             (arrives, delay.unwrap_or(Duration::MAX), p.id, free)
         };
-        let (.., id, free) = view.candidates().filter(|p| self.open(view, p)).map(estimate).min()?;
+        let (.., id, free) = view.candidates().filter(|p| self.binding.is_open(view, p)).map(estimate).min()?;
         Some((id, free))
     }
 }
 
 impl Scheduler for Mtcs {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        if self.queue > 0 {
-            self.ahead.recall(round, takes_ahead);
+        if self.binding.is_ahead() {
+            self.binding.begin(round);
         } else if no_choice(round) {
             return by_rtt(round);
         }
         while let Some((on, free)) = self.earliest(round) {
-            let bound = if self.queue > 0 { self.ahead.enqueue(round, on).is_some() } else { round.send_next(on) };
-            if !bound {
+            if !self.binding.bind(round, on) {
                 return;
             }
             self.lines[on.index()].free = free;
@@ -284,11 +277,22 @@ mod tests {
     fn queues_take_what_arrives_first_there_up_to_their_limit() {
         let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 2, 0)]);
         bench.write(30);
-        bench.round(&mut Mtcs { queue: 12, ..known() });
+        bench.round(&mut Mtcs { binding: Binding::queues(12), ..known() });
         // As in `earliest_delivery_first`, until 14 are bound to the first.
         assert_eq!(bench.bound(0), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 14]);
         assert_eq!(bench.bound(1)[..2], [12, 15]);
         assert_eq!(bench.bound(1).len(), 14);
+    }
+
+    #[test]
+    fn with_the_binding_of_ns2_each_round_fills_the_windows_again_whatever_waits() {
+        let mut bench = Bench::new(&[path(0, 20, 2, 0), path(1, 60, 2, 1)]);
+        let mut mtcs = Mtcs { binding: Binding::ns2(), ..known() };
+        bench.write(30);
+        bench.round(&mut mtcs);
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![0, 1], vec![2]));
+        bench.round(&mut mtcs);
+        assert_eq!((bench.bound(0), bench.bound(1)), (vec![0, 1, 3, 4], vec![2, 5]));
     }
 
     #[test]

@@ -180,9 +180,14 @@ mod tests {
     #[test]
     fn schedulers_that_queue_pass_over_a_path_whose_segment_does_not_fit() {
         let queue = |most| vec![("queue".to_owned(), most)];
-        for (name, parameters) in
-            [("sttf", vec![]), ("otias", vec![]), ("daps", vec![]), ("fifo", queue(9.0)), ("mtcs", queue(9.0))]
-        {
+        for (name, parameters) in [
+            ("sttf", vec![]),
+            ("otias", vec![]),
+            ("daps", vec![]),
+            ("fifo", queue(9.0)),
+            ("mtcs", queue(9.0)),
+            ("fifo", vec![("ns2_binding".to_owned(), 1.0)]),
+        ] {
             let window = MSS - 100;
             let large = PathView { window, ..path(0, 10, 4, 0) };
             let small = PathView { window, mss: 800, segment: 800, worth: 800, ..path(1, 50, 4, 0) };

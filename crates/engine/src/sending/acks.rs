@@ -140,15 +140,18 @@ impl Sending {
             self.on_marked(cx, s);
         }
         let window = self.congestion.window(id);
+        let tcp = &cx.settings().tcp;
+        let end = window.ssthresh.saturating_add(tcp.slow_start_at_threshold.into());
         let acked = Acked {
             now: cx.now,
             packets: outcome.acked_packets,
-            counted: outcome.acked_packets.min(cx.settings().tcp.abc_limit), // RFC 3465 §2.2
-            one_in_avoidance: cx.settings().tcp.ack_counting == AckCounting::AcksInAvoidance,
+            counted: outcome.acked_packets.min(tcp.abc_limit), // RFC 3465 §2.2
+            one_in_avoidance: tcp.ack_counting == AckCounting::AcksInAvoidance,
+            slow_start_at_threshold: tcp.slow_start_at_threshold,
             bytes: outcome.acked_bytes,
             rtt: outcome.rtt,
             prior_in_flight: outcome.prior_in_flight,
-            cwnd_limited: s.usage.is_limited(window.cwnd, window.ssthresh),
+            cwnd_limited: s.usage.is_limited(window.cwnd, end),
             may_grow: outcome.may_grow,
             round_ended: outcome.round_ended,
             data_end: outcome.data_end,

@@ -223,7 +223,7 @@ impl Subflow {
             forward: None,
             data_ack: None,
             placement: Placement::default(),
-            usage: WindowUsage::default(),
+            usage: WindowUsage::new(tcp.cwnd_slack),
             underuse: Underuse::default(),
             trip: None,
             unread: RangeSet::new(),

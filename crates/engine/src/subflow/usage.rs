@@ -5,15 +5,22 @@ use anabranch_units::{Duration, Instant, Rate};
 /// How much of the window was used in the last round.
 #[derive(Debug, Default)]
 pub(crate) struct WindowUsage {
+    /// Packets of the window that may be free while it counts as used.
+    slack: u32,
     max_in_flight: u32,
     until: u64,
     limited: bool,
 }
 
 impl WindowUsage {
+    /// Nothing was sent yet. `slack`: packets that may be free while the window counts as used.
+    pub fn new(slack: u32) -> Self {
+        Self { slack, ..Self::default() }
+    }
+
     /// After a transmission: `una` and `nxt` of the subflow, packets in flight, the window.
     pub fn on_sent(&mut self, una: u64, nxt: u64, in_flight: u32, cwnd: u32) {
-        let limited = in_flight >= cwnd;
+        let limited = in_flight.saturating_add(self.slack) >= cwnd;
         if una >= self.until || in_flight > self.max_in_flight || limited {
             self.max_in_flight = in_flight;
             self.until = nxt;
@@ -21,9 +28,10 @@ impl WindowUsage {
         }
     }
 
-    /// An increase is allowed. In slow start half the window must have been used (RFC 9293 §3.8.2, RFC 7661 §4.4).
-    pub fn is_limited(&self, cwnd: u32, ssthresh: u32) -> bool {
-        self.limited || (cwnd < ssthresh && cwnd < self.max_in_flight.saturating_mul(2))
+    /// An increase is allowed. In slow start, which ends at a window of `end` packets, half the window must have been used
+    /// (RFC 9293 §3.8.2, RFC 7661 §4.4).
+    pub fn is_limited(&self, cwnd: u32, end: u32) -> bool {
+        self.limited || (cwnd < end && cwnd < self.max_in_flight.saturating_mul(2))
     }
 }
 
@@ -110,6 +118,15 @@ mod tests {
         assert!(!usage.is_limited(10, 5));
         usage.on_sent(0, 10_000, 10, 10);
         assert!(usage.is_limited(10, 5));
+    }
+
+    #[test]
+    fn a_window_with_no_more_free_than_its_slack_counts_as_used() {
+        for (slack, in_flight, limited) in [(0, 9, false), (3, 6, false), (3, 7, true), (3, 0, false)] {
+            let mut usage = WindowUsage::new(slack);
+            usage.on_sent(0, 1_000, in_flight, 10);
+            assert_eq!(usage.is_limited(10, 5), limited, "{in_flight} of 10 in flight, slack {slack}");
+        }
     }
 
     #[test]

@@ -155,7 +155,7 @@ fn route(tcp: &TcpSettings) -> String {
 const _: fn(TcpSettings) = |TcpSettings {
     initial_window: _, idle_restart: _, mtu_probing: _, nagle: _, timestamps: _, sack: _, ecn: _, retries: _,
     recovery: _, tail_loss_probe: _, rto_min: _, rto_max: _, rto_initial: _, rto_form: _, abc_limit: _, ack_counting: _,
-    initial_ssthresh: _, limited_decay: _, receive_window: _, buffer_accounting: _, autotune: _, delayed_ack: _,
+    cwnd_slack: _, slow_start_at_threshold: _, initial_ssthresh: _, limited_decay: _, receive_window: _, buffer_accounting: _, autotune: _, delayed_ack: _,
     quick_acks: _, pacing: _, syn_retries: _, keep_alive: _, time_wait: _,
 }| {};
 
@@ -174,6 +174,8 @@ fn not_applied(settings: &Settings) -> Vec<String> {
             tcp.ack_counting != usual.tcp.ack_counting,
             "tcp.ack_counting: a kernel counts packets in congestion avoidance, too",
         ),
+        (tcp.cwnd_slack != usual.tcp.cwnd_slack, "tcp.cwnd_slack: a kernel's window counts as used when it is full"),
+        (tcp.slow_start_at_threshold, "tcp.slow_start_at_threshold: a kernel's slow start ends at its threshold"),
         (tcp.tail_loss_probe.is_some(), "tcp.tail_loss_probe: a kernel probes with RACK-TLP"),
         (tcp.initial_ssthresh.is_some(), "tcp.initial_ssthresh: a kernel's is infinite"),
         (

@@ -235,6 +235,13 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .more(),
     of_path("sent_bytes", "sent", "Payload bytes sent on the path, repetitions included."),
+    of_path(
+        "sent_ratio",
+        "sent ÷ transfer",
+        "Payload bytes sent on the path, repetitions included, ÷ all payload bytes sent for the first time: what the path carries, relative \
+         to the size of the transfer. The paths' sum is above 1 where data is repeated.",
+    )
+    .in_percent(),
     of_path(names::SHARE, "share", "The path's part of all payload bytes sent for the first time.").in_percent(),
     of_path(names::RETRANSMITTED, "retransmitted", "TCP retransmissions of data on the path.").less(),
     of_path("loss_ratio", "loss", "The path's retransmitted ÷ sent data packets, as its sender sees them.").less(),

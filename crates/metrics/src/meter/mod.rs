@@ -371,6 +371,7 @@ impl Meter {
             let capacity = config.capacity.as_ref().map(|capacity| capacity.bytes(begin, end));
             let values = present([
                 ("sent_bytes", Some(sent.bytes as f64)),
+                ("sent_ratio", ratio(sent.bytes as f64, first as f64)),
                 ("share", ratio(path.kind(SendKind::First).bytes as f64, first as f64)),
                 ("retransmitted_packets", Some(again as f64)),
                 ("loss_ratio", ratio(again as f64, sent.packets as f64)),

@@ -183,6 +183,8 @@ fn repetitions_by_their_reason() {
     assert_eq!((wlan.name.as_str(), slow.name.as_str()), ("wlan", "3g"));
     near(wlan.get("share"), 0.75);
     near(slow.get("share"), 0.25);
+    near(wlan.get("sent_ratio"), 1.25);
+    near(slow.get("sent_ratio"), 1.0);
     near(wlan.get("sent_bytes"), 5000.0);
     near(wlan.get("retransmitted_packets"), 1.0);
     near(wlan.get("loss_ratio"), 0.2);

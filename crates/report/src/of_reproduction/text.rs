@@ -1,6 +1,8 @@
 //! A reproduction for the terminal: a screen per paper, then its items.
 
-use super::words::{beside, class_in_full, classes, distances, evidence, headlines, ours, shown_readings, told};
+use super::words::{
+    agreements, beside, class_in_full, classes, distances, evidence, headlines, ours, shown_readings, told,
+};
 use crate::text::{plain_table, print_table};
 use anabranch_reproduce::{ItemOutcome, Judged, PaperOutcome, Reproduction};
 use comfy_table::{CellAlignment, ContentArrangement};
@@ -25,8 +27,10 @@ pub fn text(reproduction: &Reproduction, width: u16) -> String {
         }
         text.push('\n');
     }
-    let counts =
-        reproduction.papers.iter().map(|paper| paragraph(&format!("{}: {}", paper.key, classes(paper)), "", width));
+    let counts = reproduction.papers.iter().map(|paper| {
+        let words = format!("{}: {}. On schedulers {}", paper.key, classes(paper), agreements(paper));
+        paragraph(&words, "", width)
+    });
     text += &counts.collect::<String>();
     if reproduction.quick {
         text += &paragraph(QUICK, "", width);

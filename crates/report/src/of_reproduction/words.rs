@@ -23,6 +23,11 @@ pub(super) fn classes(paper: &PaperOutcome) -> String {
     given.map(|(count, class)| format!("{count} {class}")).collect::<Vec<_>>().join(", ")
 }
 
+/// How many pairs of rows, and how many sizes, are as published under all admissible readings, in claims on schedulers.
+pub(super) fn agreements(paper: &PaperOutcome) -> String {
+    format!("{} pairs of rows and {} sizes as published", paper.pairs(), paper.sizes())
+}
+
 /// Ours of the `n`th claim in the nearest of the readings in which claims are judged, which is named if it is not the one as
 /// written.
 pub(super) fn ours(item: &ItemOutcome, n: usize) -> String {

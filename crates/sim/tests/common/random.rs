@@ -158,6 +158,8 @@ fn older_stack(rng: &mut Rng, tcp: &mut TcpSettings) {
     tcp.tail_loss_probe = [None, Some(true), Some(false)][rng.below(3) as usize];
     tcp.abc_limit = if rng.chance(0.3) { 1 } else { u32::MAX };
     tcp.ack_counting = if rng.chance(0.5) { AckCounting::AcksInAvoidance } else { AckCounting::Packets };
+    tcp.cwnd_slack = if rng.chance(0.3) { 3 } else { 0 };
+    tcp.slow_start_at_threshold = rng.chance(0.3);
     tcp.initial_ssthresh = rng.chance(0.3).then_some(InitialThreshold::Bytes(65_535));
     tcp.limited_decay = [LimitedDecay::None, LimitedDecay::Rfc2861, LimitedDecay::Linux][rng.below(3) as usize];
     tcp.buffer_accounting = if rng.chance(0.4) { BufferAccounting::Truesize } else { BufferAccounting::Payload };
