@@ -287,7 +287,7 @@ impl<T: Clone + Markable> Network<T> {
 
     /// Whether a packet of `size` bytes that comes to a drain at `now` finds room there and on the ways behind it.
     fn has_room(&self, drain: usize, now: Instant, size: u32) -> bool {
-        let Drain { queue, to_far_end: Some(mut limit), .. } = &self.drains[drain] else { return true };
+        let &Drain { ref queue, to_far_end: Some(mut limit), .. } = &self.drains[drain] else { return true };
         let (packets, bytes) = queue.inside();
         let packets = packets + self.behind(drain).map(Way::len).sum::<usize>();
         let bytes = match limit {
