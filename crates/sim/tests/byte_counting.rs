@@ -102,6 +102,17 @@ fn slow_start_ends_at_the_initial_threshold() {
 }
 
 #[test]
+fn slow_start_at_the_threshold_passes_it_by_one_packet() {
+    let steps = reno_with(|tcp| {
+        tcp.initial_ssthresh = Some(InitialThreshold::Packets(30));
+        tcp.slow_start_at_threshold = true;
+    });
+    let first: Vec<u32> = steps.iter().map(|s| s.cwnd).take_while(|cwnd| *cwnd <= 31).collect();
+    let at = |cwnd: u32| first.iter().filter(|own| **own == cwnd).count();
+    assert!(at(30) <= 1 && at(31).abs_diff(15) <= 1, "{first:?}");
+}
+
+#[test]
 fn a_delayed_acknowledgment_of_two_segments_grows_slow_start_by_the_limit() {
     for (limit, growth) in [(u32::MAX, 2), (1, 1), (2, 2)] {
         let steps = reno(limit);
