@@ -196,7 +196,7 @@ impl Connection {
     /// When something is due: [`NEVER`] for nothing.
     #[inline(always)]
     pub(crate) fn deadline(&mut self) -> Instant {
-        let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
+        let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.next_turn() } else { NEVER };
         let orphaned = self.lifetime.deadline(self.frame.settings.orphan_timeout);
         let failure = if self.lifetime.closed { NEVER } else { self.session.failure_deadline() };
         self.subflows.deadline(pacing).min(self.sending.deadline()).min(self.paths.next()).min(orphaned).min(failure)

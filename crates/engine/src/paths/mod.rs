@@ -170,7 +170,7 @@ impl Paths {
         {
             if let Some(s) = subflows.iter_mut().find(|s| s.state == State::Established && s.reset.is_none()) {
                 s.signals.push_back(sign(option));
-                self.own.said(now, now + s.sender.rtt().rto());
+                self.own.said(now, now + s.sender().rtt().rto());
             }
         }
     }

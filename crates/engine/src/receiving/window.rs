@@ -204,7 +204,7 @@ impl Receiving {
                 s.acks.demand();
             }
             // Our own data will acknowledge a small segment.
-            if s.sender.is_empty() {
+            if s.sender().is_empty() {
                 s.acks.on_read();
             }
         }

@@ -7,11 +7,12 @@ mod data_fin;
 mod ending;
 mod failing;
 mod linux;
+mod paths;
 mod persist;
-mod refresh;
 mod rounds;
 mod timers;
 mod transmit;
+mod windows;
 
 pub(crate) use data_fin::DataFin;
 pub(crate) use persist::Peer;
@@ -31,13 +32,14 @@ use buffer::SendBuffer;
 use bytes::Bytes;
 use persist::Persist;
 use rounds::Rounds;
+use windows::Windows;
 
 /// The connection's send buffer, its assignment to subflows, and what decides about that.
 #[derive(Debug)]
 pub(crate) struct Sending {
     assignment: Assignment,
     scheduler: Box<dyn Scheduler>,
-    congestion: Box<dyn CongestionControl>,
+    windows: Windows,
     buffer: SendBuffer,
     /// Bytes that it may hold now.
     capacity: u64,
@@ -80,7 +82,7 @@ impl Sending {
             assignment,
             rounds: Rounds::new(&*scheduler),
             scheduler,
-            congestion,
+            windows: Windows::new(congestion, settings),
             buffer: SendBuffer::default(),
             capacity: buffer::first_capacity(settings),
             sent_end: 0,
@@ -141,7 +143,7 @@ impl Sending {
         }
         let room = self.room();
         let taken = room.min(bytes.len() as u64);
-        if taken > 0 && subflows.iter().any(|s| s.sender.measures_rate()) {
+        if taken > 0 && subflows.iter().any(|s| s.sender().measures_rate()) {
             subflows.iter_mut().for_each(|s| self.note_starved(s));
         }
         // A full buffer leaves the application waiting, whether or not it offered more than fitted.
@@ -262,10 +264,10 @@ impl Sending {
     pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &subflows[i];
         let id = s.id;
-        self.offset = Offset { sub: s.sender.nxt(), data: self.sent_end.max(self.assignment.data_acked()) };
+        self.offset = Offset { sub: s.sender().nxt(), data: self.sent_end.max(self.assignment.data_acked()) };
         self.data_fin.hold();
         self.assignment.take_back(id);
-        self.refresh_usability(cx.settings(), subflows);
+        self.judge_paths(cx.settings(), subflows);
         self.acked_by_subflow(cx, &subflows[i]);
         self.ask_for_round(Cause::PathChange(id));
     }
@@ -288,7 +290,7 @@ impl Sending {
     #[inline(always)]
     fn has_room(&self, s: &Subflow, now: Instant) -> bool {
         let window = self.assignment.path(s.id).map_or(0, |p| p.cwnd);
-        s.sender.in_flight() < window && (s.pacer.next() <= now || s.sender.is_head_due())
+        s.sender().in_flight() < window && (s.next_turn() <= now || s.sender().is_head_due())
     }
 
     /// Data of `s` waits only for its pacer.
@@ -296,8 +298,8 @@ impl Sending {
     pub fn is_paced(&self, s: &Subflow) -> bool {
         // Where the window is what holds it back, pacing has nothing to say.
         let paced =
-            s.pacer.next() > self.assignment.now() && self.assignment.path(s.id).is_some_and(|p| p.pacing.is_some());
-        paced && (self.assignment.has_admissible(s.id) || s.sender.next_lost().is_some())
+            s.next_turn() > self.assignment.now() && self.assignment.path(s.id).is_some_and(|p| p.pacing.is_some());
+        paced && (self.assignment.has_admissible(s.id) || s.sender().next_lost().is_some())
     }
 
     /// When the scheduler wants to be called again: only if there is something to send.
@@ -312,7 +314,7 @@ impl Sending {
         let range = queued.range;
         s.share_window(self.assignment.window_edge().saturating_sub(range.start));
         if self.assignment.is_runt(s.id, range) {
-            s.on_runt(s.sender.nxt() + range.len());
+            s.on_runt(s.sender().nxt() + range.len());
         }
         let again = queued.kind == SendKind::First && self.assignment.has_left(range);
         if again { SendKind::Rescue } else { queued.kind }
@@ -329,7 +331,7 @@ impl Sending {
         let kind = if linux { self.kind_in_linux(s, &queued) } else { queued.kind };
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.finished && queued.range.end == self.buffer.end();
-        let data_fin = last && !mode.is_plain() && !(s.sender.nxt() == 1 && s.shows_keys(mode));
+        let data_fin = last && !mode.is_plain() && !(s.sender().nxt() == 1 && s.shows_keys(mode));
         s.probe = false;
         Some(Fresh { queued: Queued { kind, ..queued }, data_fin })
     }
@@ -337,7 +339,7 @@ impl Sending {
     /// The segment of `s` with new data.
     #[inline(always)]
     pub fn segment_of(&mut self, s: &Subflow, new: Fresh) -> Sent {
-        Sent::new(s.sender.nxt(), self.buffer.slice(new.queued.range), new.queued.range.start, new.data_fin)
+        Sent::new(s.sender().nxt(), self.buffer.slice(new.queued.range), new.queued.range.start, new.data_fin)
     }
 }
 

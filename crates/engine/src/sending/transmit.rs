@@ -50,7 +50,7 @@ impl Sending {
     /// A retransmission or the FIN leaves on `s` as `out`, which is cut to the part that is to leave.
     pub fn on_old_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, out: &mut Segment) {
         let sent = s.cut(sent, out);
-        if sent.seq().start < s.sender.nxt() {
+        if sent.seq().start < s.sender().nxt() {
             self.on_retransmitted(cx, s, &sent);
         } else {
             self.on_fin_sent(cx, s, sent);

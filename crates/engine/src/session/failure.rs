@@ -80,7 +80,7 @@ impl Session {
         if self.is_plain() {
             s.answers = Answers::Mapped;
         }
-        if ack <= s.sender.una() || s.fin.offset.is_some_and(|fin| fin <= 1) {
+        if ack <= s.sender().una() || s.fin.offset.is_some_and(|fin| fin <= 1) {
             return false;
         }
         let before = s.answers;
@@ -107,7 +107,7 @@ impl Session {
         match doubt {
             Doubt::Corrupt(start) => {
                 s.acks.demand();
-                let (data_seq, wait) = (self.peer_stream().number(start).0, s.sender.rtt().rto());
+                let (data_seq, wait) = (self.peer_stream().number(start).0, s.sender().rtt().rto());
                 // As long as Linux waits for an answer (TCP_RTO_MAX).
                 let until = cx.now + cx.settings().tcp.rto_max;
                 self.failure = Failure::Said(Saying { data_seq, again: cx.now + wait, wait, until });

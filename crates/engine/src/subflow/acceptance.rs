@@ -340,9 +340,6 @@ impl Subflow {
         if self.ecn.is_on() && self.ecn.on_arrival(segment) {
             self.acks.demand();
         }
-        if core::mem::take(&mut self.probed) && self.failing && self.sender.timeouts() <= cx.settings().tcp.retries {
-            self.sender.retry(cx.now);
-        }
         // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent. One that is old is not acceptable.
         if seq <= self.acked_to
             && let Some(stamps) = segment.options.timestamps().filter(|_| self.terms.timestamps)
@@ -354,7 +351,7 @@ impl Subflow {
     /// Takes an acknowledgment. `bare`: the segment says nothing else, so that it may be a duplicate acknowledgment
     /// (RFC 5681 §2). `None` if nothing changed.
     #[inline(always)]
-    pub fn on_ack(
+    pub(super) fn acknowledged(
         &mut self,
         now: Instant,
         clock: &mut PeerClock,

@@ -376,6 +376,26 @@ impl Subflow {
         self.path_probe = self.path_probe.min(now + PATH_PROBE.0);
     }
 
+    /// Whether its silence is to be noticed.
+    pub fn watch(&mut self, watched: bool) {
+        self.sender.watch(watched);
+    }
+
+    /// It speaks, only its first packet is not acknowledged: the time of its silence counts from when it was heard last.
+    pub fn await_news(&mut self) {
+        self.sender.await_news(self.last_heard);
+    }
+
+    /// Its silence counts at `at`, unless something is acknowledged until then.
+    pub fn look_again(&mut self, at: Instant) {
+        self.sender.look_again(at);
+    }
+
+    /// The retransmission timeout backs off to `limit` at most.
+    pub fn limit_rto(&mut self, limit: Duration) {
+        self.sender.limit_rto(limit);
+    }
+
     /// A failing path delivers again.
     pub fn recovered(&mut self) {
         self.failing = false;

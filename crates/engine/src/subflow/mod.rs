@@ -13,6 +13,7 @@ pub(crate) mod mapping;
 pub(crate) mod receive;
 pub(crate) mod segments;
 pub(crate) mod sender;
+mod shown;
 pub(crate) mod stamps;
 mod state;
 pub(crate) mod usage;
@@ -21,6 +22,7 @@ pub(crate) mod window;
 pub(crate) use all::Subflows;
 pub use state::{Move, State};
 
+use crate::congestion::Window;
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
 use crate::path::ForwardDelay;
@@ -130,7 +132,9 @@ pub(crate) struct Subflow {
     pub peer_isn: SeqNumber,
     pub terms: Terms,
     pub handshake: Handshake,
-    pub sender: Sender,
+    sender: Sender,
+    /// The window that congestion control decided on last.
+    allowed: Window,
     pub receiver: Receiver,
     pub acks: AckPolicy,
     pub ecn: EcnState,
@@ -142,18 +146,18 @@ pub(crate) struct Subflow {
     /// it to the connection's (Linux 6.18: `mptcp_check_allowed_size`), which no acknowledgment shows.
     pub taken: u64,
     pub stamps: Stamps,
-    pub forward: Option<ForwardDelay>,
+    forward: Option<ForwardDelay>,
     /// The DATA_ACK of the segment that is being processed.
     pub data_ack: Option<u64>,
     pub placement: Placement,
-    pub usage: WindowUsage,
-    pub underuse: Underuse,
+    usage: WindowUsage,
+    underuse: Underuse,
     /// A round trip as the receiver sees it; `None` where no part needs it.
     pub trip: Option<Duration>,
     /// Where its receive buffer is its own: the data that came on it and was not read, and the right edge that was offered.
     pub unread: RangeSet,
     pub own_edge: u64,
-    pub pacer: Pacer,
+    pacer: Pacer,
     pub fin: Fin,
     pub reset: Option<Reset>,
     /// A reset is due that answers an acknowledgment of this number and changes nothing here.
@@ -179,7 +183,7 @@ pub(crate) struct Subflow {
     /// The window field of the peer's last segment.
     pub peer_window: u16,
     /// The peer's window on this subflow.
-    pub window: SendWindow,
+    window: SendWindow,
     /// State that a Linux sender keeps for it.
     pub linux: LinuxSender,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
@@ -212,6 +216,7 @@ impl Subflow {
             terms: Terms::default(),
             handshake: Handshake::new(tcp, now),
             sender: Sender::new(tcp, false),
+            allowed: Window { cwnd: 1, ssthresh: u32::MAX, pacing: None },
             receiver: Receiver::default(),
             acks: if settings.receiver_model == HostModel::Linux { acks.in_linux() } else { acks },
             ecn: EcnState::default(),

@@ -234,14 +234,6 @@ impl Subflow {
         part
     }
 
-    /// New data left.
-    #[inline(always)]
-    pub fn on_sent(&mut self, now: Instant, sent: Sent) {
-        self.sender.on_sent(now, sent);
-        self.last_sent = Some(now);
-        self.idle_done = false;
-    }
-
     /// Unacknowledged data is one piece of the data sequence, in order, and ends at `end`.
     pub fn carries_in_order(&self, end: u64) -> bool {
         let mut data = self.sender.unacknowledged().filter(|sent| !sent.payload.is_empty());
