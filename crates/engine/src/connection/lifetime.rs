@@ -46,8 +46,8 @@ impl Lifetime {
         let closed = |s: &Subflow| s.state.is_synchronized() && !s.state.may_receive();
         if self.closing.is_none() && subflows.iter().any(closed) {
             self.closing = Some(now);
-            let waits = |s: &&mut Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
-            subflows.iter_mut().filter(waits).for_each(|s| s.linger = now);
+            let waits = |s: &Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
+            subflows.those_mut(waits).for_each(|s| s.wait_until(now));
         }
     }
 

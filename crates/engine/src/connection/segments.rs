@@ -137,7 +137,7 @@ impl Connection {
         }
         self.sending.on_heard(&cx.scope(&self.frame), s);
         self.sending.on_window(self.session.mode(), s, segment, seq, ack);
-        let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
+        let window_update = s.is_window_news(segment);
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
         if !(segment.options.sack().is_empty() && s.sender().is_at_rest(ack)) {
             // RFC 8684 §4: an acknowledgment that carries a signal is no duplicate.

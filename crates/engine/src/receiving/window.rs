@@ -157,7 +157,7 @@ impl Receiving {
         let target = self.room.step(s.own_edge, self.edge_of(s));
         let next = s.receiver.next();
         let (field, size) = scaled(target.saturating_sub(next), shift);
-        s.own_edge = s.own_edge.max(next + size);
+        s.promise(next + size);
         self.widest = self.widest.max(size);
         field
     }

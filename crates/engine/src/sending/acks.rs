@@ -8,7 +8,7 @@ use crate::schedule::{Cause, Queued, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::forward::PeerClock;
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
-use crate::subflow::{Answers, Move, Subflow, Subflows};
+use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, RecoveryPhase, SendKind, Violation};
 use anabranch_units::Instant;
 use anabranch_wire::{Flags, Segment};
@@ -76,11 +76,8 @@ impl Sending {
             self.data_fin.on_acked();
             self.ask_for_round(Cause::Window);
         }
-        if self.on_data_acked(cx, upto.min(end)) {
-            // RFC 8684 §3.7: the peer's options come, also with a segment that acknowledges nothing new on the subflow.
-            s.answers = Answers::Mapped;
-        }
-        s.data_ack = Some(upto.min(end));
+        let is_new = self.on_data_acked(cx, upto.min(end));
+        s.on_data_ack(upto.min(end), is_new);
         let mut size = u64::from(segment.window) << s.terms.send_shift;
         if let Some(windows) = windows {
             size = self.all_windows(size, windows);
@@ -235,7 +232,7 @@ impl Sending {
     fn on_return(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
         let id = s.id;
-        s.recovered();
+        s.came_up();
         if s.sender().phase() != RecoveryPhase::Loss {
             // It was silent, and had not timed out: nothing of what it carries is known to be lost.
             self.assignment.unstrand(id);
@@ -314,13 +311,7 @@ impl Sending {
 
     /// The FIN that is to leave on `s`, after all data that is bound to it.
     pub(super) fn next_fin(&self, s: &mut Subflow) -> Option<Sent> {
-        if !s.fin.wanted || s.fin.offset.is_some() || self.has_queued(s.id) {
-            return None;
-        }
-        s.go(Move::SendFin);
-        let at = s.sender().nxt();
-        s.fin.offset = Some(at);
-        Some(Sent::fin(at, self.assignment.written()))
+        if self.has_queued(s.id) { None } else { s.next_fin(self.assignment.written()) }
     }
 
     /// A FIN left on `s`.

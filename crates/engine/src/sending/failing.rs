@@ -27,7 +27,7 @@ impl Sending {
                 self.ask_for_round(Cause::Ack(id));
             }
             Fired::Probe => {
-                s.probe = true;
+                s.probe_tail();
                 // RFC 8985 §7.3: new data if there is some. Where paths can be chosen, that is what the scheduler has bound.
                 if self.lone_path() == Some(id) && self.assignment.path(id).is_some_and(|p| p.queued == 0) {
                     self.assignment.bind_probe(id);
@@ -72,9 +72,7 @@ impl Sending {
     /// A path is not to be given new data until it delivers again.
     pub(super) fn fail(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
-        if !s.failing {
-            s.failing = true;
-            s.reported = PathState::Failing;
+        if s.fell_silent() {
             cx.record(Some(s.id), Event::Path(PathState::Failing));
         }
         self.judge_paths(cx.settings(), subflows);
@@ -114,8 +112,8 @@ impl Sending {
         if mode.is_plain() || !subflows.iter().any(open) {
             return;
         }
-        for s in subflows.iter_mut().filter(|s| s.state == State::CloseWait && !s.fin.wanted) {
-            s.fin.wanted = true;
+        for s in subflows.those_mut(|s| s.state == State::CloseWait && !s.fin.wanted) {
+            s.finish();
             self.assignment.take_back(s.id);
             self.ask_for_round(Cause::PathChange(s.id));
         }
@@ -126,7 +124,7 @@ impl Sending {
         if self.keeps_silent_paths() {
             return;
         }
-        for s in subflows.iter_mut().filter(|s| s.failing) {
+        for s in subflows.those_mut(|s| s.failing) {
             self.relieve(now, s);
         }
     }

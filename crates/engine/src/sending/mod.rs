@@ -332,7 +332,6 @@ impl Sending {
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.finished && queued.range.end == self.buffer.end();
         let data_fin = last && !mode.is_plain() && !(s.sender().nxt() == 1 && s.shows_keys(mode));
-        s.probe = false;
         Some(Fresh { queued: Queued { kind, ..queued }, data_fin })
     }
 

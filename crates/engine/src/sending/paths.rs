@@ -81,7 +81,7 @@ impl Sending {
     pub fn path_up(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
         let id = s.id;
-        s.reported = PathState::Established;
+        s.came_up();
         self.retire_half_closed(mode, subflows);
         self.came_up(cx, subflows, id);
         self.ask_for_round(Cause::PathChange(id));

@@ -127,13 +127,11 @@ impl Sending {
             return Overdue::Nothing;
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
-        let s = &mut subflows[probed];
-        s.probes += 1;
-        if s.probes > cx.settings().tcp.retries {
-            return Overdue::Subflow(probed);
+        if subflows[probed].probe_window(cx.settings().tcp.retries) {
+            Overdue::Nothing
+        } else {
+            Overdue::Subflow(probed)
         }
-        s.window_probe = true;
-        Overdue::Nothing
     }
 
     /// One path after the other, the fastest first: it may be the one that is silent.

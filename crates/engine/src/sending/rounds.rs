@@ -177,7 +177,7 @@ impl Sending {
                 continue;
             }
             let s = &mut subflows[i];
-            s.idle_done = true;
+            s.note_restart();
             if self.windows.on_idle(&mut self.assignment, s, idle, rto) {
                 cx.record(Some(s.id), Event::IdleRestart);
                 self.record_window(cx, s.id, None);

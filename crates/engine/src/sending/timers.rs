@@ -68,7 +68,7 @@ impl Sending {
         }
         // RFC 8684 §3.1: a peer that has not got our keys takes no DSS, which leaves no room for them.
         for s in subflows.iter_mut() {
-            s.handshake.third_ack |= s.shows_keys(peer.mode);
+            s.repeat_keys(peer.mode);
         }
         repeats <= cx.settings().tcp.retries
     }

@@ -78,17 +78,17 @@ impl Session {
     #[inline(never)]
     fn lacks_data_ack(&self, s: &mut Subflow, segment: &Segment, ack: u64) -> bool {
         if self.is_plain() {
-            s.answers = Answers::Mapped;
+            s.answered(Answers::Mapped);
         }
         if ack <= s.sender().una() || s.fin.offset.is_some_and(|fin| fin <= 1) {
             return false;
         }
         let before = s.answers;
         if segment.options.dss().is_some_and(|dss| dss.ack.is_some()) {
-            s.answers = Answers::Mapped;
+            s.answered(Answers::Mapped);
         } else if segment.options.dss().is_none() && segment.options.mptcp().is_empty() {
             // With another option: an ADD_ADDR may leave no room for a DSS.
-            s.answers = Answers::Bare;
+            s.answered(Answers::Bare);
         }
         before == Answers::Bare && s.answers == Answers::Bare
     }

@@ -332,6 +332,12 @@ impl Subflow {
         segment.ack.offset_from(self.isn, una).filter(|ack| *ack <= nxt && (*ack >= una || *ack >= oldest()))
     }
 
+    /// True if the window field of the peer's segment is another than in the one before, which is forgotten.
+    #[inline(always)]
+    pub fn is_window_news(&mut self, segment: &Segment) -> bool {
+        core::mem::replace(&mut self.peer_window, segment.window) != segment.window
+    }
+
     /// A segment passed all checks of its numbers, so it counts as the peer's own. Notes what its arrival alone shows.
     #[inline(always)]
     pub fn heard(&mut self, cx: &Scope<'_>, segment: &Segment, seq: u64) {

@@ -258,6 +258,11 @@ impl Subflow {
         self.acks.on_sent()
     }
 
+    /// Its own window reaches as far as `edge` at least.
+    pub fn promise(&mut self, edge: u64) {
+        self.own_edge = self.own_edge.max(edge);
+    }
+
     /// A Linux peer keeps the window that it has of this subflow when an acknowledgment that leaves now has one of `offered` bytes: it
     /// takes a smaller one only with an acknowledgment of more, or if it is shut (Linux 6.18: `tcp_may_update_window`; it takes one with a
     /// later sequence number, too).

@@ -136,7 +136,7 @@ impl Subflow {
         let bytes = sent.data().len();
         self.sender.on_sent(now, sent);
         self.last_sent = Some(now);
-        self.idle_done = false;
+        (self.idle_done, self.probe) = (false, false);
         self.on_left(now, bytes, view);
     }
 
