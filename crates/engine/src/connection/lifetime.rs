@@ -120,8 +120,8 @@ impl Facts {
     /// As the parts have them now.
     pub fn of(session: &Session, sending: &Sending, receiving: &Receiving, subflows: &[Subflow]) -> Self {
         let received_all = receiving.is_finished();
-        let (finished, delivered) = (sending.is_finished(), sending.all_delivered());
-        let fin_acked = sending.data_fin.is_acked();
+        let (finished, delivered) = (sending.stream.is_finished(), sending.all_delivered());
+        let fin_acked = sending.stream.data_fin.is_acked();
         // Events are polled before segments: the end is reported before the last reset leaves.
         let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
         // Attempts to join do not count: they might last forever.

@@ -119,12 +119,12 @@ impl Connection {
 
     /// Bytes that [`Self::write`] would take now.
     pub fn writable(&self) -> u64 {
-        self.sending.room()
+        self.sending.stream.room()
     }
 
     /// Bytes written and not acknowledged by the peer.
     pub fn unacknowledged(&self) -> u64 {
-        self.sending.unacknowledged()
+        self.sending.stream.unacknowledged()
     }
 
     /// No more will be written: the stream ends here.
@@ -270,12 +270,12 @@ impl Connection {
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        self.pending.poll(&mut self.receiving.readable, &mut self.sending.writable)
+        self.pending.poll(&mut self.receiving.readable, &mut self.sending.stream.writable)
     }
 
     /// There is something in [`Self::poll_event`].
     pub(crate) fn has_events(&self) -> bool {
-        self.pending.is_any(self.receiving.readable, self.sending.writable)
+        self.pending.is_any(self.receiving.readable, self.sending.stream.writable)
     }
 
     /// When to call [`Self::handle_timeout`] next.

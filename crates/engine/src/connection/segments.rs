@@ -26,7 +26,7 @@ impl Connection {
             self.on_synchronized(cx, i, segment);
         }
         // Nearly always: nothing is about to end.
-        let ending = self.lifetime.closed | self.sending.is_finished() | self.receiving.has_fin();
+        let ending = self.lifetime.closed | self.sending.stream.is_finished() | self.receiving.has_fin();
         if ending || self.subflows.get(i).is_none_or(|s| s.state != State::Established) {
             self.settle(cx);
         }
@@ -227,7 +227,7 @@ impl Connection {
                 break;
             }
             // It may stand in place of a DSS: keys (RFC 8684 §3.1), or an ADD_ADDR, which leaves no room for one.
-            self.sending.note_answer();
+            self.sending.persist.note_answer();
             self.on_option(cx, i, option);
         }
         if self.session.is_plain() && !self.lifetime.closed {
@@ -283,7 +283,7 @@ impl Connection {
         let windows = self.receiving.windows(self.session.mode(), &self.subflows);
         let (dss, s) = (segment.options.dss()?, &mut self.subflows[i]);
         if let Some(ack) = dss.ack {
-            self.sending.note_answer();
+            self.sending.persist.note_answer();
             if let Some(upto) = self.session.acked_offset(ack, self.sending.view().data_acked()) {
                 self.sending.on_data_ack(&mut cx.scope(&self.frame), s, segment, upto, windows);
             }
@@ -337,7 +337,7 @@ impl Connection {
         if self.frame.settings.mptcp_required {
             return self.break_off(cx, CloseReason::Aborted);
         }
-        self.session.fall_back(self.subflows[i].sender().nxt(), self.sending.intact());
+        self.session.fall_back(self.subflows[i].sender().nxt(), self.sending.stream.intact());
         self.give_up_multipath(cx);
         self.paths.end();
         self.subflows.become_plain(i);

@@ -36,7 +36,7 @@ impl Sending {
             self.ask_for_round(Cause::Window);
         }
         if mode.is_plain() {
-            let acked = (self.offset.data + ack).saturating_sub(self.offset.sub);
+            let acked = self.stream.offset_of(ack);
             self.move_window(size, acked + size);
         }
     }
@@ -68,12 +68,12 @@ impl Sending {
         windows: Option<usize>,
     ) {
         // Nearly always the first comparison is enough.
-        if upto > self.sent_end && upto > self.sent_upto() {
+        if upto > self.stream.sent_end() && upto > self.stream.sent_upto() {
             return cx.violation(s.id, Violation::DataAckBeyond);
         }
-        let end = self.buffer.end();
-        if upto == end + 1 && !self.data_fin.is_acked() {
-            self.data_fin.on_acked();
+        let end = self.stream.end();
+        if upto == end + 1 && !self.stream.data_fin.is_acked() {
+            self.stream.data_fin.on_acked();
             self.ask_for_round(Cause::Window);
         }
         let is_new = self.on_data_acked(cx, upto.min(end));
@@ -102,7 +102,7 @@ impl Sending {
     #[inline]
     pub fn note_starved(&self, s: &mut Subflow) {
         if s.sender().measures_rate()
-            && !self.wants_to_write
+            && !self.stream.is_full()
             && !self.waited
             && !self.assignment.window_blocked()
             && let Some(p) = self.assignment.path(s.id).filter(|p| p.queued == 0)
@@ -243,11 +243,7 @@ impl Sending {
 
     /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
     pub(super) fn acked_by_subflow(&mut self, cx: &mut Scope<'_>, s: &Subflow) {
-        let upto = match s.sender().first() {
-            Some(first) => first.data().start,
-            None => self.offset.data + s.sender().nxt().saturating_sub(self.offset.sub),
-        };
-        self.on_data_acked(cx, upto.min(self.buffer.end()));
+        self.on_data_acked(cx, self.stream.acked_on(s));
     }
 
     /// The peer has everything below `upto`. True if no earlier acknowledgment covered it.
@@ -262,10 +258,10 @@ impl Sending {
 
     /// The peer has everything below `upto`, which no earlier acknowledgment covered.
     fn release(&mut self, cx: &mut Scope<'_>, upto: u64) {
-        self.acked_before = self.assignment.data_acked();
+        let before = self.assignment.data_acked();
         self.assignment.on_data_acked(upto);
         let waits = if self.assignment.as_linux() { self.assignment.lowest_queued() } else { None };
-        self.buffer.release(upto, waits.unwrap_or(u64::MAX));
+        self.stream.on_acked(before, upto, waits.unwrap_or(u64::MAX));
         self.wake_writer();
         self.persist.on_data_acked();
         cx.record(None, Event::DataAcked(upto));
@@ -285,7 +281,7 @@ impl Sending {
             self.data_fin_sent(cx, s);
         }
         self.assignment.on_sent(s.id, range);
-        self.sent_end = self.sent_end.max(range.end);
+        self.stream.on_sent(range.end);
         self.follow(cx.now, s, Occasion::Sent);
         if cx.settings().tcp.limited_decay != LimitedDecay::None {
             self.give_back_unused(cx, s);
@@ -322,7 +318,7 @@ impl Sending {
 
     /// Our DATA_FIN left on `s`.
     pub fn data_fin_sent(&mut self, cx: &Scope<'_>, s: &Subflow) {
-        self.data_fin.on_sent(cx.now, s.id, s.sender().rtt().rto(), cx.settings().tcp.rto_max);
+        self.stream.data_fin.on_sent(cx.now, s.id, s.sender().rtt().rto(), cx.settings().tcp.rto_max);
     }
 
     /// RFC 2861 §3.2: a window that was not full for a retransmission timeout loses part of what was not used; not while data
@@ -330,7 +326,7 @@ impl Sending {
     fn give_back_unused(&mut self, cx: &mut Scope<'_>, s: &mut Subflow) {
         let used = self.assignment.path(s.id).and_then(|p| s.used_at_most(cx.now, p));
         let Some(used) = used else { return };
-        if s.sender().phase() != RecoveryPhase::Open || self.wants_to_write {
+        if s.sender().phase() != RecoveryPhase::Open || self.stream.is_full() {
             return;
         }
         self.windows.on_underuse(&mut self.assignment, s, used);

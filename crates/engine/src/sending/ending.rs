@@ -12,7 +12,7 @@ impl Sending {
         }
         // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back. A peer that does not know yet that
         // this is plain TCP would take the FIN for the end of a subflow only.
-        if self.is_finished() && informed && self.all_sent() {
+        if self.stream.is_finished() && informed && self.all_sent() {
             subflows.iter_mut().for_each(Subflow::finish);
         }
     }

@@ -42,7 +42,7 @@ impl Sending {
         if mode.is_plain() {
             self.become_plain();
         }
-        self.writable |= !s.join;
+        self.stream.writable |= !s.join;
         let initial_window = s.begin_sending(segment, &cx.settings().tcp, cx.now);
         let mss = payload_limit(cx.settings(), mode, s, mss);
         let backup = s.is_backup();
@@ -136,8 +136,7 @@ impl Sending {
         let least = settings.tcp.initial_window;
         let windows = self.assignment.paths().iter().map(|p| 2 * u64::from(p.cwnd.max(least)) * u64::from(p.mss));
         let wanted = windows.fold(0, u64::saturating_add).min(greatest_capacity(settings));
-        if wanted > self.capacity {
-            self.capacity = wanted;
+        if self.stream.widen(wanted) {
             self.wake_writer();
         }
     }

@@ -57,7 +57,7 @@ impl Sending {
         name: SchedulerName,
         scheduler: Box<dyn Scheduler>,
     ) {
-        if self.stopped {
+        if self.stream.is_stopped() {
             return;
         }
         self.assignment.take_all_back();
@@ -80,7 +80,7 @@ impl Sending {
         let Some(cause) = self.due.take() else { return false };
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.
         self.rounds.wakeup = NEVER;
-        if self.stopped || self.assignment.paths().is_empty() {
+        if self.stream.is_stopped() || self.assignment.paths().is_empty() {
             self.persist.disarm();
             return false;
         }
@@ -89,7 +89,7 @@ impl Sending {
             self.compare(subflows);
         }
         self.assignment.set_now(cx.now);
-        self.waited = self.wants_to_write;
+        self.waited = self.stream.is_full();
         if cx.settings().tcp.idle_restart && !self.assignment.backlog().is_empty() {
             self.restart_idle(cx, subflows);
         }
@@ -200,7 +200,7 @@ impl Sending {
             false => mode.is_multipath() && self.awaits_no_news(subflows),
         };
         let waits = silent && !self.has_admissible() && mode != Mode::Opening;
-        self.arm_persist(cx, waits);
+        self.persist.arm(cx, &self.assignment, waits);
     }
 
     /// No acknowledgment is awaited; or only on failing paths, while others are there and closed windows hold their data back.
