@@ -89,7 +89,7 @@ pub struct Window {
 ///
 /// The engine calls `on_join` first and `on_leave` last for each path, `on_ack` for every acknowledgment that moved
 /// something, `on_loss` once per loss episode (not per lost packet). `paths` are the connection's paths in the order of
-/// their ids, already refreshed; a path's own window is what this algorithm says it is, not `PathView::cwnd`.
+/// their ids, up to date; a path's own window is what this algorithm says it is, not `PathView::cwnd`.
 pub trait CongestionControl: Debug + Send {
     /// A subflow begins: initial window, no threshold. `initial_window` in packets.
     fn on_join(&mut self, id: PathId, initial_window: u32);

@@ -196,7 +196,7 @@ impl Connection {
     /// When something is due: [`NEVER`] for nothing.
     #[inline(always)]
     pub(crate) fn deadline(&mut self) -> Instant {
-        let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.pacer.next() } else { NEVER };
+        let pacing = |s: &Subflow| if self.sending.is_paced(s) { s.next_turn() } else { NEVER };
         let orphaned = self.lifetime.deadline(self.frame.settings.orphan_timeout);
         let failure = if self.lifetime.closed { NEVER } else { self.session.failure_deadline() };
         self.subflows.deadline(pacing).min(self.sending.deadline()).min(self.paths.next()).min(orphaned).min(failure)
@@ -236,7 +236,7 @@ impl Connection {
 
     /// Both DATA_FINs were acknowledged: nothing but the subflows is left.
     pub(super) fn both_ended(&self) -> bool {
-        self.sending.data_fin.is_acked() && self.receiving.is_finished()
+        self.sending.stream.data_fin.is_acked() && self.receiving.is_finished()
     }
 
     /// Settles DATA_FIN, FINs, closed subflows and the connection's end. Called after every input.
@@ -266,7 +266,7 @@ impl Connection {
 
     /// After the last data comes the end: FIN, or DATA_FIN and then the FINs.
     pub(super) fn settle_stream(&mut self, now: Instant) {
-        let ending = self.sending.is_finished() || self.receiving.has_fin();
+        let ending = self.sending.stream.is_finished() || self.receiving.has_fin();
         if self.lifetime.closed || !ending || !self.subflows.iter().any(|s| s.state.is_synchronized()) {
             return;
         }

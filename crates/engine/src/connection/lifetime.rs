@@ -46,8 +46,8 @@ impl Lifetime {
         let closed = |s: &Subflow| s.state.is_synchronized() && !s.state.may_receive();
         if self.closing.is_none() && subflows.iter().any(closed) {
             self.closing = Some(now);
-            let waits = |s: &&mut Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
-            subflows.iter_mut().filter(waits).for_each(|s| s.linger = now);
+            let waits = |s: &Subflow| !matches!(s.state, State::TimeWait | State::FinWait2);
+            subflows.those_mut(waits).for_each(|s| s.wait_until(now));
         }
     }
 
@@ -120,8 +120,8 @@ impl Facts {
     /// As the parts have them now.
     pub fn of(session: &Session, sending: &Sending, receiving: &Receiving, subflows: &[Subflow]) -> Self {
         let received_all = receiving.is_finished();
-        let (finished, delivered) = (sending.is_finished(), sending.all_delivered());
-        let fin_acked = sending.data_fin.is_acked();
+        let (finished, delivered) = (sending.stream.is_finished(), sending.all_delivered());
+        let fin_acked = sending.stream.data_fin.is_acked();
         // Events are polled before segments: the end is reported before the last reset leaves.
         let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
         // Attempts to join do not count: they might last forever.

@@ -119,12 +119,12 @@ impl Connection {
 
     /// Bytes that [`Self::write`] would take now.
     pub fn writable(&self) -> u64 {
-        self.sending.room()
+        self.sending.stream.room()
     }
 
     /// Bytes written and not acknowledged by the peer.
     pub fn unacknowledged(&self) -> u64 {
-        self.sending.unacknowledged()
+        self.sending.stream.unacknowledged()
     }
 
     /// No more will be written: the stream ends here.
@@ -233,12 +233,9 @@ impl Connection {
 
     /// A router on a path has dropped our packet with sequence number `seq`, and carries none above `mtu` bytes.
     pub(crate) fn on_too_big(&mut self, cx: &mut Cx<'_>, path: PathId, seq: SeqNumber, mtu: u32) {
-        let multipath = !self.session.is_plain();
-        let Some(s) = self.subflows.iter_mut().find(|s| s.id == path) else { return };
-        if let Some(mss) = s.payload_after(seq, mtu, &self.frame.settings, multipath) {
-            self.paths.known.set_mss(path, mss);
-            self.sending.on_too_big(&mut cx.scope(&self.frame), s, mss);
-        }
+        let (mode, scope) = (self.session.mode(), &mut cx.scope(&self.frame));
+        let mss = self.sending.on_too_big(scope, mode, &mut self.subflows, path, (seq, mtu));
+        mss.into_iter().for_each(|mss| self.paths.known.set_mss(path, mss));
     }
 
     /// Sets the contents of the device by which the path leaves. Valid for the next round.
@@ -280,12 +277,12 @@ impl Connection {
 
     /// The next event.
     pub fn poll_event(&mut self) -> Option<ConnectionEvent> {
-        self.pending.poll(&mut self.receiving.readable, &mut self.sending.writable)
+        self.pending.poll(&mut self.receiving.readable, &mut self.sending.stream.writable)
     }
 
     /// There is something in [`Self::poll_event`].
     pub(crate) fn has_events(&self) -> bool {
-        self.pending.is_any(self.receiving.readable, self.sending.writable)
+        self.pending.is_any(self.receiving.readable, self.sending.stream.writable)
     }
 
     /// When to call [`Self::handle_timeout`] next.

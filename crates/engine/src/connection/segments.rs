@@ -26,7 +26,7 @@ impl Connection {
             self.on_synchronized(cx, i, segment);
         }
         // Nearly always: nothing is about to end.
-        let ending = self.lifetime.closed | self.sending.is_finished() | self.receiving.has_fin();
+        let ending = self.lifetime.closed | self.sending.stream.is_finished() | self.receiving.has_fin();
         if ending || self.subflows.get(i).is_none_or(|s| s.state != State::Established) {
             self.settle(cx);
         }
@@ -133,12 +133,13 @@ impl Connection {
         let place = self.on_options(cx, i, segment, seq);
         let s = &mut self.subflows[i];
         if self.lifetime.closed || s.reset.is_some() {
-            return self.sending.on_no_news(s);
+            return;
         }
+        self.sending.on_heard(&cx.scope(&self.frame), s);
         self.sending.on_window(self.session.mode(), s, segment, seq, ack);
-        let window_update = core::mem::replace(&mut s.peer_window, segment.window) != segment.window;
+        let window_update = s.is_window_news(segment);
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
-        if !(segment.options.sack().is_empty() && s.sender.is_at_rest(ack)) {
+        if !(segment.options.sack().is_empty() && s.sender().is_at_rest(ack)) {
             // RFC 8684 §4: an acknowledgment that carries a signal is no duplicate.
             let bare = !cut && segment.seq_len() == 0 && !window_update && segment.options.mptcp().is_empty();
             self.on_ack(cx, i, segment, ack, bare);
@@ -168,9 +169,8 @@ impl Connection {
             self.on_doubt(cx, i, Doubt::Unanswered(self.session.first_len));
         }
         let s = &mut self.subflows[i];
-        self.sending.note_starved(s);
-        let outcome = s.on_ack(cx.now, &mut self.peer_clock, segment, ack, bare);
-        let Some(outcome) = outcome else { return self.sending.on_no_news(s) };
+        let outcome = self.sending.take_ack(cx.now, s, &mut self.peer_clock, segment, (ack, bare));
+        let Some(outcome) = outcome else { return };
         s.note_fin_acked(cx.now + self.frame.settings.tcp.time_wait, || self.receiving.is_over(self.session.mode()));
         self.sending.on_ack(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i, &outcome);
     }
@@ -227,7 +227,7 @@ impl Connection {
                 break;
             }
             // It may stand in place of a DSS: keys (RFC 8684 §3.1), or an ADD_ADDR, which leaves no room for one.
-            self.sending.note_answer();
+            self.sending.persist.note_answer();
             self.on_option(cx, i, option);
         }
         if self.session.is_plain() && !self.lifetime.closed {
@@ -283,7 +283,7 @@ impl Connection {
         let windows = self.receiving.windows(self.session.mode(), &self.subflows);
         let (dss, s) = (segment.options.dss()?, &mut self.subflows[i]);
         if let Some(ack) = dss.ack {
-            self.sending.note_answer();
+            self.sending.persist.note_answer();
             if let Some(upto) = self.session.acked_offset(ack, self.sending.view().data_acked()) {
                 self.sending.on_data_ack(&mut cx.scope(&self.frame), s, segment, upto, windows);
             }
@@ -337,7 +337,7 @@ impl Connection {
         if self.frame.settings.mptcp_required {
             return self.break_off(cx, CloseReason::Aborted);
         }
-        self.session.fall_back(self.subflows[i].sender.nxt(), self.sending.intact());
+        self.session.fall_back(self.subflows[i].sender().nxt(), self.sending.stream.intact());
         self.give_up_multipath(cx);
         self.paths.end();
         self.subflows.become_plain(i);

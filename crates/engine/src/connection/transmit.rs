@@ -52,7 +52,7 @@ impl Connection {
     fn send_control(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
         let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
         let s = &mut self.subflows[i];
-        let data_fin = (self.sending.data_fin.is_due_on(s.id) && s.may_carry()).then(|| self.sending.end());
+        let data_fin = self.sending.stream.end_due_on(s);
         if self.session.write_control(s, ack, data_fin, cx.now, out) {
             self.sending.data_fin_sent(&cx.scope(&self.frame), s);
         }

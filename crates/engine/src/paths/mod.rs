@@ -92,13 +92,11 @@ impl Paths {
             tuple.local.set_port(subflows.fresh_port(rng));
         }
         let address_ids = self.opened(id, tuple.local, join);
-        let mut s = Subflow::opening(id, tuple, cx.settings(), rng, cx.now, address_ids);
-        s.terms = s.terms.within(mss);
+        let mut s = Subflow::opening(id, tuple, (cx.settings(), mss), rng, cx.now, address_ids);
         if join {
-            s.join = true;
-            s.handshake.joins(self.known.steady_pause(id));
+            s.join(self.known.steady_pause(id));
         }
-        s.backup.ours = backup;
+        s.set_backup(backup);
         subflows.add(cx, s);
     }
 
@@ -106,7 +104,7 @@ impl Paths {
     pub fn admit(&mut self, cx: &Scope<'_>, half: &HalfOpen) -> Option<Subflow> {
         let id = self.known.id_for(half.tuple())?;
         let mut s = Subflow::admitted(id, half, cx.settings(), cx.now);
-        s.backup.ours = matches!(half.offer, Offer::Join { .. }) && self.known.is_backup(id);
+        s.set_backup(matches!(half.offer, Offer::Join { .. }) && self.known.is_backup(id));
         Some(s)
     }
 
@@ -115,7 +113,7 @@ impl Paths {
         self.known.set_backup(id, backup);
         let i = subflows.place_of(id).filter(|_| !mode.is_plain())?;
         let s = &mut subflows[i];
-        s.backup.ours = backup;
+        s.set_backup(backup);
         // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
         if mode == Mode::Confirmed {
             s.signal_backup();
@@ -171,7 +169,7 @@ impl Paths {
         {
             if let Some(s) = subflows.iter_mut().find(|s| s.state == State::Established && s.reset.is_none()) {
                 s.signals.push_back(sign(option));
-                self.own.said(now, now + s.sender.rtt().rto());
+                self.own.said(now, now + s.sender().rtt().rto());
             }
         }
     }

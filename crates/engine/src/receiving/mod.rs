@@ -142,7 +142,7 @@ impl Receiving {
         if !self.room.is_sized() {
             return;
         }
-        let trips = subflows.iter().filter_map(|s| s.trip.or(s.sender.rtt().srtt()));
+        let trips = subflows.iter().filter_map(|s| s.trip.or(s.sender().rtt().srtt()));
         let longest: Option<Duration> = trips.max();
         if let Some(trip) = longest {
             self.room.on_read(now, self.reassembly.read_bytes(), trip);

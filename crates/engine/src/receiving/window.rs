@@ -157,7 +157,7 @@ impl Receiving {
         let target = self.room.step(s.own_edge, self.edge_of(s));
         let next = s.receiver.next();
         let (field, size) = scaled(target.saturating_sub(next), shift);
-        s.own_edge = s.own_edge.max(next + size);
+        s.promise(next + size);
         self.widest = self.widest.max(size);
         field
     }
@@ -204,7 +204,7 @@ impl Receiving {
                 s.acks.demand();
             }
             // Our own data will acknowledge a small segment.
-            if s.sender.is_empty() {
+            if s.sender().is_empty() {
                 s.acks.on_read();
             }
         }

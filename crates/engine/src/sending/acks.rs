@@ -1,46 +1,42 @@
 //! Acknowledgments, windows and transmissions, as they change the connection's send side.
 
 use super::{Fresh, Sending};
-use crate::congestion::{Acked, Loss, PACED_HEADERS};
+use crate::congestion::{Acked, Loss};
 use crate::cx::Scope;
 use crate::mode::Mode;
 use crate::schedule::{Cause, Queued, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
+use crate::subflow::forward::PeerClock;
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
-use crate::subflow::{Answers, Move, Subflow, Subflows};
-use anabranch_trace::{Event, PathState, RecoveryPhase, SendKind, Violation};
+use crate::subflow::{Subflow, Subflows};
+use anabranch_trace::{Event, RecoveryPhase, SendKind, Violation};
 use anabranch_units::Instant;
 use anabranch_wire::{Flags, Segment};
-use core::cmp::Ordering;
 
 /// The flags of a FIN.
 const FIN: Flags = Flags(Flags::ACK.0 | Flags::FIN.0);
 
 impl Sending {
+    /// The peer has spoken on `s`. On a failing path that may answer a probe.
+    #[inline(always)]
+    pub fn on_heard(&mut self, cx: &Scope<'_>, s: &mut Subflow) {
+        s.on_answer(cx.now, cx.settings().tcp.retries, &mut self.assignment);
+    }
+
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
     #[inline(always)]
     pub fn on_window(&mut self, mode: Mode, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
         // RFC 9293 §3.10.7.4: SND.UNA =< SEG.ACK. An acknowledgment that a newer one overtook does not show the window.
-        if ack < s.sender.una() {
+        if ack < s.sender().una() {
             return;
         }
         let shift = s.terms.send_shift;
         let size = u64::from(segment.window) << shift;
-        let reach = s.window.update(seq, ack, size, 1 << shift);
-        // Every segment of a peer that only sends leaves the window as it is.
-        if reach != Ordering::Equal
-            && let Some(p) = self.assignment.path_mut(s.id)
-        {
-            let shut = p.is_shut();
-            p.window = s.window.left(s.sender.nxt());
-            // Where it shrank, queued data may not leave any more: the window must be probed then.
-            let changes = if reach == Ordering::Greater { shut } else { p.queued > 0 };
-            if changes {
-                self.ask_for_round(Cause::Window);
-            }
+        if s.on_window((seq, ack), size, &mut self.assignment) {
+            self.ask_for_round(Cause::Window);
         }
         if mode.is_plain() {
-            let acked = (self.offset.data + ack).saturating_sub(self.offset.sub);
+            let acked = self.stream.offset_of(ack);
             self.move_window(size, acked + size);
         }
     }
@@ -72,19 +68,16 @@ impl Sending {
         windows: Option<usize>,
     ) {
         // Nearly always the first comparison is enough.
-        if upto > self.sent_end && upto > self.sent_upto() {
+        if upto > self.stream.sent_end() && upto > self.stream.sent_upto() {
             return cx.violation(s.id, Violation::DataAckBeyond);
         }
-        let end = self.buffer.end();
-        if upto == end + 1 && !self.data_fin.is_acked() {
-            self.data_fin.on_acked();
+        let end = self.stream.end();
+        if upto == end + 1 && !self.stream.data_fin.is_acked() {
+            self.stream.data_fin.on_acked();
             self.ask_for_round(Cause::Window);
         }
-        if self.on_data_acked(cx, upto.min(end)) {
-            // RFC 8684 §3.7: the peer's options come, also with a segment that acknowledges nothing new on the subflow.
-            s.answers = Answers::Mapped;
-        }
-        s.data_ack = Some(upto.min(end));
+        let is_new = self.on_data_acked(cx, upto.min(end));
+        s.on_data_ack(upto.min(end), is_new);
         let mut size = u64::from(segment.window) << s.terms.send_shift;
         if let Some(windows) = windows {
             size = self.all_windows(size, windows);
@@ -108,23 +101,29 @@ impl Sending {
     /// subflow of Multipath TCP never.
     #[inline]
     pub fn note_starved(&self, s: &mut Subflow) {
-        if s.sender.measures_rate()
-            && !self.wants_to_write
+        if s.sender().measures_rate()
+            && !self.stream.is_full()
             && !self.waited
             && !self.assignment.window_blocked()
             && let Some(p) = self.assignment.path(s.id).filter(|p| p.queued == 0)
             && (self.due.is_none() || self.assignment.backlog().bytes() < p.mss.into())
         {
-            s.sender.note_starved(p.cwnd);
+            s.note_starved();
         }
     }
 
-    /// An acknowledgment on `s` says nothing new. On a failing path it answers a probe, and the data there may be marked lost now.
-    pub fn on_no_news(&mut self, s: &Subflow) {
-        if s.failing {
-            self.refresh_measures(s);
-            self.follow_window(s);
-        }
+    /// Takes an acknowledgment of `s`. `None` if it says nothing new.
+    #[inline(always)]
+    pub fn take_ack(
+        &mut self,
+        now: Instant,
+        s: &mut Subflow,
+        clock: &mut PeerClock,
+        segment: &Segment,
+        ack: (u64, bool),
+    ) -> Option<AckOutcome> {
+        self.note_starved(s);
+        s.on_ack(now, clock, segment, ack, &mut self.assignment)
     }
 
     /// Subflow `i` was acknowledged.
@@ -139,9 +138,7 @@ impl Sending {
         if outcome.marked {
             self.on_marked(cx, s);
         }
-        let window = self.congestion.window(id);
         let tcp = &cx.settings().tcp;
-        let end = window.ssthresh.saturating_add(tcp.slow_start_at_threshold.into());
         let acked = Acked {
             now: cx.now,
             packets: outcome.acked_packets,
@@ -151,7 +148,7 @@ impl Sending {
             bytes: outcome.acked_bytes,
             rtt: outcome.rtt,
             prior_in_flight: outcome.prior_in_flight,
-            cwnd_limited: s.usage.is_limited(window.cwnd, end),
+            cwnd_limited: s.is_limited(tcp.slow_start_at_threshold),
             may_grow: outcome.may_grow,
             round_ended: outcome.round_ended,
             data_end: outcome.data_end,
@@ -161,14 +158,13 @@ impl Sending {
         };
         let occasion = if outcome.una_advanced { Occasion::Acked } else { Occasion::Other };
         self.follow(cx.now, s, occasion);
-        self.refresh_measures(s);
-        if acked.packets > 0 || acked.rtt.is_some() {
-            self.congestion.on_ack(id, &acked, self.assignment.paths());
-        }
+        self.windows.on_ack(&mut self.assignment, s, &acked);
         if outcome.may_grow && cx.settings().tcp.limited_decay == LimitedDecay::Linux {
-            s.underuse.restart(cx.now);
+            s.restart_underuse(cx.now);
         }
-        self.refresh_window(cx.settings(), s);
+        if cx.settings().tcp.autotune {
+            self.expand(cx.settings());
+        }
         self.record_window(cx, id, outcome.rtt);
         self.assignment.on_acked(id, &acked);
         self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
@@ -201,20 +197,19 @@ impl Sending {
         let id = s.id;
         match change {
             RecoveryChange::EnterRecovery | RecoveryChange::ProbeRepaired => {
-                if !s.ecn.covers_loss(s.sender.una()) {
-                    self.congestion.on_loss(id, cx.now, Loss::Fast, self.assignment.paths());
-                    s.ecn.on_reduced(s.sender.nxt());
+                if !s.ecn.covers_loss(s.sender().una()) {
+                    self.windows.on_loss(&mut self.assignment, s, Loss::Fast);
+                    s.ecn.on_reduced(s.sender().nxt());
                 }
-                let ssthresh = self.congestion.window(id).ssthresh;
-                if change == RecoveryChange::EnterRecovery && !self.congestion.is_rate_based() {
-                    s.sender.begin_recovery(ssthresh);
+                if change == RecoveryChange::EnterRecovery && !self.windows.is_rate_based() {
+                    s.begin_recovery(&mut self.assignment);
                 }
                 self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.assignment);
             }
             RecoveryChange::Undo => {
                 // RFC 3168 §6.1.2: a mark requires the reduction too, unless the congestion control ignores marks.
-                if !s.ecn.is_justified() || self.congestion.is_rate_based() {
-                    self.congestion.on_undo(id, cx.now);
+                if !s.ecn.is_justified() || self.windows.is_rate_based() {
+                    self.windows.on_undo(&mut self.assignment, s);
                     s.ecn.on_undo();
                 }
                 cx.record(Some(id), Event::Undo);
@@ -224,14 +219,14 @@ impl Sending {
             | RecoveryChange::LeaveDisorder
             | RecoveryChange::LeaveLoss => {}
         }
-        cx.record(Some(id), Event::Recovery(s.sender.phase()));
+        cx.record(Some(id), Event::Recovery(s.sender().phase()));
     }
 
     /// The peer echoes a new mark.
     #[inline(never)]
     fn on_marked(&mut self, cx: &mut Scope<'_>, s: &mut Subflow) {
-        self.congestion.on_loss(s.id, cx.now, Loss::Marked, self.assignment.paths());
-        s.ecn.on_marked(s.sender.nxt(), !self.congestion.is_rate_based());
+        self.windows.on_loss(&mut self.assignment, s, Loss::Marked);
+        s.ecn.on_marked(s.sender().nxt(), !self.windows.is_rate_based());
         cx.record(Some(s.id), Event::Marked);
     }
 
@@ -239,25 +234,18 @@ impl Sending {
     fn on_return(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
         let id = s.id;
-        s.recovered();
-        if s.sender.phase() != RecoveryPhase::Loss {
+        s.came_up();
+        if s.sender().phase() != RecoveryPhase::Loss {
             // It was silent, and had not timed out: nothing of what it carries is known to be lost.
             self.assignment.unstrand(id);
         }
-        cx.record(Some(id), Event::Path(PathState::Established));
-        self.refresh_usability(cx.settings(), subflows);
-        self.relieve_failing(cx.now, subflows);
         self.assignment.renew_shared(id);
-        self.note_path_up(id);
+        self.came_up(cx, subflows, id);
     }
 
     /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
     pub(super) fn acked_by_subflow(&mut self, cx: &mut Scope<'_>, s: &Subflow) {
-        let upto = match s.sender.first() {
-            Some(first) => first.data().start,
-            None => self.offset.data + s.sender.nxt().saturating_sub(self.offset.sub),
-        };
-        self.on_data_acked(cx, upto.min(self.buffer.end()));
+        self.on_data_acked(cx, self.stream.acked_on(s));
     }
 
     /// The peer has everything below `upto`. True if no earlier acknowledgment covered it.
@@ -272,10 +260,10 @@ impl Sending {
 
     /// The peer has everything below `upto`, which no earlier acknowledgment covered.
     fn release(&mut self, cx: &mut Scope<'_>, upto: u64) {
-        self.acked_before = self.assignment.data_acked();
+        let before = self.assignment.data_acked();
         self.assignment.on_data_acked(upto);
         let waits = if self.assignment.as_linux() { self.assignment.lowest_queued() } else { None };
-        self.buffer.release(upto, waits.unwrap_or(u64::MAX));
+        self.stream.on_acked(before, upto, waits.unwrap_or(u64::MAX));
         self.wake_writer();
         self.persist.on_data_acked();
         cx.record(None, Event::DataAcked(upto));
@@ -290,13 +278,12 @@ impl Sending {
     pub(super) fn on_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) {
         let Fresh { queued: Queued { range, kind, ahead }, data_fin } = fresh;
         let seq = sent.seq().start;
-        s.on_sent(cx.now, sent);
+        s.on_sent(cx.now, sent, &mut self.assignment);
         if data_fin {
             self.data_fin_sent(cx, s);
         }
         self.assignment.on_sent(s.id, range);
-        self.sent_end = self.sent_end.max(range.end);
-        self.after_sending(cx.now, s, range.len());
+        self.stream.on_sent(range.end);
         self.follow(cx.now, s, Occasion::Sent);
         if cx.settings().tcp.limited_decay != LimitedDecay::None {
             self.give_back_unused(cx, s);
@@ -309,10 +296,8 @@ impl Sending {
 
     /// A retransmission left on `s`.
     pub(super) fn on_retransmitted(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: &Sent) {
-        s.sender.on_retransmitted(cx.now, sent.seq());
-        s.last_sent = Some(cx.now);
-        self.after_sending(cx.now, s, sent.seq().len());
-        if sent.seq().start == s.sender.una() {
+        s.on_retransmitted(cx.now, sent, &mut self.assignment);
+        if sent.seq().start == s.sender().una() {
             self.follow(cx.now, s, Occasion::Repeated);
         }
         let event = match sent.payload.is_empty() {
@@ -324,59 +309,29 @@ impl Sending {
 
     /// The FIN that is to leave on `s`, after all data that is bound to it.
     pub(super) fn next_fin(&self, s: &mut Subflow) -> Option<Sent> {
-        if !s.fin.wanted || s.fin.offset.is_some() || self.has_queued(s.id) {
-            return None;
-        }
-        s.go(Move::SendFin);
-        let at = s.sender.nxt();
-        s.fin.offset = Some(at);
-        Some(Sent::fin(at, self.assignment.written()))
+        if self.has_queued(s.id) { None } else { s.next_fin(self.assignment.written()) }
     }
 
     /// A FIN left on `s`.
     pub(super) fn on_fin_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, fin: Sent) {
-        s.sender.on_sent(cx.now, fin);
-        self.after_sending(cx.now, s, 0);
+        s.on_fin_sent(cx.now, fin, &mut self.assignment);
         cx.record(Some(s.id), Event::ControlSent { flags: FIN.0, again: false });
     }
 
     /// Our DATA_FIN left on `s`.
     pub fn data_fin_sent(&mut self, cx: &Scope<'_>, s: &Subflow) {
-        self.data_fin.on_sent(cx.now, s.id, s.sender.rtt().rto(), cx.settings().tcp.rto_max);
-    }
-
-    /// A segment with so many bytes of payload left on `s`.
-    #[inline(always)]
-    fn after_sending(&mut self, now: Instant, s: &mut Subflow, bytes: u64) {
-        if s.sender.phase() == RecoveryPhase::Loss {
-            // The segment that a timeout lets leave beyond the window has left.
-            self.follow_window(s);
-        }
-        let Some(p) = self.assignment.path_mut(s.id) else { return };
-        p.in_flight = s.sender.in_flight();
-        p.in_flight_bytes = s.sender.in_flight_bytes();
-        p.window = s.window.left(s.sender.nxt());
-        p.used_bytes += bytes;
-        if let Some(capacity) = &mut p.capacity {
-            capacity.on_sent(now);
-        }
-        s.usage.on_sent(s.sender.una(), s.sender.nxt(), p.in_flight, p.cwnd);
-        if let Some(rate) = p.pacing {
-            s.pacer.on_sent(now, rate, bytes + PACED_HEADERS);
-        }
+        self.stream.data_fin.on_sent(cx.now, s.id, s.sender().rtt().rto(), cx.settings().tcp.rto_max);
     }
 
     /// RFC 2861 §3.2: a window that was not full for a retransmission timeout loses part of what was not used; not while data
     /// waits for room in the send buffer (Linux).
     fn give_back_unused(&mut self, cx: &mut Scope<'_>, s: &mut Subflow) {
-        let Some((in_flight, cwnd)) = self.assignment.path(s.id).map(|p| (p.in_flight, p.cwnd)) else { return };
-        let rto = s.sender.rtt().rto();
-        let Some(used) = s.underuse.on_sent(cx.now, in_flight, cwnd, rto) else { return };
-        if s.sender.phase() != RecoveryPhase::Open || self.wants_to_write {
+        let used = self.assignment.path(s.id).and_then(|p| s.used_at_most(cx.now, p));
+        let Some(used) = used else { return };
+        if s.sender().phase() != RecoveryPhase::Open || self.stream.is_full() {
             return;
         }
-        self.congestion.on_underuse(s.id, used);
-        self.refresh_window(cx.settings(), s);
+        self.windows.on_underuse(&mut self.assignment, s, used);
         self.record_window(cx, s.id, None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Sending;
 use crate::mode::Mode;
-use crate::subflow::Subflows;
+use crate::subflow::{Subflow, Subflows};
 
 impl Sending {
     /// After the last data comes the end. `informed`: the peer is known to hold the connection for plain TCP, if it is.
@@ -12,8 +12,8 @@ impl Sending {
         }
         // RFC 9293 §3.10.4: FIN after the last data. What is queued may still be taken back. A peer that does not know yet that
         // this is plain TCP would take the FIN for the end of a subflow only.
-        if self.is_finished() && informed && self.all_sent() {
-            subflows.iter_mut().for_each(|s| s.fin.wanted = true);
+        if self.stream.is_finished() && informed && self.all_sent() {
+            subflows.iter_mut().for_each(Subflow::finish);
         }
     }
 }

@@ -16,26 +16,20 @@ const FAILING_RTO_MAX: Duration = Duration::from_secs(2);
 
 /// After so many timeouts in a row the size of the segments may be the reason (RFC 1122 §4.2.3.5, R1).
 const BLACK_HOLE_TIMEOUTS: u32 = 3;
-/// Payload that nearly every path carries (Linux `tcp_base_mss`), and the least that is tried.
-const BASE_MSS: u32 = 1024;
-const FLOOR_MSS: u32 = 48;
-
 impl Sending {
     /// A timer of the sender of subflow `i` is due. False if the subflow has been silent for too long, and is to be given up.
     pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) -> bool {
         let s = &mut subflows[i];
         let id = s.id;
-        match s.sender.on_timer(cx.now) {
+        match s.on_sender_timer(cx.now, &mut self.assignment) {
             Fired::Nothing => {}
             Fired::ReorderTimer { newly_lost, change } => {
-                self.refresh(cx.settings(), s);
                 self.on_change(cx, s, change, newly_lost);
-                self.refresh(cx.settings(), s);
                 self.record_window(cx, id, None);
                 self.ask_for_round(Cause::Ack(id));
             }
             Fired::Probe => {
-                s.probe = true;
+                s.probe_tail();
                 // RFC 8985 §7.3: new data if there is some. Where paths can be chosen, that is what the scheduler has bound.
                 if self.lone_path() == Some(id) && self.assignment.path(id).is_some_and(|p| p.queued == 0) {
                     self.assignment.bind_probe(id);
@@ -59,76 +53,60 @@ impl Sending {
     /// its data goes out again there before the retransmission timer fires, and new data keeps off it.
     fn on_silence(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
-        let Some(patience) = s.sender.patience().filter(|_| !s.failing && !mode.is_plain()) else { return };
+        let Some(patience) = s.sender().patience().filter(|_| !s.failing && !mode.is_plain()) else { return };
         if cx.now.since(s.last_heard) < patience {
             // It speaks, only the first packet is not acknowledged: loss recovery's business.
-            return s.sender.await_news(s.last_heard);
+            return s.await_news();
         }
         let (id, heard) = (s.id, s.last_heard);
         // Segments that left the peer before this path fell silent prove nothing: the peer, or all its paths, may have paused.
-        let one_way = |o: &Subflow| o.sender.rtt().srtt().unwrap_or_default() / 2;
-        let delivers = |o: &Subflow| o.sender.is_empty() || o.last_heard > heard + one_way(o);
+        let one_way = |o: &Subflow| o.sender().rtt().srtt().unwrap_or_default() / 2;
+        let delivers = |o: &Subflow| o.sender().is_empty() || o.last_heard > heard + one_way(o);
         if subflows.iter().any(|o| o.id != id && o.may_carry() && !o.failing && delivers(o)) {
             self.fail(cx, subflows, i);
             self.relieve(cx.now, &mut subflows[i]);
             self.due = Some(Cause::PathChange(id));
         } else {
-            subflows[i].sender.look_again(cx.now + patience / 2);
+            subflows[i].look_again(cx.now + patience / 2);
         }
     }
 
     /// A path is not to be given new data until it delivers again.
     pub(super) fn fail(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
-        if !s.failing {
-            s.failing = true;
-            s.reported = PathState::Failing;
+        if s.fell_silent() {
             cx.record(Some(s.id), Event::Path(PathState::Failing));
         }
-        self.refresh_usability(cx.settings(), subflows);
-        self.refresh(cx.settings(), &subflows[i]);
+        self.judge_paths(cx.settings(), subflows);
     }
 
     /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7). False if that is too often.
     fn on_timeout(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, n: u32, again: bool) -> bool {
         let s = &subflows[i];
         let id = s.id;
-        self.refresh(cx.settings(), s);
         let others = subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
         // A server cannot join again, and its client may not know that the path was lost: the server keeps trying.
         if n > cx.settings().tcp.retries && !s.is_answered_beyond_window() && !(others && cx.side() == Side::Server) {
             return false;
         }
-        self.congestion.on_loss(id, cx.now, Loss::Timeout { again }, self.assignment.paths());
-        cx.record(Some(id), Event::Recovery(s.sender.phase()));
         let s = &mut subflows[i];
-        s.ecn.on_timeout(s.sender.nxt(), again);
-        if self.keeps_silent_paths() {
-            self.refresh(cx.settings(), &subflows[i]);
-        } else {
+        self.windows.on_loss(&mut self.assignment, s, Loss::Timeout { again });
+        cx.record(Some(id), Event::Recovery(s.sender().phase()));
+        s.ecn.on_timeout(s.sender().nxt(), again);
+        if !self.keeps_silent_paths() {
             self.fail(cx, subflows, i);
-            subflows[i].sender.limit_rto(cx.settings().tcp.rto_max);
+            subflows[i].limit_rto(cx.settings().tcp.rto_max);
             if others {
                 self.relieve(cx.now, &mut subflows[i]);
             }
         }
         if cx.settings().tcp.mtu_probing && n > BLACK_HOLE_TIMEOUTS {
-            self.make_smaller(&mut subflows[i]);
+            subflows[i].make_smaller(&mut self.assignment);
         }
         self.record_window(cx, id, None);
         self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.assignment);
         self.due = Some(Cause::Timeout(id));
         true
-    }
-
-    /// Segments of `s` leave with less payload from now on, if they may be too large for its path.
-    fn make_smaller(&mut self, s: &mut Subflow) {
-        let largest = s.sender.unacknowledged().map(|sent| sent.payload.len() as u32).max().unwrap_or(0);
-        let smaller = if largest > BASE_MSS { BASE_MSS } else { largest / 2 };
-        if smaller >= FLOOR_MSS {
-            self.assignment.set_mss(s.id, smaller);
-            s.sender.cut_to(smaller);
-        }
     }
 
     /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may flow until our DATA_FIN is
@@ -139,8 +117,8 @@ impl Sending {
         if mode.is_plain() || !subflows.iter().any(open) {
             return;
         }
-        for s in subflows.iter_mut().filter(|s| s.state == State::CloseWait && !s.fin.wanted) {
-            s.fin.wanted = true;
+        for s in subflows.those_mut(|s| s.state == State::CloseWait && !s.fin.wanted) {
+            s.finish();
             self.assignment.take_back(s.id);
             self.ask_for_round(Cause::PathChange(s.id));
         }
@@ -151,7 +129,7 @@ impl Sending {
         if self.keeps_silent_paths() {
             return;
         }
-        for s in subflows.iter_mut().filter(|s| s.failing) {
+        for s in subflows.those_mut(|s| s.failing) {
             self.relieve(now, s);
         }
     }
@@ -160,8 +138,8 @@ impl Sending {
     /// the timeout backs off until it is longer (RFC 6298 §5.5): else the path would be given up within a long round trip.
     fn relieve(&mut self, now: Instant, s: &mut Subflow) {
         s.probe_soon(now);
-        if s.sender.rtt().srtt().is_some() {
-            s.sender.limit_rto(FAILING_RTO_MAX);
+        if s.sender().rtt().srtt().is_some() {
+            s.limit_rto(FAILING_RTO_MAX);
         }
         self.assignment.unbind(s.id);
         self.assignment.strand(s.id);

@@ -18,8 +18,8 @@ impl Sending {
     #[inline(never)]
     fn keep_as_linux(&mut self, now: Instant, s: &Subflow, occasion: Occasion) {
         if let Some(p) = self.assignment.path_mut(s.id) {
-            p.timer = s.sender.kernel_timer(now, occasion, p.timer);
-            p.uncleared_bytes = s.sender.nxt() - s.sender.una();
+            p.timer = s.sender().kernel_timer(now, occasion, p.timer);
+            p.uncleared_bytes = s.sender().nxt() - s.sender().una();
         }
     }
 
@@ -34,6 +34,8 @@ impl Sending {
     /// The scheduler called these paths, as [bits](anabranch_units::PathId::bit), stale.
     #[inline(never)]
     pub(super) fn fail_stale(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, stale: u32) {
+        // The view has the scheduler's word for it already.
+        self.standing = 0;
         for i in 0..subflows.len() {
             if stale & subflows[i].id.bit() != 0 {
                 self.fail(cx, subflows, i);

@@ -7,11 +7,13 @@ mod data_fin;
 mod ending;
 mod failing;
 mod linux;
+mod paths;
 mod persist;
-mod refresh;
 mod rounds;
+mod stream;
 mod timers;
 mod transmit;
+mod windows;
 
 pub(crate) use data_fin::DataFin;
 pub(crate) use persist::Peer;
@@ -20,49 +22,34 @@ pub(crate) use timers::Overdue;
 use crate::congestion::CongestionControl;
 use crate::cx::Scope;
 use crate::ensemble::Member;
-use crate::mode::{Mode, Offset};
+use crate::mode::Mode;
 use crate::schedule::{Assignment, Cause, Queued, Scheduler, View};
 use crate::settings::{HostModel, Settings};
 use crate::subflow::sender::Sent;
 use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, SendKind};
-use anabranch_units::{Instant, PathId, Range};
-use buffer::SendBuffer;
+use anabranch_units::{Instant, PathId};
 use bytes::Bytes;
 use persist::Persist;
 use rounds::Rounds;
+use stream::Stream;
+use windows::Windows;
 
 /// The connection's send buffer, its assignment to subflows, and what decides about that.
 #[derive(Debug)]
 pub(crate) struct Sending {
     assignment: Assignment,
     scheduler: Box<dyn Scheduler>,
-    congestion: Box<dyn CongestionControl>,
-    buffer: SendBuffer,
-    /// Bytes that it may hold now.
-    capacity: u64,
-    /// End of the data that was sent at least once.
-    sent_end: u64,
-    /// The application finished writing.
-    finished: bool,
-    /// The connection has ended.
-    stopped: bool,
-    wants_to_write: bool,
+    windows: Windows,
+    pub stream: Stream,
     /// The application waited for room when the last round was held, and has had no time to write since.
     waited: bool,
-    /// An event is to report to the application that there is room again.
-    pub writable: bool,
-    pub data_fin: DataFin,
-    /// Our stream in the only subflow's sequence: plain TCP.
-    offset: Offset,
-    /// The end of the data that the peer had acknowledged before its newest acknowledgment.
-    acked_before: u64,
     /// Why a round is to be held.
     due: Option<Cause>,
     /// From which [standing](Subflows::standing) of the subflows the usability of the paths was derived; 0 = of none.
     standing: u128,
     rounds: Rounds,
-    persist: Persist,
+    pub persist: Persist,
 }
 
 impl Sending {
@@ -80,18 +67,9 @@ impl Sending {
             assignment,
             rounds: Rounds::new(&*scheduler),
             scheduler,
-            congestion,
-            buffer: SendBuffer::default(),
-            capacity: buffer::first_capacity(settings),
-            sent_end: 0,
-            finished: false,
-            stopped: false,
-            wants_to_write: false,
+            windows: Windows::new(congestion, settings),
+            stream: Stream::new(settings),
             waited: false,
-            writable: false,
-            data_fin: DataFin::default(),
-            offset: Offset { sub: 1, data: 0 },
-            acked_before: 0,
             due: None,
             standing: 0,
             persist: Persist::default(),
@@ -135,91 +113,60 @@ impl Sending {
     // ---- the application's side ----
 
     /// Takes as much of `bytes` as there is room for; returns how much that was.
-    pub fn write(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, mut bytes: Bytes) -> usize {
-        if self.finished || self.stopped {
+    pub fn write(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, bytes: Bytes) -> usize {
+        if self.stream.is_over() {
             return 0;
         }
-        let room = self.room();
-        let taken = room.min(bytes.len() as u64);
-        if taken > 0 && subflows.iter().any(|s| s.sender.measures_rate()) {
+        let some = !bytes.is_empty() && self.stream.room() > 0;
+        if some && subflows.iter().any(|s| s.sender().measures_rate()) {
             subflows.iter_mut().for_each(|s| self.note_starved(s));
         }
-        // A full buffer leaves the application waiting, whether or not it offered more than fitted.
-        self.wants_to_write = taken == room;
-        self.assignment.set_buffer_full(self.wants_to_write);
-        if taken > 0 {
-            bytes.truncate(taken as usize);
-            let start = self.buffer.end();
-            self.buffer.push(bytes);
-            self.assignment.set_written(self.buffer.end());
-            cx.record(None, Event::Written(Range::new(start, self.buffer.end())));
+        let taken = self.stream.write(bytes);
+        self.assignment.set_buffer_full(self.stream.is_full());
+        if some {
+            self.assignment.set_written(taken.end);
+            cx.record(None, Event::Written(taken));
             self.ask_for_round(Cause::Written);
         }
-        taken as usize
-    }
-
-    /// Bytes that [`Self::write`] would take now.
-    pub fn room(&self) -> u64 {
-        if self.finished || self.stopped { 0 } else { self.capacity.saturating_sub(self.buffer.len()) }
-    }
-
-    /// Bytes written and not acknowledged by the peer.
-    pub fn unacknowledged(&self) -> u64 {
-        self.buffer.len()
+        taken.len() as usize
     }
 
     /// The next `len` bytes that are written belong together.
     pub fn begin_message(&mut self, len: u64) -> bool {
-        !self.finished && self.assignment.begin_message(len)
-    }
-
-    /// The application finished writing.
-    #[inline(always)]
-    pub fn is_finished(&self) -> bool {
-        self.finished
+        !self.stream.is_finished() && self.assignment.begin_message(len)
     }
 
     /// No more will be written.
     pub fn finish(&mut self, cx: &mut Scope<'_>) {
-        if self.finished || self.stopped {
+        if self.stream.is_over() {
             return;
         }
-        self.finished = true;
+        self.stream.finish();
         self.assignment.set_ended();
-        cx.record(None, Event::WriteEnd(self.buffer.end()));
+        cx.record(None, Event::WriteEnd(self.stream.end()));
         self.ask_for_round(Cause::Written);
     }
 
     /// The connection has ended: nothing more is written, probed for or said.
     pub fn stop(&mut self) {
-        self.stopped = true;
         self.due = None;
         self.persist.disarm();
-        self.data_fin.hold();
-        self.buffer.give_back();
+        self.stream.stop();
         self.assignment.give_memory_back();
     }
 
     /// Tells the application, if it waits for it, that there is room in the send buffer.
     fn wake_writer(&mut self) {
-        // As Linux: a third of the buffer must be free, so that an application is not woken for every segment.
-        if self.wants_to_write && self.room() >= self.capacity / 3 {
-            self.wants_to_write = false;
+        if self.stream.wake_writer() {
             self.assignment.set_buffer_full(false);
-            self.writable = true;
         }
     }
 
     // ---- where the stream stands ----
 
-    /// End of what was written.
-    pub fn end(&self) -> u64 {
-        self.buffer.end()
-    }
-
     /// The peer has acknowledged everything that was written so far.
     pub fn all_delivered(&self) -> bool {
-        self.assignment.data_acked() >= self.buffer.end()
+        self.assignment.data_acked() >= self.stream.end()
     }
 
     /// Everything that was written was sent, and nothing of it waits to be sent in a queue.
@@ -227,17 +174,12 @@ impl Sending {
         self.assignment.backlog().is_empty() && !self.assignment.anything_queued()
     }
 
-    /// The highest offset that the peer may acknowledge: the DATA_FIN counts as a byte (RFC 8684 §3.3.3).
-    fn sent_upto(&self) -> u64 {
-        self.sent_end + u64::from(self.data_fin.has_left() && self.sent_end == self.buffer.end())
-    }
-
     /// The DATA_FIN is to be sent without payload as soon as everything else was delivered.
     fn settle_data_fin(&mut self) {
-        let fin = &self.data_fin;
-        let due = self.finished && self.all_delivered() && !fin.is_acked() && !fin.has_left();
+        let fin = &self.stream.data_fin;
+        let due = self.stream.is_finished() && self.all_delivered() && !fin.is_acked() && !fin.has_left();
         if due && !self.assignment.anything_queued() {
-            self.data_fin.send();
+            self.stream.data_fin.send();
         }
     }
 
@@ -245,11 +187,11 @@ impl Sending {
     pub fn is_in_order_on(&self, s: &Subflow) -> bool {
         let view = self.view();
         let carried = view.outstanding().iter().all(|(_, copies)| copies.on(s.id));
-        let new = |start| start >= self.sent_end;
+        let new = |start| start >= self.stream.sent_end();
         let queued = view.queue(s.id).filter(|q| q.kind == SendKind::First).all(|q| new(q.range.start));
         let backlog = view.backlog().first().is_none_or(|range| new(range.start));
         let once = !self.persist.has_repeated_beyond(view.data_acked());
-        carried && queued && backlog && once && s.carries_in_order(self.sent_end)
+        carried && queued && backlog && once && s.carries_in_order(self.stream.sent_end())
     }
 
     /// From here on the connection is plain TCP: data leaves in the order in which it was written.
@@ -262,17 +204,11 @@ impl Sending {
     pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &subflows[i];
         let id = s.id;
-        self.offset = Offset { sub: s.sender.nxt(), data: self.sent_end.max(self.assignment.data_acked()) };
-        self.data_fin.hold();
+        self.stream.go_on_in(s, self.assignment.data_acked());
         self.assignment.take_back(id);
-        self.refresh_usability(cx.settings(), subflows);
+        self.judge_paths(cx.settings(), subflows);
         self.acked_by_subflow(cx, &subflows[i]);
         self.ask_for_round(Cause::PathChange(id));
-    }
-
-    /// Where the last data begins that is known to have come intact.
-    pub fn intact(&self) -> u64 {
-        self.acked_before
     }
 
     // ---- paths ----
@@ -288,7 +224,7 @@ impl Sending {
     #[inline(always)]
     fn has_room(&self, s: &Subflow, now: Instant) -> bool {
         let window = self.assignment.path(s.id).map_or(0, |p| p.cwnd);
-        s.sender.in_flight() < window && (s.pacer.next() <= now || s.sender.is_head_due())
+        s.sender().in_flight() < window && (s.next_turn() <= now || s.sender().is_head_due())
     }
 
     /// Data of `s` waits only for its pacer.
@@ -296,8 +232,8 @@ impl Sending {
     pub fn is_paced(&self, s: &Subflow) -> bool {
         // Where the window is what holds it back, pacing has nothing to say.
         let paced =
-            s.pacer.next() > self.assignment.now() && self.assignment.path(s.id).is_some_and(|p| p.pacing.is_some());
-        paced && (self.assignment.has_admissible(s.id) || s.sender.next_lost().is_some())
+            s.next_turn() > self.assignment.now() && self.assignment.path(s.id).is_some_and(|p| p.pacing.is_some());
+        paced && (self.assignment.has_admissible(s.id) || s.sender().next_lost().is_some())
     }
 
     /// When the scheduler wants to be called again: only if there is something to send.
@@ -312,7 +248,7 @@ impl Sending {
         let range = queued.range;
         s.share_window(self.assignment.window_edge().saturating_sub(range.start));
         if self.assignment.is_runt(s.id, range) {
-            s.on_runt(s.sender.nxt() + range.len());
+            s.on_runt(s.sender().nxt() + range.len());
         }
         let again = queued.kind == SendKind::First && self.assignment.has_left(range);
         if again { SendKind::Rescue } else { queued.kind }
@@ -328,16 +264,15 @@ impl Sending {
         let queued = self.assignment.take_admissible(s.id)?;
         let kind = if linux { self.kind_in_linux(s, &queued) } else { queued.kind };
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
-        let last = self.finished && queued.range.end == self.buffer.end();
-        let data_fin = last && !mode.is_plain() && !(s.sender.nxt() == 1 && s.shows_keys(mode));
-        s.probe = false;
+        let last = self.stream.is_finished() && queued.range.end == self.stream.end();
+        let data_fin = last && !mode.is_plain() && !(s.sender().nxt() == 1 && s.shows_keys(mode));
         Some(Fresh { queued: Queued { kind, ..queued }, data_fin })
     }
 
     /// The segment of `s` with new data.
     #[inline(always)]
     pub fn segment_of(&mut self, s: &Subflow, new: Fresh) -> Sent {
-        Sent::new(s.sender.nxt(), self.buffer.slice(new.queued.range), new.queued.range.start, new.data_fin)
+        Sent::new(s.sender().nxt(), self.stream.slice(new.queued.range), new.queued.range.start, new.data_fin)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::mode::Mode;
 use crate::reasons::INTERFERENCE;
-use crate::schedule::Cause;
+use crate::schedule::{Cause, View};
 use crate::subflow::{Answers, Subflows};
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, PathId};
@@ -23,7 +23,7 @@ struct LastProbe {
 
 /// Zero-window probing.
 #[derive(Debug)]
-pub(super) struct Persist {
+pub(crate) struct Persist {
     at: Instant,
     /// How often so far.
     probes: u32,
@@ -56,6 +56,47 @@ impl Persist {
         self.probes = 0;
     }
 
+    /// When the peer's window is probed.
+    #[inline(always)]
+    pub fn deadline(&self) -> Instant {
+        self.at
+    }
+
+    /// A DATA_ACK came, or another option that shows that the peer speaks MPTCP.
+    #[inline(always)]
+    pub fn note_answer(&mut self) {
+        self.answered = true;
+    }
+
+    /// The window is probed if the connection `waits` for nothing else, and is not any more otherwise.
+    #[inline(always)]
+    pub fn arm(&mut self, cx: &Scope<'_>, view: &View, waits: bool) {
+        if !waits {
+            self.disarm();
+        } else if self.at == NEVER {
+            self.at = cx.now + self.interval(cx, view);
+        }
+    }
+
+    /// Counts a probe. The next one is due later.
+    fn count(&mut self, cx: &Scope<'_>, view: &View) {
+        self.probes += 1;
+        self.at = cx.now + self.interval(cx, view);
+    }
+
+    fn interval(&self, cx: &Scope<'_>, view: &View) -> Duration {
+        let rto = view.fastest().map_or(cx.settings().tcp.rto_initial, |p| p.rto);
+        (rto * (1 << self.probes.min(16))).min(PERSIST_MAX)
+    }
+
+    /// The path to probe: one after the other, the fastest first, since it may be the one that is silent.
+    fn next_path(&self, view: &View) -> Option<PathId> {
+        let mut paths: Vec<_> = view.candidates().map(|p| (p.rtt_or_max(), p.id)).collect();
+        paths.sort();
+        let turn = (self.probes - 1) as usize % paths.len().max(1);
+        paths.get(turn).map(|(_, id)| *id)
+    }
+
     /// Data beyond `acked` left a second time with other numbers of its subflow: its sequence is not that of the stream.
     pub fn has_repeated_beyond(&self, acked: u64) -> bool {
         self.repeated > acked
@@ -73,36 +114,14 @@ pub(crate) struct Peer {
 }
 
 impl Sending {
-    /// When the peer's window is probed.
-    pub(super) fn persist_deadline(&self) -> Instant {
-        self.persist.at
-    }
-
-    /// A DATA_ACK came, or another option that shows that the peer speaks MPTCP.
-    #[inline(always)]
-    pub fn note_answer(&mut self) {
-        self.persist.answered = true;
-    }
-
-    /// The window is probed if it `waits` for nothing else, and is not any more otherwise.
-    #[inline(always)]
-    pub(super) fn arm_persist(&mut self, cx: &Scope<'_>, waits: bool) {
-        if !waits {
-            self.persist.disarm();
-        } else if self.persist.at == NEVER {
-            self.persist.at = cx.now + self.persist_interval(cx);
-        }
-    }
-
     /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment.
     pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Overdue {
-        self.persist.probes += 1;
-        self.persist.at = cx.now + self.persist_interval(cx);
+        self.persist.count(cx, &self.assignment);
         // Before anything leaves a second time: a peer that has fallen back would take it for new data.
         if peer.maps && subflows.len() == 1 && subflows[0].answers == Answers::Bare {
             return Overdue::DataAck(0);
         }
-        let probed = self.next_to_probe().and_then(|id| Some((id, subflows.place_of(id)?)));
+        let probed = self.persist.next_path(&self.assignment).and_then(|id| Some((id, subflows.place_of(id)?)));
         let Some((id, probed)) = probed else { return Overdue::Nothing };
         let answered = core::mem::take(&mut self.persist.answered);
         let last = self.persist.last.replace(LastProbe { path: id, at: cx.now });
@@ -117,7 +136,7 @@ impl Sending {
         if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {
             // RFC 8684 §3.3.6: a receiver may drop at connection level what its subflow acknowledged. Its answer, or a
             // second subflow, shows that it still speaks MPTCP: otherwise it would take this for new data.
-            self.persist.repeated = self.sent_end;
+            self.persist.repeated = self.stream.sent_end();
             self.assignment.send_all_again();
             self.ask_for_round(Cause::Window);
         }
@@ -127,25 +146,10 @@ impl Sending {
             return Overdue::Nothing;
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.
-        let s = &mut subflows[probed];
-        s.probes += 1;
-        if s.probes > cx.settings().tcp.retries {
-            return Overdue::Subflow(probed);
+        if subflows[probed].probe_window(cx.settings().tcp.retries) {
+            Overdue::Nothing
+        } else {
+            Overdue::Subflow(probed)
         }
-        s.window_probe = true;
-        Overdue::Nothing
-    }
-
-    /// One path after the other, the fastest first: it may be the one that is silent.
-    fn next_to_probe(&self) -> Option<PathId> {
-        let mut paths: Vec<_> = self.assignment.candidates().map(|p| (p.rtt_or_max(), p.id)).collect();
-        paths.sort();
-        let turn = (self.persist.probes - 1) as usize % paths.len().max(1);
-        paths.get(turn).map(|(_, id)| *id)
-    }
-
-    fn persist_interval(&self, cx: &Scope<'_>) -> Duration {
-        let rto = self.assignment.fastest().map_or(cx.settings().tcp.rto_initial, |p| p.rto);
-        (rto * (1 << self.persist.probes.min(16))).min(PERSIST_MAX)
     }
 }

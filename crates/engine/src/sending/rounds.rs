@@ -57,7 +57,7 @@ impl Sending {
         name: SchedulerName,
         scheduler: Box<dyn Scheduler>,
     ) {
-        if self.stopped {
+        if self.stream.is_stopped() {
             return;
         }
         self.assignment.take_all_back();
@@ -66,7 +66,8 @@ impl Sending {
         self.assignment.measure_capacity(self.scheduler.measures_capacity());
         cx.record(None, Event::Scheduler(name));
         // Whether silent paths are usable depends on the scheduler.
-        self.refresh_usability(cx.settings(), subflows);
+        self.standing = 0;
+        self.judge_paths(cx.settings(), subflows);
         for path in self.assignment.paths().iter().filter(|path| path.usable) {
             self.scheduler.on_event(&SchedulerEvent::PathUp { path: path.id }, &self.assignment);
         }
@@ -79,18 +80,16 @@ impl Sending {
         let Some(cause) = self.due.take() else { return false };
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.
         self.rounds.wakeup = NEVER;
-        if self.stopped || self.assignment.paths().is_empty() {
+        if self.stream.is_stopped() || self.assignment.paths().is_empty() {
             self.persist.disarm();
             return false;
         }
-        if self.standing != subflows.standing() {
-            self.refresh_usability(cx.settings(), subflows);
-        }
+        self.judge_paths(cx.settings(), subflows);
         if cfg!(debug_assertions) {
-            self.compare(cx.settings(), subflows);
+            self.compare(subflows);
         }
         self.assignment.set_now(cx.now);
-        self.waited = self.wants_to_write;
+        self.waited = self.stream.is_full();
         if cx.settings().tcp.idle_restart && !self.assignment.backlog().is_empty() {
             self.restart_idle(cx, subflows);
         }
@@ -115,7 +114,7 @@ impl Sending {
     /// Carries out the commands of a round. Returns the paths that are penalised, and those that are stale.
     fn command(&mut self, cx: &Scope<'_>, cause: Cause) -> (u32, u32) {
         let alone = self.lone_path().filter(|_| !self.scheduler.serves_lone_path());
-        let mut round = Round::new(&mut self.assignment, &mut *self.congestion, cause);
+        let mut round = Round::new(&mut self.assignment, self.windows.congestion_mut(), cause);
         match alone {
             // One path: the algorithms are bypassed.
             Some(id) => {
@@ -141,10 +140,10 @@ impl Sending {
         (round.penalised(), round.stale())
     }
 
-    fn record_penalties(&mut self, cx: &mut Scope<'_>, subflows: &[Subflow], penalised: u32) {
-        for s in subflows.iter().filter(|s| penalised & s.id.bit() != 0) {
+    fn record_penalties(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, penalised: u32) {
+        for s in subflows.those_mut(|s| penalised & s.id.bit() != 0) {
             cx.record(Some(s.id), Event::Penalised);
-            self.refresh(cx.settings(), s);
+            self.windows.penalised(&mut self.assignment, s);
             self.record_window(cx, s.id, None);
         }
     }
@@ -168,21 +167,18 @@ impl Sending {
     fn restart_idle(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows) {
         for i in 0..subflows.len() {
             let s = &subflows[i];
-            if s.idle_done || !s.sender.is_empty() {
+            if s.idle_done || !s.sender().is_empty() {
                 continue;
             }
             let Some(last) = s.last_sent else { continue };
             let idle = cx.now.since(last);
-            let rto = s.sender.rtt().rto();
+            let rto = s.sender().rtt().rto();
             if idle <= rto || !s.may_carry() {
                 continue;
             }
             let s = &mut subflows[i];
-            s.idle_done = true;
-            let before = self.congestion.window(s.id).cwnd;
-            self.congestion.on_idle(s.id, cx.now, idle, rto);
-            self.refresh(cx.settings(), s);
-            if self.congestion.window(s.id).cwnd < before {
+            s.note_restart();
+            if self.windows.on_idle(&mut self.assignment, s, idle, rto) {
                 cx.record(Some(s.id), Event::IdleRestart);
                 self.record_window(cx, s.id, None);
             }
@@ -204,14 +200,14 @@ impl Sending {
             false => mode.is_multipath() && self.awaits_no_news(subflows),
         };
         let waits = silent && !self.has_admissible() && mode != Mode::Opening;
-        self.arm_persist(cx, waits);
+        self.persist.arm(cx, &self.assignment, waits);
     }
 
     /// No acknowledgment is awaited; or only on failing paths, while others are there and closed windows hold their data back.
     fn awaits_no_news(&self, subflows: &[Subflow]) -> bool {
         let live = |s: &Subflow| s.may_carry() && !s.failing;
         let held_back = || subflows.iter().any(live) && (self.is_shut() || self.assignment.anything_queued());
-        subflows.iter().all(|s| s.sender.is_empty() || s.failing && held_back())
+        subflows.iter().all(|s| s.sender().is_empty() || s.failing && held_back())
     }
 
     /// New data waits only because the peer's windows for the subflows have no room.
@@ -226,7 +222,7 @@ impl Sending {
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
     fn notice_stall(&mut self, cx: &mut Scope<'_>, subflows: &[Subflow]) {
         // Unacknowledged data, lost data included, will be retransmitted, and its acknowledgment calls the scheduler.
-        let idle = subflows.iter().all(|s| s.sender.is_empty());
+        let idle = subflows.iter().all(|s| s.sender().is_empty());
         let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
         if !idle || !waits(&self.assignment) || self.has_admissible() || self.rounds.wakeup < NEVER {
             self.rounds.stalled = false;
@@ -238,7 +234,7 @@ impl Sending {
             // Its queue is full of data that the peer's window does not admit.
             self.assignment.take_back(fastest);
         }
-        let mut round = Round::new(&mut self.assignment, &mut *self.congestion, Cause::Wakeup);
+        let mut round = Round::new(&mut self.assignment, self.windows.congestion_mut(), Cause::Wakeup);
         if round.send_next(fastest) && !self.rounds.stalled {
             self.rounds.stalled = true;
             cx.record(None, Event::Stall);

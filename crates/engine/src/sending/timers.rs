@@ -38,8 +38,9 @@ impl Sending {
 
     #[inline(always)]
     fn deadlines(&self) -> Deadlines<Due, 3> {
-        let (wakeup, data_fin) = if self.stopped { (NEVER, NEVER) } else { (self.wakeup(), self.data_fin.deadline()) };
-        Deadlines([(Due::Wakeup, wakeup), (Due::Persist, self.persist_deadline()), (Due::DataFin, data_fin)])
+        let (wakeup, data_fin) =
+            if self.stream.is_stopped() { (NEVER, NEVER) } else { (self.wakeup(), self.stream.data_fin.deadline()) };
+        Deadlines([(Due::Wakeup, wakeup), (Due::Persist, self.persist.deadline()), (Due::DataFin, data_fin)])
     }
 
     /// Does what is due.
@@ -62,13 +63,13 @@ impl Sending {
     /// The DATA_FIN was not acknowledged in time. False if it was repeated too often.
     fn repeat_data_fin(&mut self, cx: &Scope<'_>, peer: Peer, subflows: &mut Subflows) -> bool {
         let alone = self.all_delivered();
-        let Some(repeats) = self.data_fin.on_timer(cx.now, alone) else { return true };
+        let Some(repeats) = self.stream.data_fin.on_timer(cx.now, alone) else { return true };
         if peer.mode.is_plain() {
-            self.data_fin.hold();
+            self.stream.data_fin.hold();
         }
         // RFC 8684 §3.1: a peer that has not got our keys takes no DSS, which leaves no room for them.
         for s in subflows.iter_mut() {
-            s.handshake.third_ack |= s.shows_keys(peer.mode);
+            s.repeat_keys(peer.mode);
         }
         repeats <= cx.settings().tcp.retries
     }

@@ -13,7 +13,7 @@ impl Sending {
     /// The subflows for which something waits.
     #[inline(always)]
     pub fn waiting(&self) -> Waiting {
-        Waiting { data: self.view().waiting(), data_fin: self.data_fin.due() }
+        Waiting { data: self.view().waiting(), data_fin: self.stream.data_fin.due() }
     }
 
     /// The next new data to leave on `s`, if the windows and pacing allow it, and nothing is lost.
@@ -42,7 +42,7 @@ impl Sending {
     /// New data left on `s`. True if it ends what was written so far.
     #[inline(always)]
     pub fn on_new_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, fresh: Fresh) -> bool {
-        let ends = sent.data().end == self.end();
+        let ends = sent.data().end == self.stream.end();
         self.on_sent(cx, s, sent, fresh);
         ends
     }
@@ -50,7 +50,7 @@ impl Sending {
     /// A retransmission or the FIN leaves on `s` as `out`, which is cut to the part that is to leave.
     pub fn on_old_sent(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, sent: Sent, out: &mut Segment) {
         let sent = s.cut(sent, out);
-        if sent.seq().start < s.sender.nxt() {
+        if sent.seq().start < s.sender().nxt() {
             self.on_retransmitted(cx, s, &sent);
         } else {
             self.on_fin_sent(cx, s, sent);

@@ -44,7 +44,7 @@ impl Session {
             s.doubt_reset(cx.now);
             return Ended::Nothing;
         }
-        s.broken = true;
+        s.note_broken();
         for option in segment.options.mptcp() {
             let aborts = !over && matches!(option, MptcpOption::FastClose { .. });
             if aborts && self.on_option(cx, s, option) == Effect::FastClose {
@@ -88,7 +88,7 @@ impl Session {
                 Effect::Addresses
             }
             MptcpOption::Prio { backup } => {
-                s.backup.theirs = backup;
+                s.set_backup_to_peer(backup);
                 Effect::Backup
             }
             MptcpOption::Fail { data_seq } => Effect::Failed(data_seq),

@@ -78,17 +78,17 @@ impl Session {
     #[inline(never)]
     fn lacks_data_ack(&self, s: &mut Subflow, segment: &Segment, ack: u64) -> bool {
         if self.is_plain() {
-            s.answers = Answers::Mapped;
+            s.answered(Answers::Mapped);
         }
-        if ack <= s.sender.una() || s.fin.offset.is_some_and(|fin| fin <= 1) {
+        if ack <= s.sender().una() || s.fin.offset.is_some_and(|fin| fin <= 1) {
             return false;
         }
         let before = s.answers;
         if segment.options.dss().is_some_and(|dss| dss.ack.is_some()) {
-            s.answers = Answers::Mapped;
+            s.answered(Answers::Mapped);
         } else if segment.options.dss().is_none() && segment.options.mptcp().is_empty() {
             // With another option: an ADD_ADDR may leave no room for a DSS.
-            s.answers = Answers::Bare;
+            s.answered(Answers::Bare);
         }
         before == Answers::Bare && s.answers == Answers::Bare
     }
@@ -107,7 +107,7 @@ impl Session {
         match doubt {
             Doubt::Corrupt(start) => {
                 s.acks.demand();
-                let (data_seq, wait) = (self.peer_stream().number(start).0, s.sender.rtt().rto());
+                let (data_seq, wait) = (self.peer_stream().number(start).0, s.sender().rtt().rto());
                 // As long as Linux waits for an answer (TCP_RTO_MAX).
                 let until = cx.now + cx.settings().tcp.rto_max;
                 self.failure = Failure::Said(Saying { data_seq, again: cx.now + wait, wait, until });

@@ -71,14 +71,10 @@ impl Session {
         let mut agreement = Agreement::Made;
         if s.join {
             match self.check_syn_ack(segment, s.handshake.nonces.ours) {
-                Ok(answer) => {
-                    s.backup.theirs = answer.backup;
-                    s.handshake.nonces.theirs = answer.nonce;
-                    s.handshake.address_ids.theirs = answer.address_id;
-                }
+                Ok(answer) => s.on_join_answer(answer.backup, answer.nonce, answer.address_id),
                 Err(violation) => {
                     // RFC 8684 §3.2, §3.7: a join that is not understood is reset
-                    s.reset = Some(Reset::Because(MPTCP_ERROR));
+                    s.reject(Reset::Because(MPTCP_ERROR));
                     violation.into_iter().for_each(|violation| cx.violation(s.id, violation));
                     return Agreement::Nothing;
                 }

@@ -57,9 +57,8 @@ impl Session {
 
     /// Makes `out` a third ACK.
     fn write_third_ack(&self, s: &mut Subflow, window: u16, now: Instant, out: &mut Segment) {
-        s.handshake.third_ack = false;
-        s.acknowledges(window);
-        s.begin(out, s.sender.nxt(), Flags::ACK, window, now);
+        s.third_ack_leaves(window);
+        s.begin(out, s.sender().nxt(), Flags::ACK, window, now);
         if s.ecn.is_on() {
             s.ecn.complete(out, false);
         }

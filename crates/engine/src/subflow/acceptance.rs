@@ -332,6 +332,12 @@ impl Subflow {
         segment.ack.offset_from(self.isn, una).filter(|ack| *ack <= nxt && (*ack >= una || *ack >= oldest()))
     }
 
+    /// True if the window field of the peer's segment is another than in the one before, which is forgotten.
+    #[inline(always)]
+    pub fn is_window_news(&mut self, segment: &Segment) -> bool {
+        core::mem::replace(&mut self.peer_window, segment.window) != segment.window
+    }
+
     /// A segment passed all checks of its numbers, so it counts as the peer's own. Notes what its arrival alone shows.
     #[inline(always)]
     pub fn heard(&mut self, cx: &Scope<'_>, segment: &Segment, seq: u64) {
@@ -339,9 +345,6 @@ impl Subflow {
         self.probes = 0;
         if self.ecn.is_on() && self.ecn.on_arrival(segment) {
             self.acks.demand();
-        }
-        if core::mem::take(&mut self.probed) && self.failing && self.sender.timeouts() <= cx.settings().tcp.retries {
-            self.sender.retry(cx.now);
         }
         // RFC 7323 §4.3: SEG.SEQ <= Last.ACK.sent. One that is old is not acceptable.
         if seq <= self.acked_to
@@ -354,7 +357,7 @@ impl Subflow {
     /// Takes an acknowledgment. `bare`: the segment says nothing else, so that it may be a duplicate acknowledgment
     /// (RFC 5681 §2). `None` if nothing changed.
     #[inline(always)]
-    pub fn on_ack(
+    pub(super) fn acknowledged(
         &mut self,
         now: Instant,
         clock: &mut PeerClock,

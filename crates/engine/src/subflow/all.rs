@@ -103,6 +103,11 @@ impl Subflows {
         self.all.iter_mut().map(Subflow::changing)
     }
 
+    /// Those that are as `which` says, to change them.
+    pub fn those_mut(&mut self, which: impl Fn(&Subflow) -> bool) -> impl Iterator<Item = &mut Subflow> {
+        self.all.iter_mut().filter(move |s| which(s)).map(Subflow::changing)
+    }
+
     /// The connection is aborted.
     pub fn abort(&mut self, reset: Reset) {
         self.iter_mut().for_each(|s| s.abort(reset));

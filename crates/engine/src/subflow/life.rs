@@ -3,7 +3,7 @@
 use super::ecn::{EcnState, sets_up};
 use super::half_open::{HalfOpen, Offer};
 use super::handshake::Terms;
-use super::sender::Sender;
+use super::sender::{Sender, Sent};
 use super::stamps::Stamps;
 use super::window::SendWindow;
 use super::{Both, Move, Reset, State, Subflow};
@@ -66,17 +66,18 @@ pub(crate) struct Ending {
 }
 
 impl Subflow {
-    /// A subflow of ours, whose SYN is to be sent. `address_ids`: of our end, and of the peer's.
+    /// A subflow of ours, whose SYN is to be sent. `mss`: most payload bytes of the path's segments, if that is less than the settings'.
+    /// `address_ids`: of our end, and of the peer's.
     pub fn opening(
         id: PathId,
         tuple: FourTuple,
-        settings: &Settings,
+        (settings, mss): (&Settings, Option<u32>),
         rng: &mut Rng,
         now: Instant,
         address_ids: Both<u8>,
     ) -> Self {
         let mut s = Self::new(id, tuple, settings, SeqNumber(rng.bits() as u32), now);
-        s.terms = Terms::offer(settings);
+        s.terms = Terms::offer(settings).within(mss);
         s.handshake.active = true;
         s.handshake.due = true;
         s.handshake.nonces.ours = rng.bits() as u32;
@@ -136,6 +137,30 @@ impl Subflow {
             self.handshake.complete();
             self.handshake.confirmed = true;
         }
+    }
+
+    /// It is made by MP_JOIN; `pause` as in [`Handshake::joins`](super::handshake::Handshake::joins).
+    pub fn join(&mut self, pause: Option<Duration>) {
+        self.join = true;
+        self.handshake.joins(pause);
+    }
+
+    /// The peer's part of an MP_JOIN: whether this is a backup to it, its random number and its address ID.
+    pub fn on_join_answer(&mut self, backup: bool, nonce: u32, address_id: u8) {
+        self.backup.theirs = backup;
+        self.handshake.nonces.theirs = nonce;
+        self.handshake.address_ids.theirs = address_id;
+    }
+
+    /// A third ACK with this window leaves.
+    pub fn third_ack_leaves(&mut self, window: u16) {
+        self.handshake.third_ack = false;
+        self.acknowledges(window);
+    }
+
+    /// A third ACK says our keys again, if the peer has not shown that it got them.
+    pub fn repeat_keys(&mut self, mode: Mode) {
+        self.handshake.third_ack |= self.shows_keys(mode);
     }
 
     /// The peer has acknowledged our SYN/ACK.
@@ -376,11 +401,59 @@ impl Subflow {
         self.path_probe = self.path_probe.min(now + PATH_PROBE.0);
     }
 
-    /// A failing path delivers again.
-    pub fn recovered(&mut self) {
+    /// Whether its silence is to be noticed.
+    pub fn watch(&mut self, watched: bool) {
+        self.sender.watch(watched);
+    }
+
+    /// It speaks, only its first packet is not acknowledged: the time of its silence counts from when it was heard last.
+    pub fn await_news(&mut self) {
+        self.sender.await_news(self.last_heard);
+    }
+
+    /// Its silence counts at `at`, unless something is acknowledged until then.
+    pub fn look_again(&mut self, at: Instant) {
+        self.sender.look_again(at);
+    }
+
+    /// The retransmission timeout backs off to `limit` at most.
+    pub fn limit_rto(&mut self, limit: Duration) {
+        self.sender.limit_rto(limit);
+    }
+
+    /// It may carry data, or delivers again after it has failed.
+    pub fn came_up(&mut self) {
         self.failing = false;
         self.path_probe = NEVER;
         self.reported = PathState::Established;
+    }
+
+    /// Its path fails. False if it does already.
+    pub fn fell_silent(&mut self) -> bool {
+        let is_new = !self.failing;
+        if is_new {
+            self.failing = true;
+            self.reported = PathState::Failing;
+        }
+        is_new
+    }
+
+    /// A tail loss probe is to be sent.
+    pub fn probe_tail(&mut self) {
+        self.probe = true;
+    }
+
+    /// Asks the peer for its window. False if it was asked `most` times without an answer.
+    pub fn probe_window(&mut self, most: u32) -> bool {
+        self.probes += 1;
+        let goes_on = self.probes <= most;
+        self.window_probe |= goes_on;
+        goes_on
+    }
+
+    /// Its window was restarted for the time that it was idle.
+    pub fn note_restart(&mut self) {
+        self.idle_done = true;
     }
 
     /// RFC 9293 §3.8.6: a peer that answers is not given up because of what lies beyond its window, which shrank.
@@ -390,6 +463,37 @@ impl Subflow {
     }
 
     // ---- the end ----
+
+    /// Our FIN follows the last data.
+    pub fn finish(&mut self) {
+        self.fin.wanted = true;
+    }
+
+    /// The FIN, if it is to leave now; the stream ends at `written`.
+    pub fn next_fin(&mut self, written: u64) -> Option<Sent> {
+        if !self.fin.wanted || self.fin.offset.is_some() {
+            return None;
+        }
+        self.go(Move::SendFin);
+        let at = self.sender.nxt();
+        self.fin.offset = Some(at);
+        Some(Sent::fin(at, written))
+    }
+
+    /// Waiting for the peer ends at `until`.
+    pub fn wait_until(&mut self, until: Instant) {
+        self.linger = until;
+    }
+
+    /// A reset came.
+    pub fn note_broken(&mut self) {
+        self.broken = true;
+    }
+
+    /// Ends by reset because of the peer's answer to our SYN.
+    pub fn reject(&mut self, reset: Reset) {
+        self.reset = Some(reset);
+    }
 
     /// Closed, with nothing left to say.
     pub fn is_gone(&self) -> bool {

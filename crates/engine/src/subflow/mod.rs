@@ -14,6 +14,7 @@ mod path_mtu;
 pub(crate) mod receive;
 pub(crate) mod segments;
 pub(crate) mod sender;
+mod shown;
 pub(crate) mod stamps;
 mod state;
 pub(crate) mod usage;
@@ -22,6 +23,7 @@ pub(crate) mod window;
 pub(crate) use all::Subflows;
 pub use state::{Move, State};
 
+use crate::congestion::Window;
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
 use crate::path::ForwardDelay;
@@ -126,12 +128,14 @@ pub(crate) struct Subflow {
     pub join: bool,
     pub answers: Answers,
     /// Reset because options did not come, or by the peer.
-    pub broken: bool,
+    broken: bool,
     pub isn: SeqNumber,
     pub peer_isn: SeqNumber,
     pub terms: Terms,
     pub handshake: Handshake,
-    pub sender: Sender,
+    sender: Sender,
+    /// The window that congestion control decided on last.
+    allowed: Window,
     pub receiver: Receiver,
     pub acks: AckPolicy,
     pub ecn: EcnState,
@@ -142,55 +146,55 @@ pub(crate) struct Subflow {
     /// The window of this subflow as a Linux peer has it from this subflow's segments: see [`Subflow::acknowledges`]. Linux also widens
     /// it to the connection's (Linux 6.18: `mptcp_check_allowed_size`), which no acknowledgment shows.
     pub taken: u64,
-    pub stamps: Stamps,
-    pub forward: Option<ForwardDelay>,
+    stamps: Stamps,
+    forward: Option<ForwardDelay>,
     /// The DATA_ACK of the segment that is being processed.
     pub data_ack: Option<u64>,
     pub placement: Placement,
-    pub usage: WindowUsage,
-    pub underuse: Underuse,
+    usage: WindowUsage,
+    underuse: Underuse,
     /// A round trip as the receiver sees it; `None` where no part needs it.
     pub trip: Option<Duration>,
     /// Where its receive buffer is its own: the data that came on it and was not read, and the right edge that was offered.
     pub unread: RangeSet,
     pub own_edge: u64,
-    pub pacer: Pacer,
+    pacer: Pacer,
     pub fin: Fin,
     pub reset: Option<Reset>,
     /// A reset is due that answers an acknowledgment of this number and changes nothing here.
-    pub refusal: Option<SeqNumber>,
+    refusal: Option<SeqNumber>,
     /// Used as a backup only, by either end's wish.
     pub backup: Both<bool>,
     /// Timed out, or silent while others delivered; nothing acknowledged since.
     pub failing: bool,
     /// When the failing path is probed next; [`NEVER`]: not at all, since no other carries the data.
-    pub path_probe: Instant,
+    path_probe: Instant,
     /// A probe of the failing path was sent and not answered.
-    pub probed: bool,
+    probed: bool,
     /// Options waiting for a pure acknowledgment to carry them.
     pub signals: VecDeque<MptcpOption>,
     /// A tail loss probe is to be sent.
     pub probe: bool,
     /// A segment just below the window is to be sent, which the peer must answer (RFC 9293 §3.8.6.1, §3.8.4).
-    pub window_probe: bool,
+    window_probe: bool,
     pub last_sent: Option<Instant>,
     pub last_heard: Instant,
     /// The window was restarted for the idle time since `last_sent`.
     pub idle_done: bool,
     /// The window field of the peer's last segment.
-    pub peer_window: u16,
+    peer_window: u16,
     /// The peer's window on this subflow.
-    pub window: SendWindow,
+    window: SendWindow,
     /// State that a Linux sender keeps for it.
     pub linux: LinuxSender,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
-    pub linger: Instant,
+    linger: Instant,
     /// Keep-alive probes without an answer.
     pub probes: u32,
     /// A reset came that may be an attacker's, and nothing has come since this time, the first probe's.
-    pub doubted: Option<Instant>,
+    doubted: Option<Instant>,
     /// Earliest time of the next answer to a segment that an off-path attacker may have sent (RFC 5961 §7).
-    pub answer_after: Instant,
+    answer_after: Instant,
     derived: all::Derived,
 }
 
@@ -213,6 +217,7 @@ impl Subflow {
             terms: Terms::default(),
             handshake: Handshake::new(tcp, now),
             sender: Sender::new(tcp, false),
+            allowed: Window { cwnd: 1, ssthresh: u32::MAX, pacing: None },
             receiver: Receiver::default(),
             acks: if settings.receiver_model == HostModel::Linux { acks.in_linux() } else { acks },
             ecn: EcnState::default(),
@@ -318,6 +323,31 @@ impl Subflow {
             self.signals.push_back(MptcpOption::Fail { data_seq });
         }
         self.acks.demand();
+    }
+
+    /// Whether we use it as a backup only.
+    pub fn set_backup(&mut self, backup: bool) {
+        self.backup.ours = backup;
+    }
+
+    /// Whether the peer wants it used as a backup only.
+    pub fn set_backup_to_peer(&mut self, backup: bool) {
+        self.backup.theirs = backup;
+    }
+
+    /// The peer has acknowledged data of it in this way.
+    pub fn answered(&mut self, answers: Answers) {
+        self.answers = answers;
+    }
+
+    /// The segment that is being processed has a DATA_ACK of all below `upto`, which may be new.
+    #[inline(always)]
+    pub fn on_data_ack(&mut self, upto: u64, is_new: bool) {
+        if is_new {
+            // RFC 8684 §3.7: the peer's options come, also with a segment that acknowledges nothing new on the subflow.
+            self.answers = Answers::Mapped;
+        }
+        self.data_ack = Some(upto);
     }
 
     /// Used as a backup only.

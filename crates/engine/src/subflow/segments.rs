@@ -234,14 +234,6 @@ impl Subflow {
         part
     }
 
-    /// New data left.
-    #[inline(always)]
-    pub fn on_sent(&mut self, now: Instant, sent: Sent) {
-        self.sender.on_sent(now, sent);
-        self.last_sent = Some(now);
-        self.idle_done = false;
-    }
-
     /// Unacknowledged data is one piece of the data sequence, in order, and ends at `end`.
     pub fn carries_in_order(&self, end: u64) -> bool {
         let mut data = self.sender.unacknowledged().filter(|sent| !sent.payload.is_empty());
@@ -264,6 +256,11 @@ impl Subflow {
         }
         self.acked_to = self.receiver.next();
         self.acks.on_sent()
+    }
+
+    /// Its own window reaches as far as `edge` at least.
+    pub fn promise(&mut self, edge: u64) {
+        self.own_edge = self.own_edge.max(edge);
     }
 
     /// A Linux peer keeps the window that it has of this subflow when an acknowledgment that leaves now has one of `offered` bytes: it

@@ -1,5 +1,7 @@
 //! Whether the congestion window is what limits a subflow (Linux's `tcp_is_cwnd_limited`), and pacing.
 
+use super::Subflow;
+use crate::path::PathView;
 use anabranch_units::{Duration, Instant, Rate};
 
 /// How much of the window was used in the last round.
@@ -84,6 +86,40 @@ impl Pacer {
         let earliest = now - gap * BURST;
         // A timeout's segment leaves before its turn, and the turn of the next is no later than a gap from now.
         self.next = self.next.clamp(earliest, now) + gap;
+    }
+}
+
+impl Subflow {
+    /// The congestion window was what limited it in the last round. `at_threshold`: slow start includes a window that equals its threshold.
+    #[inline(always)]
+    pub fn is_limited(&self, at_threshold: bool) -> bool {
+        self.usage.is_limited(self.allowed.cwnd, self.allowed.ssthresh.saturating_add(at_threshold.into()))
+    }
+
+    /// What of its window is unused counts from `now` on.
+    pub fn restart_underuse(&mut self, now: Instant) {
+        self.underuse.restart(now);
+    }
+
+    /// New data left, with which its path is as in `p`: see [`Underuse::on_sent`].
+    pub fn used_at_most(&mut self, now: Instant, p: &PathView) -> Option<u32> {
+        self.underuse.on_sent(now, p.in_flight, p.cwnd, self.sender.rtt().rto())
+    }
+
+    /// When its pacer lets the next segment leave.
+    #[inline(always)]
+    pub fn next_turn(&self) -> Instant {
+        self.pacer.next()
+    }
+
+    /// The delivery rate is measured from now on; nothing may have been sent.
+    pub fn measure_rate(&mut self) {
+        self.sender.measure_rate();
+    }
+
+    /// Nothing waits for room in its window: see [`Sender::note_starved`](super::sender::Sender::note_starved).
+    pub fn note_starved(&mut self) {
+        self.sender.note_starved(self.sender.effective_window(self.allowed.cwnd));
     }
 }
 
