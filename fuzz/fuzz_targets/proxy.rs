@@ -5,8 +5,8 @@
 
 #![no_main]
 
-use anabranch_link::measure::read_messages;
-use anabranch_link::proxy::{Dialogue, End, Forward, Rules, Target, read_request};
+use anabranch_measure::read_messages;
+use anabranch_proxy::{Dialogue, End, Forward, Rules, Target, read_request};
 use libfuzzer_sys::fuzz_target;
 
 /// The end of a negotiation, and all that was said.

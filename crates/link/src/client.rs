@@ -13,6 +13,19 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// Where to go, and through what.
+#[derive(Debug)]
+pub struct Reach {
+    /// Our key.
+    pub key: KeyFile,
+    /// The server's.
+    pub server: PublicKey,
+    /// The server's address.
+    pub address: SocketAddr,
+    /// A path through each of these interfaces, in this order.
+    pub interfaces: Vec<String>,
+}
+
 struct Path {
     socket: Socket,
     outbox: Outbox,
@@ -129,8 +142,8 @@ impl ClientLink {
     }
 }
 
-/// The path of a client's address.
-pub(crate) fn path_of(client: IpAddr) -> Option<PathId> {
+/// The path of a client's address inside the carrier; `None` for any other address.
+pub fn path_of(client: IpAddr) -> Option<PathId> {
     match client {
         IpAddr::V4(v4) => Addresses::path(v4),
         IpAddr::V6(_) => None,

@@ -1,7 +1,7 @@
 //! The loop that runs engines over a link in real time.
 
 use crate::station::{Engine, Station};
-use crate::{LinkError, inner, secrets};
+use crate::{LinkError, inner};
 use anabranch_carrier::Addresses;
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;
@@ -110,7 +110,7 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
     }
 
     /// Every station, to change it.
-    pub(crate) fn stations_mut(&mut self) -> impl Iterator<Item = &mut S> {
+    pub fn stations_mut(&mut self) -> impl Iterator<Item = &mut S> {
         self.stations.all.iter_mut().map(|(_, station)| station)
     }
 
@@ -118,7 +118,7 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
     ///
     /// # Errors
     /// A socket fails.
-    pub(crate) fn say_goodbye(&mut self) -> Result<(), LinkError> {
+    pub fn say_goodbye(&mut self) -> Result<(), LinkError> {
         let now = self.now();
         (0..FAREWELL).try_for_each(|_| self.turn(now, &mut ()))
     }
@@ -141,7 +141,7 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
         let busy = came || more || worked || expired || due <= now;
         if !busy && now < deadline {
             let mut inputs = self.link.inputs();
-            inputs.extend(self.stations.all.iter().filter_map(|(_, station)| station.input()));
+            self.stations.all.iter().for_each(|(_, station)| station.add_inputs(&mut inputs));
             self.clock.wait(due.min(deadline), &inputs);
         }
         Ok(())
@@ -193,11 +193,6 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
         let now = self.clock.now();
         Some(self.stations.find(id)?.with(now, recorder, act))
     }
-}
-
-/// An unpredictable seed.
-pub(crate) fn unpredictable() -> u64 {
-    rand_core::Rng::next_u64(&mut secrets::random())
 }
 
 impl<E: Copy + PartialEq, S: Station> Stations<E, S> {

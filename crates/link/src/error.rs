@@ -27,7 +27,7 @@ pub enum LinkError {
         /// The file, the line and the mistake.
         what: String,
     },
-    /// The network of [`crate::native`] cannot be set up, followed or taken back.
+    /// The network under a command cannot be set up, followed or taken back.
     Ground {
         /// The operation, and the system's answer.
         what: String,
@@ -107,7 +107,7 @@ impl fmt::Display for Unmet {
 
 impl LinkError {
     /// The system's answer to `what`.
-    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what: what.into(), source }
     }
 

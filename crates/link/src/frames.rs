@@ -11,7 +11,7 @@ const HEAD: usize = 4;
 ///
 /// # Errors
 /// It is longer.
-pub(crate) fn framed<M: Serialize>(message: &M, longest: usize) -> Result<Vec<u8>, LinkError> {
+pub fn framed<M: Serialize>(message: &M, longest: usize) -> Result<Vec<u8>, LinkError> {
     let frame = postcard::to_extend(message, vec![0; HEAD]);
     let mut frame = frame.map_err(|_| malformed("a message that cannot be written"))?;
     let len = frame.len() - HEAD;
@@ -28,7 +28,7 @@ fn malformed(what: impl Into<String>) -> LinkError {
 
 /// Bytes of a stream, until a message of at most `LONGEST` bytes is whole.
 #[derive(Debug, Default)]
-pub(crate) struct Frames<const LONGEST: usize> {
+pub struct Frames<const LONGEST: usize> {
     bytes: Vec<u8>,
 }
 
@@ -39,7 +39,7 @@ impl<const LONGEST: usize> Frames<LONGEST> {
     }
 
     /// Bytes that are kept.
-    pub fn len(&self) -> usize {
+    pub fn buffered(&self) -> usize {
         self.bytes.len()
     }
 
@@ -52,7 +52,7 @@ impl<const LONGEST: usize> Frames<LONGEST> {
     ///
     /// # Errors
     /// The peer does not keep to the format; the stream is of no further use.
-    pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LinkError> {
+    pub fn next_message<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LinkError> {
         let Some(head) = self.bytes.first_chunk::<HEAD>() else { return Ok(None) };
         let len = u32::from_le_bytes(*head) as usize;
         if len > LONGEST {

@@ -3,6 +3,9 @@
 use anabranch_wire::{Ecn, Packet};
 use bytes::Bytes;
 
+/// Bytes of IPv4 and TCP with all its options at most (RFC 9293 §3.1): the rest of a packet is payload.
+pub const HEADERS: u32 = 20 + 60;
+
 /// Writes a packet into `bytes`, whose old content is lost. The tag of its datagram covers it, so its payload is not summed up: the field
 /// of the TCP checksum has the sum of the pseudo-header, as in packets whose checksum Linux leaves to a device.
 pub(crate) fn write(packet: &Packet, bytes: &mut Vec<u8>) {

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory that may still be taken, in bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Memory(Arc<AtomicU64>);
+pub struct Memory(Arc<AtomicU64>);
 
 /// A part of it, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
+pub struct Share {
     memory: Memory,
     bytes: u64,
 }

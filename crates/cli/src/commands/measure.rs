@@ -10,7 +10,7 @@ use crate::load::Loaded;
 use crate::outcome::Outcome;
 use crate::watch::Wanted;
 use anabranch_lab::interrupt;
-use anabranch_link::measure::{MSS, PathSurvey, RealLinks, Session, is_recordable, overhead, path_names};
+use anabranch_measure::{MSS, PathSurvey, RealLinks, Session, is_recordable, overhead, path_names};
 use anabranch_report::text::{plain_table, print_table};
 use anabranch_run::{Driver, RunError};
 use anabranch_scenario::Override;

@@ -11,7 +11,7 @@ use crate::load::Loaded;
 use crate::output::write;
 use crate::stage::{Carried, Stage, carry_out};
 use crate::watch::Wanted;
-use anabranch_link::measure::{Capacity, PathRecord, RealLinks, is_recordable};
+use anabranch_measure::{Capacity, PathRecord, RealLinks, is_recordable};
 use anabranch_report::text::prediction_table;
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
 use anabranch_scenario::{Override, Source};

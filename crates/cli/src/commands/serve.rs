@@ -6,9 +6,10 @@ use crate::failure::Failure;
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
 use anabranch_link::files::Client;
-use anabranch_link::native::{NativeHost, NativeHostSettings};
-use anabranch_link::proxy::{ExitSettings, Guard, Resolver, Service, parse_block, system};
-use anabranch_link::{Host, LinkError, Services, Window, raise_file_limit, secrets};
+use anabranch_link::{Host, LinkError, Window, raise_file_limit, secrets};
+use anabranch_measure::MeasurementService;
+use anabranch_proxy::native::{NativeHost, NativeHostSettings};
+use anabranch_proxy::{ExitSettings, Guard, ProxyService, Resolver, Service, parse_block, system};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -22,8 +23,15 @@ pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     let (public, count) = (key.public(), clients.len());
     let socket = arguments.socket.clone().or_else(default_socket);
     let window = socket.map(|file| Window::open(&file)).transpose().map_err(failed)?;
-    let services = Services { measure: arguments.measure, proxy: proxy(arguments)? };
+    let proxy = proxy(arguments)?;
     raise_file_limit();
+    let mut services: Vec<Box<dyn anabranch_link::Service>> = Vec::new();
+    if arguments.measure {
+        services.push(Box::new(MeasurementService::default()));
+    }
+    if let Some(settings) = proxy {
+        services.push(Box::new(ProxyService::new(settings).map_err(failed)?));
+    }
     let mut host = Host::listen(arguments.listen, key, clients, services).map_err(failed)?;
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
     let local = host.local().map_err(failed)?;
