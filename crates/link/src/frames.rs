@@ -28,11 +28,11 @@ fn malformed(what: impl Into<String>) -> LinkError {
 
 /// Bytes of a stream, until a message of at most `LONGEST` bytes is whole.
 #[derive(Debug, Default)]
-pub struct Frames<const LONGEST: usize> {
+pub struct FrameReader<const LONGEST: usize> {
     bytes: Vec<u8>,
 }
 
-impl<const LONGEST: usize> Frames<LONGEST> {
+impl<const LONGEST: usize> FrameReader<LONGEST> {
     /// Adds bytes that came. What the stream's window admits is kept at most.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);

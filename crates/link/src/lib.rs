@@ -5,32 +5,32 @@
 
 #![cfg(target_os = "linux")]
 
-mod client;
+mod client_link;
 mod driver;
 mod error;
 pub mod frames;
-mod host;
+mod gso;
 mod inner;
-mod memory;
-mod outbox;
+mod path_stats;
+mod quota;
 pub mod secrets;
 mod server;
+mod server_link;
 mod services;
 mod socket;
 mod station;
 mod status;
-mod tally;
 
 pub use anabranch_carrier::{PublicKey, files};
-pub use client::{ClientLink, Reach, path_of};
-pub use driver::{Driver, Incoming, Link, Make};
-pub use error::{LinkError, Unmet};
-pub use host::Host;
-pub use inner::{HEADERS, Marks};
-pub use memory::{Memory, Share};
-pub use server::ServerLink;
+pub use client_link::{ClientLink, SessionSettings, path_of};
+pub use driver::{Driver, Link, LinkEvent, MakeStation};
+pub use error::{LinkError, PeerError};
+pub use inner::{EcnMarks, HEADERS};
+pub use path_stats::PathStats;
+pub use quota::{Quota, Reservation};
+pub use server::Server;
+pub use server_link::ServerLink;
 pub use services::{ClientService, Service};
 pub use socket::{Socket, raise_file_limit};
 pub use station::{Engine, Station};
-pub use status::{ClientStatus, PathState, Status, Window, read_status};
-pub use tally::PathTally;
+pub use status::{ClientStatus, PathState, Status, StatusSocket, read_status};

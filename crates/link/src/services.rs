@@ -32,13 +32,13 @@ pub trait ClientService: Station + Debug + Send {
 
 /// The services of one client.
 #[derive(Debug)]
-pub(crate) struct Far {
+pub(crate) struct ClientServices {
     services: Vec<Box<dyn ClientService>>,
     /// The service that sends first in this turn.
     first: usize,
 }
 
-impl Far {
+impl ClientServices {
     /// A client with these services.
     pub fn new(services: Vec<Box<dyn ClientService>>) -> Self {
         Self { services, first: 0 }
@@ -69,7 +69,7 @@ impl Far {
     }
 }
 
-impl Station for Far {
+impl Station for ClientServices {
     fn receive(&mut self, now: Instant, recorder: &mut dyn Recorder, packet: &Packet) {
         if let Some(service) = self.services.iter_mut().find(|service| service.takes(packet.segment.dst_port)) {
             service.receive(now, recorder, packet);

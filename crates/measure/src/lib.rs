@@ -3,24 +3,24 @@
 
 #![cfg(target_os = "linux")]
 
-mod desk;
+mod event_log;
 mod message;
-mod order;
-mod real;
+mod path_sample;
+mod real_links;
 mod record;
-mod running;
+mod request;
+mod run_stats;
+mod server;
 mod service;
 mod session;
 mod setup;
-mod sight;
+mod station;
 mod survey;
-mod tally;
-mod tape;
 
-pub use desk::read_messages;
-pub use real::RealLinks;
-pub use record::{Capacity, PathRecord, is_recordable};
+pub use real_links::RealLinks;
+pub use record::{PathRecord, RecordedCapacity, is_recordable};
+pub use server::read_messages;
 pub use service::MeasurementService;
-pub use session::{Idle, Session, path_names};
+pub use session::{MeasurementSession, path_names};
 pub use setup::{MSS, overhead};
 pub use survey::PathSurvey;

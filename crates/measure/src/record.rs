@@ -1,6 +1,6 @@
 //! A path as all downloads over it alone show it: what a scenario says of it.
 
-use crate::sight::{SILENCE, Sight};
+use crate::path_sample::{PathSample, SILENCE};
 use anabranch_network::CapacityTrace;
 use anabranch_scenario::{Scenario, TrafficKind};
 use anabranch_units::Duration;
@@ -16,7 +16,7 @@ const LINE: f64 = 10.0;
 
 /// The capacity of a path, in packets of the carrier: the outer IP header counts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Capacity {
+pub enum RecordedCapacity {
     /// Always the same. Bit/s.
     Constant(f64),
     /// Bit/s in each step of time.
@@ -36,8 +36,8 @@ pub enum Capacity {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PathRecord {
     /// The path's capacity while data waited for it.
-    pub capacity: Capacity,
-    /// How long data waited for it, in the steps of `capacity`; of [`Capacity::AtLeast`], in all.
+    pub capacity: RecordedCapacity,
+    /// How long data waited for it, in the steps of `capacity`; of [`RecordedCapacity::AtLeast`], in all.
     pub seen: Duration,
     /// Bytes that its queue holds.
     pub queue: u64,
@@ -53,8 +53,8 @@ pub struct PathRecord {
 
 /// Everything that was seen of one path.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recording {
-    sights: Vec<Sight>,
+pub(super) struct PathSamples {
+    samples: Vec<PathSample>,
     idle: Vec<Duration>,
 }
 
@@ -64,10 +64,10 @@ pub fn is_recordable(scenario: &Scenario) -> bool {
     matches!(&scenario.traffic[..], [traffic] if traffic.connections() == 1 && bulk(&traffic.kind))
 }
 
-impl Recording {
+impl PathSamples {
     /// Another download.
-    pub fn add(&mut self, sight: Option<Sight>) {
-        self.sights.extend(sight);
+    pub fn add(&mut self, sample: Option<PathSample>) {
+        self.samples.extend(sample);
     }
 
     /// Round-trip times of the idle path.
@@ -77,36 +77,37 @@ impl Recording {
 
     /// The path, whose trace may have `room` bytes; `None` if nothing came through it.
     pub fn read(&self, room: u64) -> Option<PathRecord> {
-        let sum = |of: fn(&Sight) -> u64| self.sights.iter().map(of).sum::<u64>();
-        let (packets, bytes) = (sum(|sight| sight.packets), sum(|sight| sight.bytes));
+        let sum = |of: fn(&PathSample) -> u64| self.samples.iter().map(of).sum::<u64>();
+        let (packets, bytes) = (sum(|sample| sample.packets), sum(|sample| sample.bytes));
         let (capacity, seen) = self.capacity(bytes as f64 / packets as f64, room)?;
-        let mut full: Vec<u64> = self.sights.iter().filter_map(|sight| sight.full).collect();
+        let mut full: Vec<u64> = self.samples.iter().filter_map(|sample| sample.full).collect();
         full.sort_unstable();
-        let deepest = self.sights.iter().map(|sight| sight.deepest).max().unwrap_or(0);
+        let deepest = self.samples.iter().map(|sample| sample.deepest).max().unwrap_or(0);
         Some(PathRecord {
             capacity,
             seen,
             queue: full.get(full.len() / 2).copied().unwrap_or(deepest),
             is_full: !full.is_empty(),
-            light: sum(|sight| sight.light),
-            lost: sum(|sight| sight.lost),
+            light: sum(|sample| sample.light),
+            lost: sum(|sample| sample.lost),
             idle: self.idle.clone(),
         })
     }
 
     /// The capacity, and how long it was seen. `packet` is the mean length of a packet.
-    fn capacity(&self, packet: f64, room: u64) -> Option<(Capacity, Duration)> {
+    fn capacity(&self, packet: f64, room: u64) -> Option<(RecordedCapacity, Duration)> {
         // A step is as long as the path takes for its packets: an outage, out of which nothing came, makes it no longer.
-        let stretches = || self.sights.iter().flat_map(|sight| &sight.stretches).filter(|stretch| stretch.bytes > 0);
-        let busy: i64 = stretches().map(|stretch| stretch.to - stretch.from).sum();
-        let bytes: u64 = stretches().map(|stretch| stretch.bytes).sum();
+        let busy_periods =
+            || self.samples.iter().flat_map(|sample| &sample.busy_periods).filter(|period| period.bytes > 0);
+        let busy: i64 = busy_periods().map(|period| period.to - period.from).sum();
+        let bytes: u64 = busy_periods().map(|period| period.bytes).sum();
         let span = PACKETS * packet * busy as f64 / bytes as f64;
         let steps =
             if span.is_finite() { self.steps((span as i64).max(SILENCE.as_nanos() as i64)) } else { Vec::new() };
         let mut sorted: Vec<f64> = steps.iter().map(Step::rate).filter(|rate| *rate > 0.0).collect();
         sorted.sort_by(f64::total_cmp);
         let Some(median) = sorted.get(sorted.len() / 2).copied() else {
-            return self.least().map(|rate| (Capacity::AtLeast(rate), Duration::from_nanos(busy as u64)));
+            return self.least().map(|rate| (RecordedCapacity::AtLeast(rate), Duration::from_nanos(busy as u64)));
         };
         let near = sorted.iter().filter(|rate| (**rate / median - 1.0).abs() <= STEADY).count();
         // A path that carried nothing for a while was not constant.
@@ -114,24 +115,24 @@ impl Recording {
         let fitting = if is_constant { &steps[..] } else { within(&steps, room) };
         let (bytes, time): (f64, f64) = fitting.iter().fold((0.0, 0.0), |(b, t), step| (b + step.bytes, t + step.busy));
         let capacity = if is_constant {
-            Capacity::Constant(bytes * 8e9 / time)
+            RecordedCapacity::Constant(bytes * 8e9 / time)
         } else {
             let step = Duration::from_nanos(span.max(SILENCE.as_nanos() as f64) as u64);
             let rates = fitting.iter().map(Step::rate).collect();
-            Capacity::Varying { step, rates, left_out: steps.len() - fitting.len() }
+            RecordedCapacity::Varying { step, rates, left_out: steps.len() - fitting.len() }
         };
         Some((capacity, Duration::from_nanos(time as u64)))
     }
 
     /// Where the path was busy nearly all the time of a step.
     fn steps(&self, span: i64) -> Vec<Step> {
-        let of_one = |sight: &Sight| {
-            let begin = sight.stretches.first().map_or(0, |stretch| stretch.from);
-            let end = sight.stretches.iter().map(|stretch| stretch.to).max().unwrap_or(begin);
+        let of_one = |sample: &PathSample| {
+            let begin = sample.busy_periods.first().map_or(0, |period| period.from);
+            let end = sample.busy_periods.iter().map(|period| period.to).max().unwrap_or(begin);
             let mut steps = vec![Step::default(); ((end - begin) / span) as usize + 1];
-            for stretch in &sight.stretches {
-                let (from, to) = (stretch.from - begin, (stretch.to - begin).max(stretch.from - begin + 1));
-                let per = stretch.bytes as f64 / (to - from) as f64;
+            for period in &sample.busy_periods {
+                let (from, to) = (period.from - begin, (period.to - begin).max(period.from - begin + 1));
+                let per = period.bytes as f64 / (to - from) as f64;
                 for (n, step) in
                     (from / span..).zip(&mut steps[(from / span) as usize..]).take_while(|(n, _)| n * span < to)
                 {
@@ -142,14 +143,14 @@ impl Recording {
             }
             steps
         };
-        let steps = self.sights.iter().flat_map(of_one);
+        let steps = self.samples.iter().flat_map(of_one);
         steps.filter(|step| step.busy >= MOST * span as f64).collect()
     }
 
     /// The mean rate of the best download.
     fn least(&self) -> Option<f64> {
-        let rate = |sight: &Sight| sight.bytes as f64 * 8e9 / sight.lasted as f64;
-        self.sights.iter().map(rate).filter(|rate| rate.is_finite()).max_by(f64::total_cmp).filter(|rate| *rate > 0.0)
+        let rate = |sample: &PathSample| sample.bytes as f64 * 8e9 / sample.lasted as f64;
+        self.samples.iter().map(rate).filter(|rate| rate.is_finite()).max_by(f64::total_cmp).filter(|rate| *rate > 0.0)
     }
 }
 
@@ -188,8 +189,8 @@ impl PathRecord {
     /// Mean capacity, in bit/s.
     pub fn mean_rate(&self) -> f64 {
         match &self.capacity {
-            Capacity::Constant(rate) | Capacity::AtLeast(rate) => *rate,
-            Capacity::Varying { rates, .. } => rates.iter().sum::<f64>() / rates.len().max(1) as f64,
+            RecordedCapacity::Constant(rate) | RecordedCapacity::AtLeast(rate) => *rate,
+            RecordedCapacity::Varying { rates, .. } => rates.iter().sum::<f64>() / rates.len().max(1) as f64,
         }
     }
 
@@ -200,7 +201,7 @@ impl PathRecord {
 
     /// A capacity that varies, in mahimahi's format; `None` if it does not, or is less than a packet in all.
     pub fn trace(&self) -> Option<String> {
-        let Capacity::Varying { step, rates, .. } = &self.capacity else { return None };
+        let RecordedCapacity::Varying { step, rates, .. } = &self.capacity else { return None };
         let (mut text, mut bytes, mut next) = (String::new(), 0.0, CapacityTrace::BYTES as f64);
         for (n, rate) in rates.iter().enumerate() {
             let begin = n as f64 * step.as_secs_f64();
@@ -219,7 +220,7 @@ impl PathRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sight::Sightings;
+    use crate::path_sample::PacketRecorder;
     use anabranch_run::{Choice, Driver, Job, VirtualTime};
     use anabranch_scenario::PlugIn;
     use std::sync::Arc;
@@ -231,7 +232,7 @@ mod tests {
         recording(path, more).read(ROOM).unwrap()
     }
 
-    fn recording(path: &str, more: &str) -> Recording {
+    fn recording(path: &str, more: &str) -> PathSamples {
         let text = format!(
             "duration = \"10s\"\n{more}\n[[path]]\nname = \"a\"\ndelay = \"10ms\"\noverhead = 60\n{path}\n\
              [[traffic]]\nkind = \"bulk\"\n"
@@ -240,10 +241,10 @@ mod tests {
         assert!(is_recordable(&scenario));
         let congestion = PlugIn { name: "cubic".to_owned(), parameters: Vec::new() };
         let job = Job { congestion, ..Job::of(scenario, Choice::Single(0), 1) };
-        let mut sightings = Sightings::default();
-        VirtualTime::default().run(&job, &mut sightings).unwrap();
-        let mut recording = Recording::default();
-        recording.add(sightings.read(60));
+        let mut recorder = PacketRecorder::default();
+        VirtualTime::default().run(&job, &mut recorder).unwrap();
+        let mut recording = PathSamples::default();
+        recording.add(recorder.read(60));
         recording.add_idle(&[Duration::from_millis(21), Duration::from_micros(20_100), Duration::from_millis(40)]);
         recording
     }
@@ -255,7 +256,7 @@ mod tests {
     #[test]
     fn a_constant_path_comes_back() {
         let record = record("rate = \"20mbit\"\nqueue = \"100000B\"", "");
-        let Capacity::Constant(rate) = record.capacity else { panic!("{record:?}") };
+        let RecordedCapacity::Constant(rate) = record.capacity else { panic!("{record:?}") };
         assert!(near(rate, 20e6, 0.002), "{rate}");
         assert_eq!(record.delay(), Duration::from_micros(10_050));
         // A packet has 1,512 bytes: one more has no room in a full queue, and one may have left before the next is lost.
@@ -276,7 +277,7 @@ mod tests {
     fn a_path_that_changes_comes_back_as_a_trace() {
         let slower = "[[timeline]]\nat = \"4s\"\nset = \"path.a.rate\"\nvalue = \"5mbit\"";
         let record = record("rate = \"20mbit\"\nqueue = \"100000B\"", slower);
-        let Capacity::Varying { step, rates, left_out: 0 } = &record.capacity else { panic!("{record:?}") };
+        let RecordedCapacity::Varying { step, rates, left_out: 0 } = &record.capacity else { panic!("{record:?}") };
         let (fast, slow) = (&rates[..rates.len() / 3], &rates[rates.len() / 2..]);
         assert!(fast.iter().all(|rate| near(*rate, 20e6, 0.02)), "{rates:?}");
         assert!(slow.iter().all(|rate| near(*rate, 5e6, 0.02)), "{rates:?}");
@@ -289,7 +290,7 @@ mod tests {
     #[test]
     fn an_outage_is_a_part_of_the_trace() {
         let record = record("rate = \"20mbit\"\noutage = [[\"4s\", \"6s\"]]", "");
-        let Capacity::Varying { step, rates, .. } = &record.capacity else { panic!("{record:?}") };
+        let RecordedCapacity::Varying { step, rates, .. } = &record.capacity else { panic!("{record:?}") };
         let silent = rates.iter().filter(|rate| **rate == 0.0).count() as f64 * step.as_secs_f64();
         // The sender notices the end with its next retransmission: the trace is a lower bound.
         assert!((1.7..=4.1).contains(&silent), "{silent} s: {rates:?}");
@@ -299,7 +300,7 @@ mod tests {
     #[test]
     fn a_path_that_is_cut_most_of_the_time_keeps_its_outage() {
         let record = record("rate = \"20mbit\"\noutage = [[\"2s\", \"6s\"]]", "");
-        let Capacity::Varying { rates, .. } = &record.capacity else { panic!("{record:?}") };
+        let RecordedCapacity::Varying { rates, .. } = &record.capacity else { panic!("{record:?}") };
         let open: Vec<f64> = rates.iter().copied().filter(|rate| *rate > 0.0).collect();
         assert!(2 * open.len() < rates.len() + 20, "{} of {} steps: {rates:?}", open.len(), rates.len());
         let steady = open.iter().filter(|rate| near(**rate, 20e6, 0.05)).count();
@@ -311,10 +312,10 @@ mod tests {
         let slower = "[[timeline]]\nat = \"4s\"\nset = \"path.a.rate\"\nvalue = \"5mbit\"";
         let recording = recording("rate = \"20mbit\"\nqueue = \"100000B\"", slower);
         let whole = recording.read(ROOM).unwrap();
-        let Capacity::Varying { rates: all, .. } = &whole.capacity else { panic!("{whole:?}") };
+        let RecordedCapacity::Varying { rates: all, .. } = &whole.capacity else { panic!("{whole:?}") };
         let room = 30_000;
         let part = recording.read(room).unwrap();
-        let Capacity::Varying { rates, left_out, .. } = &part.capacity else { panic!("{part:?}") };
+        let RecordedCapacity::Varying { rates, left_out, .. } = &part.capacity else { panic!("{part:?}") };
         assert!(*left_out > 0 && rates.len() + left_out == all.len() && all.starts_with(rates), "{part:?}");
         let text = part.trace().unwrap();
         assert!((room / 3..=room).contains(&(text.len() as u64)), "{} bytes", text.len());
@@ -324,7 +325,7 @@ mod tests {
     #[test]
     fn a_path_for_which_no_data_waits_has_a_least_rate() {
         let record = record("rate = \"1gbit\"", "[connection]\nrecv_buffer = \"50KB\"");
-        let Capacity::AtLeast(rate) = record.capacity else { panic!("{record:?}") };
+        let RecordedCapacity::AtLeast(rate) = record.capacity else { panic!("{record:?}") };
         // 50 KB per round trip of 20 ms.
         assert!((10e6..=25e6).contains(&rate) && record.lost == 0, "{rate}");
     }

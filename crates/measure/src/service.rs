@@ -1,8 +1,8 @@
 //! Measurements as a service of a server.
 
-use crate::desk::Desk;
+use crate::server::MeasurementServer;
 use anabranch_carrier::Addresses;
-use anabranch_link::{ClientService, Memory, Service};
+use anabranch_link::{ClientService, Quota, Service};
 
 /// Bytes that the runs of all clients may take: a part of what packaging/anabranch-serve.service allows.
 const MEMORY: u64 = 1 << 30;
@@ -10,17 +10,17 @@ const MEMORY: u64 = 1 << 30;
 /// A server's end of measured runs, for all its clients.
 #[derive(Debug)]
 pub struct MeasurementService {
-    memory: Memory,
+    memory: Quota,
 }
 
 impl Default for MeasurementService {
     fn default() -> Self {
-        Self { memory: Memory::new(MEMORY) }
+        Self { memory: Quota::new(MEMORY) }
     }
 }
 
 impl Service for MeasurementService {
     fn begin(&mut self, addresses: Addresses) -> Option<Box<dyn ClientService>> {
-        Some(Box::new(Desk::new(addresses, self.memory.clone())))
+        Some(Box::new(MeasurementServer::new(addresses, self.memory.clone())))
     }
 }

@@ -1,15 +1,15 @@
 //! The client's end: a session with a server that admits measurements.
 
-use crate::desk::write;
-use crate::message::{Ask, Frames, Reply, VERSION, framed};
-use crate::record::{PathRecord, Recording};
-use crate::running::Ends;
+use crate::message::{ClientMessage, MessageReader, ServerMessage, VERSION, framed};
+use crate::record::{PathRecord, PathSamples};
+use crate::server::write;
 use crate::setup::{control, paths};
+use crate::station::MeasurementStation;
 use anabranch_engine::Cx;
 use anabranch_engine::connection::Connection;
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_lab::{Clock, interrupt};
-use anabranch_link::{ClientLink, Driver, Engine, LinkError, Reach, Unmet, secrets::seed};
+use anabranch_link::{ClientLink, Driver, Engine, LinkError, PeerError, SessionSettings, secrets::seed};
 use anabranch_trace::Recorder;
 use anabranch_units::{Duration, Instant, PathId, Side};
 use bytes::Bytes;
@@ -28,17 +28,17 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A session with a server, and a connection for messages about runs.
 #[derive(Debug)]
-pub struct Session {
-    pub(super) driver: Driver<ClientLink, (), Ends>,
+pub struct MeasurementSession {
+    pub(super) driver: Driver<ClientLink, (), MeasurementStation>,
     names: Vec<String>,
     address: SocketAddr,
     handle: Handle,
-    frames: Frames,
+    frames: MessageReader,
     program: String,
     /// No run and no question is left open: the next run may begin.
     pub(super) sound: bool,
     /// Everything seen of each path, if the session records.
-    pub(super) recordings: Option<Vec<Recording>>,
+    pub(super) recordings: Option<Vec<PathSamples>>,
 }
 
 /// How often time is compared with the server's; the quickest answer counts.
@@ -46,14 +46,14 @@ const COMPARISONS: u32 = 5;
 
 /// Round-trip times of an idle path.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Idle {
+pub(crate) struct IdleRtts {
     /// Round-trip times of the challenges that were answered.
     pub times: Vec<Duration>,
     /// Challenges.
     pub sent: u32,
 }
 
-impl Idle {
+impl IdleRtts {
     /// The least round-trip time.
     pub fn least(&self) -> Option<Duration> {
         self.times.iter().min().copied()
@@ -72,36 +72,36 @@ impl Idle {
     }
 }
 
-impl Session {
+impl MeasurementSession {
     /// Joins the server over every interface.
     ///
     /// # Errors
     /// An interface is missing, the server or a path does not answer, or the server admits no measurements.
-    pub fn open(reach: Reach) -> Result<Self, LinkError> {
-        let Reach { key, server, address, interfaces } = reach;
+    pub fn open(settings: SessionSettings) -> Result<Self, LinkError> {
+        let SessionSettings { key, server, address, interfaces } = settings;
         let clock = Clock::start();
         let mut link = ClientLink::new(clock.now(), key, server, address);
         for (n, interface) in interfaces.iter().enumerate() {
             link.add_path(clock.now(), PathId(n as u8), interface)?;
         }
-        let make = |(), _| Some(Ends::new(Side::Client, Engine::new(Endpoint::default(), seed())));
+        let make = |(), _| Some(MeasurementStation::new(Side::Client, Engine::new(Endpoint::default(), seed())));
         let mut driver = Driver::new(link, clock, Box::new(make));
         wait(&mut driver, HANDSHAKE, |driver| driver.link.is_established())?
-            .ok_or(LinkError::Unmet(Unmet::NoHandshake { address, interfaces: interfaces.join(", ") }))?;
+            .ok_or(LinkError::Peer(PeerError::NoHandshake { address, interfaces: interfaces.join(", ") }))?;
         answered(&mut driver, &interfaces, address)?;
         let all: Vec<PathId> = (0..interfaces.len() as u8).map(PathId).collect();
         let setup = control(paths(driver.link.addresses(), &all));
         let now = driver.now();
-        let ends = driver.station(()).zip(setup);
-        let handle =
-            ends.map(|(ends, setup)| ends.control.with(now, &mut (), |endpoint, cx| endpoint.connect(cx, setup)));
-        let handle = handle.ok_or(LinkError::Unmet(Unmet::Lost { address }))?;
-        let (frames, program) = (Frames::default(), String::new());
+        let station = driver.station(()).zip(setup);
+        let handle = station
+            .map(|(station, setup)| station.control.with(now, &mut (), |endpoint, cx| endpoint.connect(cx, setup)));
+        let handle = handle.ok_or(LinkError::Peer(PeerError::Lost { address }))?;
+        let (frames, program) = (MessageReader::default(), String::new());
         let names = path_names(&interfaces);
         let (sound, recordings) = (true, None);
         let mut session = Self { driver, names, address, handle, frames, program, sound, recordings };
-        session.program = match session.ask(&Ask::Hello { version: VERSION })? {
-            Reply::Welcome { program } => program,
+        session.program = match session.ask(&ClientMessage::Hello { version: VERSION })? {
+            ServerMessage::Welcome { program } => program,
             other => return Err(session.unexpected(&other)),
         };
         Ok(session)
@@ -114,7 +114,7 @@ impl Session {
 
     /// From now on, records what downloads over one path alone show of it.
     pub fn record(&mut self) {
-        self.recordings = Some(vec![Recording::default(); self.names.len()]);
+        self.recordings = Some(vec![PathSamples::default(); self.names.len()]);
     }
 
     /// Each path's name and what was recorded of it, with traces of `room` bytes in all; `None` if nothing came through it.
@@ -134,24 +134,24 @@ impl Session {
     }
 
     /// The server's answer that makes no sense here.
-    pub(super) fn unexpected(&self, reply: &Reply) -> LinkError {
+    pub(super) fn unexpected(&self, reply: &ServerMessage) -> LinkError {
         let address = self.address;
         match reply {
-            Reply::Refused { why } => LinkError::Unmet(Unmet::Refused { address, why: why.clone() }),
+            ServerMessage::Refused { why } => LinkError::Peer(PeerError::Refused { address, why: why.clone() }),
             _ => LinkError::Malformed { what: format!("{address} answers another question than was asked") },
         }
     }
 
     fn with<T>(&mut self, act: impl FnOnce(&mut Connection, &mut Cx<'_>) -> T) -> Result<T, LinkError> {
-        let (now, handle, lost) = (self.driver.now(), self.handle, Unmet::Lost { address: self.address });
-        let ends = self.driver.station(());
-        let done = ends.and_then(|ends| {
-            ends.control.with(now, &mut (), |endpoint, cx| {
+        let (now, handle, lost) = (self.driver.now(), self.handle, PeerError::Lost { address: self.address });
+        let station = self.driver.station(());
+        let done = station.and_then(|station| {
+            station.control.with(now, &mut (), |endpoint, cx| {
                 let connection = endpoint.connection_mut(handle)?;
                 Some(act(connection, cx))
             })
         });
-        done.ok_or(LinkError::Unmet(lost))
+        done.ok_or(LinkError::Peer(lost))
     }
 
     /// Sends and receives for a while, and reports packets of the run to `recorder`.
@@ -174,7 +174,7 @@ impl Session {
     ///
     /// # Errors
     /// The server is gone.
-    pub(super) fn ask(&mut self, ask: &Ask) -> Result<Reply, LinkError> {
+    pub(super) fn ask(&mut self, ask: &ClientMessage) -> Result<ServerMessage, LinkError> {
         let mut out: VecDeque<Bytes> = [Bytes::from(framed(ask)?)].into();
         self.exchange(&mut out)
     }
@@ -183,12 +183,12 @@ impl Session {
     ///
     /// # Errors
     /// The server is gone.
-    pub(super) fn next_reply(&mut self) -> Result<Reply, LinkError> {
+    pub(super) fn next_reply(&mut self) -> Result<ServerMessage, LinkError> {
         self.exchange(&mut VecDeque::new())
     }
 
     /// Writes `out`, and reads a message.
-    fn exchange(&mut self, out: &mut VecDeque<Bytes>) -> Result<Reply, LinkError> {
+    fn exchange(&mut self, out: &mut VecDeque<Bytes>) -> Result<ServerMessage, LinkError> {
         let mut patience = self.driver.now() + ANSWER;
         loop {
             if let Some(reply) = self.frames.next_message()? {
@@ -206,7 +206,7 @@ impl Session {
                     patience = self.driver.now() + ANSWER;
                 }
                 None if is_over || self.driver.now() > patience => {
-                    return Err(LinkError::Unmet(Unmet::Lost { address: self.address }));
+                    return Err(LinkError::Peer(PeerError::Lost { address: self.address }));
                 }
                 None => self.turn(patience, &mut ())?,
             }
@@ -217,9 +217,9 @@ impl Session {
     ///
     /// # Errors
     /// A socket fails.
-    pub fn probe(&mut self, count: u32) -> Result<Vec<Idle>, LinkError> {
+    pub(crate) fn probe(&mut self, count: u32) -> Result<Vec<IdleRtts>, LinkError> {
         let ids: Vec<PathId> = self.ids().collect();
-        let mut idle = vec![Idle::default(); ids.len()];
+        let mut idle = vec![IdleRtts::default(); ids.len()];
         for _ in 0..count {
             let before: Vec<u64> = ids.iter().map(|id| self.answers(*id)).collect();
             let begun = self.driver.now();
@@ -250,7 +250,7 @@ impl Session {
         let limit = self.driver.now() + Duration::from_secs(10);
         let mut late = None;
         while self.driver.now() < limit {
-            let seen = self.driver.station(()).map(|ends| ends.late);
+            let seen = self.driver.station(()).map(|station| station.late);
             if seen == late {
                 break;
             }
@@ -265,8 +265,8 @@ impl Session {
         let mut best = (Duration::MAX, 0);
         for _ in 0..COMPARISONS {
             let asked = self.driver.now();
-            let Reply::Time(there) = self.ask(&Ask::Time)? else {
-                return Err(LinkError::Unmet(Unmet::Lost { address: self.address }));
+            let ServerMessage::Time(there) = self.ask(&ClientMessage::Time)? else {
+                return Err(LinkError::Peer(PeerError::Lost { address: self.address }));
             };
             let took = self.driver.now().since(asked);
             let here = asked + took / 2;
@@ -300,10 +300,10 @@ pub fn path_names(interfaces: &[String]) -> Vec<String> {
 
 /// A signal has come.
 pub(super) fn check() -> Result<(), LinkError> {
-    if interrupt::is_asked() { Err(LinkError::Unmet(Unmet::Interrupted)) } else { Ok(()) }
+    if interrupt::is_asked() { Err(LinkError::Interrupted) } else { Ok(()) }
 }
 
-type Client = Driver<ClientLink, (), Ends>;
+type Client = Driver<ClientLink, (), MeasurementStation>;
 
 /// Sends and receives until something is so; `None` if it was not in time.
 fn wait(driver: &mut Client, time: Duration, is_so: impl Fn(&Client) -> bool) -> Result<Option<()>, LinkError> {
@@ -327,5 +327,5 @@ fn answered(driver: &mut Client, interfaces: &[String], address: SocketAddr) -> 
     }
     let silent = interfaces.iter().enumerate().filter(|(n, _)| is_silent(driver, *n));
     let silent: Vec<&str> = silent.map(|(_, interface)| interface.as_str()).collect();
-    Err(LinkError::Unmet(Unmet::SilentPath { address, interface: silent.join(", ") }))
+    Err(LinkError::Peer(PeerError::SilentPath { address, interface: silent.join(", ") }))
 }

@@ -1,6 +1,6 @@
 //! The connection that carries messages about runs.
 
-use crate::running::CONTROL;
+use crate::station::CONTROL;
 use anabranch_carrier::Addresses;
 use anabranch_engine::connection::{PathSetup, Setup};
 use anabranch_engine::{FourTuple, Settings};

@@ -1,7 +1,7 @@
 //! Rate and delay of each path, measured before the first run.
 
-use crate::real::{run, why};
-use crate::session::Session;
+use crate::real_links::{run, why};
+use crate::session::MeasurementSession;
 use anabranch_metrics::names;
 use anabranch_run::{Choice, Job, RunError};
 use anabranch_scenario::{Document, PlugIn};
@@ -26,7 +26,7 @@ pub struct PathSurvey {
     pub loss: f64,
 }
 
-impl Session {
+impl MeasurementSession {
     /// Measures the idle paths, and then downloads over each alone: for a second that does not count, and `time` after it.
     ///
     /// # Errors

@@ -4,8 +4,8 @@
 mod link;
 
 use anabranch_carrier::files::KeyFile;
-use anabranch_link::{Host, LinkError, Reach, Unmet, secrets};
-use anabranch_measure::{MeasurementService, RealLinks, Session};
+use anabranch_link::{LinkError, PeerError, Server, SessionSettings, secrets};
+use anabranch_measure::{MeasurementService, MeasurementSession, RealLinks};
 use anabranch_run::{Failure, Options, Plan, Results, Runner, Serial, Variant};
 use anabranch_scenario::{Document, PlugIn};
 use anabranch_units::Duration;
@@ -19,16 +19,21 @@ fn with_session<T>(
     client: KeyFile,
     admitted: &KeyFile,
     interfaces: &[&str],
-    act: impl FnOnce(Result<Session, LinkError>) -> T,
+    act: impl FnOnce(Result<MeasurementSession, LinkError>) -> T,
 ) -> T {
     let (server, local) = (secrets::new_key(), "127.0.0.1:0".parse().unwrap());
     let service = Box::new(MeasurementService::default());
-    let mut host = Host::listen(local, server.key.clone(), vec![admit(admitted, "laptop")], vec![service]).unwrap();
+    let mut host = Server::listen(local, server.key.clone(), vec![admit(admitted, "laptop")], vec![service]).unwrap();
     let (address, stopped) = (host.local().unwrap(), stop());
     let flag = stopped.clone();
     let serving = thread::spawn(move || host.run(&flag, None).unwrap());
     let interfaces = interfaces.iter().map(|name| (*name).to_owned()).collect();
-    let done = act(Session::open(Reach { key: client, server: server.key.public(), address, interfaces }));
+    let done = act(MeasurementSession::open(SessionSettings {
+        key: client,
+        server: server.key.public(),
+        address,
+        interfaces,
+    }));
     stopped.store(true, Ordering::Relaxed);
     serving.join().unwrap();
     done
@@ -147,7 +152,7 @@ fn segments_that_a_path_does_not_take_are_refused() {
 fn who_is_not_admitted_gets_advice() {
     let (client, other) = (secrets::new_key(), secrets::new_key());
     let refused = with_session(client, &other, &["lo"], |session| session.map(drop)).unwrap_err();
-    assert!(matches!(refused, LinkError::Unmet(Unmet::NoHandshake { .. })), "{refused}");
+    assert!(matches!(refused, LinkError::Peer(PeerError::NoHandshake { .. })), "{refused}");
     assert!(refused.help().is_some_and(|help| help.contains("--authorize")), "{refused:?}");
 }
 

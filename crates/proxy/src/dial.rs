@@ -1,7 +1,7 @@
 //! Dialling a target: its addresses one after the other, without waiting for any.
 
 use crate::message::Refusal;
-use crate::sockets::{Change, Sockets};
+use crate::poller::{Poller, Readiness};
 use anabranch_units::{Duration, Instant};
 use core::net::SocketAddr;
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
@@ -45,36 +45,36 @@ fn why(error: &io::Error) -> Refusal {
 }
 
 /// A socket that is being connected.
-fn connect(to: SocketAddr, sockets: &Sockets, token: u64) -> io::Result<Socket> {
+fn connect(to: SocketAddr, poller: &Poller, token: u64) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(to), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEP_ALIVE))?;
     match socket.connect(&SockAddr::from(to)) {
         Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => return Err(error),
-        _ => sockets.add(&socket, token)?,
+        _ => poller.add(&socket, token)?,
     }
     Ok(socket)
 }
 
 impl Dial {
-    /// Dials the first of these addresses; `sockets` reports changes as those of `token`.
+    /// Dials the first of these addresses; `poller` reports changes as those of `token`.
     ///
     /// # Errors
     /// None can be dialled.
-    pub fn begin(now: Instant, to: Vec<SocketAddr>, sockets: &Sockets, token: u64) -> Result<Self, Refusal> {
+    pub fn begin(now: Instant, to: Vec<SocketAddr>, poller: &Poller, token: u64) -> Result<Self, Refusal> {
         let mut others: Vec<_> = to.into_iter().take(ADDRESSES).collect();
         others.reverse();
-        Self::next(now, others, Refusal::HostUnreachable, sockets, token)
+        Self::next(now, others, Refusal::HostUnreachable, poller, token)
     }
 
     fn next(
         now: Instant,
         mut others: Vec<SocketAddr>,
         mut last: Refusal,
-        sockets: &Sockets,
+        poller: &Poller,
         token: u64,
     ) -> Result<Self, Refusal> {
         while let Some(to) = others.pop() {
-            match connect(to, sockets, token) {
+            match connect(to, poller, token) {
                 Ok(socket) => return Ok(Self { socket, changed: false, until: now + PATIENCE, others }),
                 Err(error) => last = why(&error),
             }
@@ -83,8 +83,8 @@ impl Dial {
     }
 
     /// The system's report.
-    pub fn changed(&mut self, change: Change) {
-        self.changed |= change.writable;
+    pub fn set_ready(&mut self, readiness: Readiness) {
+        self.changed |= readiness.writable;
     }
 
     /// When the present address is given up.
@@ -96,7 +96,7 @@ impl Dial {
     ///
     /// # Errors
     /// No address answers as it should.
-    pub fn advance(self, now: Instant, sockets: &Sockets, token: u64) -> Result<Dialled, Refusal> {
+    pub fn advance(self, now: Instant, poller: &Poller, token: u64) -> Result<Dialled, Refusal> {
         let failed = match self.socket.take_error() {
             Ok(Some(error)) | Err(error) => why(&error),
             Ok(None) if self.changed && self.socket.peer_addr().is_ok() => {
@@ -107,6 +107,6 @@ impl Dial {
         };
         let others = self.others;
         drop(self.socket);
-        Self::next(now, others, failed, sockets, token).map(Dialled::Waits)
+        Self::next(now, others, failed, poller, token).map(Dialled::Waits)
     }
 }

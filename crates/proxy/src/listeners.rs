@@ -2,7 +2,7 @@
 
 use crate::credentials::Credentials;
 use crate::dial::KEEP_ALIVE;
-use crate::sockets::Sockets;
+use crate::poller::Poller;
 use crate::target::{Forward, Target};
 use anabranch_link::LinkError;
 use socket2::{SockRef, TcpKeepalive};
@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 
 /// The protocol of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ListenerKind {
     /// SOCKS5, with a password if it is guarded.
     Socks { guarded: bool },
     /// None: everything goes to this target.
@@ -29,7 +29,7 @@ pub(crate) enum Accepted {
 /// Open ports.
 #[derive(Debug)]
 pub struct Listeners {
-    all: Vec<(TcpListener, Kind)>,
+    all: Vec<(TcpListener, ListenerKind)>,
     credentials: Option<Credentials>,
 }
 
@@ -65,10 +65,10 @@ impl Listeners {
         }
         let mut all = Vec::new();
         for local in socks {
-            all.push((listen(*local)?, Kind::Socks { guarded: credentials.is_some() }));
+            all.push((listen(*local)?, ListenerKind::Socks { guarded: credentials.is_some() }));
         }
         for forward in forwards {
-            all.push((listen(forward.local)?, Kind::Forward(forward.target.clone())));
+            all.push((listen(forward.local)?, ListenerKind::Forward(forward.target.clone())));
         }
         Ok(Self { all, credentials })
     }
@@ -79,13 +79,13 @@ impl Listeners {
     }
 
     /// Has changes reported as those of the listener's place.
-    pub(crate) fn register(&self, sockets: &Sockets) -> Result<(), LinkError> {
-        let add = |(n, (socket, _)): (usize, &(TcpListener, Kind))| sockets.add(socket, n as u64);
+    pub(crate) fn register(&self, poller: &Poller) -> Result<(), LinkError> {
+        let add = |(n, (socket, _)): (usize, &(TcpListener, ListenerKind))| poller.add(socket, n as u64);
         self.all.iter().enumerate().try_for_each(add).map_err(LinkError::system("epoll"))
     }
 
     /// The next program at a listener, with its protocol.
-    pub(crate) fn accept(&self, place: u64) -> Option<(Accepted, Kind)> {
+    pub(crate) fn accept(&self, place: u64) -> Option<(Accepted, ListenerKind)> {
         let (socket, kind) = self.all.get(usize::try_from(place).ok()?)?;
         let accepted = match socket.accept().and_then(|(program, from)| Ok((prepared(program)?, from))) {
             Ok((program, from)) => Accepted::Program(program, from.ip()),

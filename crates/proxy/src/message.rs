@@ -13,30 +13,30 @@ pub(crate) const PORT: u16 = 2;
 
 /// From the client, in this order; then come the bytes for the target. The order of variants and fields is the format.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Ask {
+pub(crate) enum ClientMessage {
     /// The first message. The connection may wait with the next one.
     Hello {
         /// [`VERSION`].
         version: u16,
     },
     /// Join the connection with a target.
-    Open(Open),
+    Open(OpenRequest),
 }
 
 /// A target, and how its data is sent back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Open {
+pub(crate) struct OpenRequest {
     /// The target.
     pub target: Target,
     /// Scheduler with parameters, as `--scheduler` takes it.
     pub scheduler: String,
     /// Policies of the paths with another one than the default.
-    pub policies: Vec<Policy>,
+    pub policies: Vec<PolicyMessage>,
 }
 
 /// The operator's policy for a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Policy {
+pub(crate) struct PolicyMessage {
     /// Number of the path.
     pub path: u8,
     /// Per byte, finite and not negative.
@@ -47,9 +47,9 @@ pub(crate) struct Policy {
     pub weight: Option<f64>,
 }
 
-/// From the server, one for each [`Ask`]; after [`Answer::Opened`] come the bytes of the target.
+/// From the server, one for each [`ClientMessage`]; after [`ServerMessage::Opened`] come the bytes of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Answer {
+pub(crate) enum ServerMessage {
     /// To a greeting.
     Welcome,
     /// The target is connected.
@@ -88,7 +88,7 @@ pub(crate) fn framed<M: Serialize>(message: &M) -> Result<Vec<u8>, LinkError> {
 }
 
 /// Bytes of a stream, until a message is whole.
-pub(crate) type Frames = frames::Frames<LONGEST>;
+pub(crate) type MessageReader = frames::FrameReader<LONGEST>;
 
 #[cfg(test)]
 mod tests {
@@ -98,13 +98,14 @@ mod tests {
     /// docs/proxy.md has these bytes.
     #[test]
     fn the_format_is_as_documented() {
-        assert_eq!(framed(&Ask::Hello { version: VERSION }).unwrap(), [2, 0, 0, 0, 0, 1]);
-        assert_eq!(framed(&Answer::Welcome).unwrap(), [1, 0, 0, 0, 0]);
-        assert_eq!(framed(&Answer::Refused(Refusal::NotAllowed)).unwrap(), [2, 0, 0, 0, 2, 1]);
-        let policy = Policy { path: 1, price: 2.0, cap: Some(300), weight: None };
+        assert_eq!(framed(&ClientMessage::Hello { version: VERSION }).unwrap(), [2, 0, 0, 0, 0, 1]);
+        assert_eq!(framed(&ServerMessage::Welcome).unwrap(), [1, 0, 0, 0, 0]);
+        assert_eq!(framed(&ServerMessage::Refused(Refusal::NotAllowed)).unwrap(), [2, 0, 0, 0, 2, 1]);
+        let policy = PolicyMessage { path: 1, price: 2.0, cap: Some(300), weight: None };
         let open = |target: &str| {
             let target = Target::parse(target).unwrap();
-            framed(&Ask::Open(Open { target, scheduler: "blest".into(), policies: vec![policy] })).unwrap()
+            framed(&ClientMessage::Open(OpenRequest { target, scheduler: "blest".into(), policies: vec![policy] }))
+                .unwrap()
         };
         let end = [&[5][..], b"blest", &[1, 1], &2.0_f64.to_le_bytes(), &[1, 0xac, 2, 0]].concat();
         let name = [&[31, 0, 0, 0, 1, 1, 7][..], b"a.net.b", &[80], &end].concat();
@@ -117,10 +118,10 @@ mod tests {
         /// Any bytes are messages, too few, or refused; they never make a panic.
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-            let mut frames = Frames::default();
+            let mut frames = MessageReader::default();
             frames.push(&(bytes.len() as u32).to_le_bytes());
             frames.push(&bytes);
-            prop_assert!(!matches!(frames.next_message::<Ask>(), Ok(None)), "it is whole");
+            prop_assert!(!matches!(frames.next_message::<ClientMessage>(), Ok(None)), "it is whole");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The contents of a request of a client of ours, as a server reads them.
 
-use crate::message::{Ask, Frames, Policy};
+use crate::message::{ClientMessage, MessageReader, PolicyMessage};
 use crate::rules::built;
 use crate::setup::path;
 use crate::target::Target;
@@ -18,10 +18,10 @@ use anabranch_units::{PathId, Side};
 /// # Errors
 /// The bytes do not keep to the format, or request what there is not.
 pub fn read_request(bytes: &[u8]) -> Result<Option<Target>, LinkError> {
-    let mut frames = Frames::default();
+    let mut frames = MessageReader::default();
     frames.push(bytes);
-    while let Some(ask) = frames.next_message::<Ask>()? {
-        if let Ask::Open(open) = ask {
+    while let Some(ask) = frames.next_message::<ClientMessage>()? {
+        if let ClientMessage::Open(open) = ask {
             let policies = open.policies.iter().all(is_policy);
             let known =
                 scheduler(&open.scheduler).is_some() && policies && open.target.host.clone().checked().is_some();
@@ -38,13 +38,13 @@ pub(super) fn scheduler(text: &str) -> Option<(SchedulerName, Box<dyn Scheduler>
 }
 
 /// A path with the policy that a client gives it, if that is one.
-pub(super) fn described(addresses: Addresses, policy: &Policy) -> Option<PathSetup> {
-    let Policy { path: id, price, cap, weight } = *policy;
+pub(super) fn described(addresses: Addresses, policy: &PolicyMessage) -> Option<PathSetup> {
+    let PolicyMessage { path: id, price, cap, weight } = *policy;
     let stated = PathPolicy { price, cap, weight };
     is_policy(policy).then(|| PathSetup { policy: stated, ..path(addresses, Side::Server, PathId(id)) })
 }
 
-fn is_policy(policy: &Policy) -> bool {
+fn is_policy(policy: &PolicyMessage) -> bool {
     usize::from(policy.path) < MAX_PATHS
         && (0.0..f64::INFINITY).contains(&policy.price)
         && policy.weight.is_none_or(|weight| weight > 0.0 && weight.is_finite())

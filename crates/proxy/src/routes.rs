@@ -1,8 +1,8 @@
 //! The paths of a proxy's connections: through which interfaces, with which policy.
 
-use crate::message::{Open, Policy};
+use crate::message::{OpenRequest, PolicyMessage};
 use crate::rules::{PathRule, Treatment};
-use crate::setup::Segments;
+use crate::setup::SegmentSizes;
 use crate::target::Target;
 use anabranch_engine::connection::{Connection, PathSetup};
 use anabranch_engine::{Cx, FourTuple};
@@ -25,7 +25,7 @@ pub(crate) struct Routes {
     locals: Vec<Ipv4Addr>,
     /// The paths that can be used, the best one first.
     present: Vec<PathId>,
-    segments: Segments,
+    segments: SegmentSizes,
     port: Cell<u16>,
 }
 
@@ -34,7 +34,7 @@ impl Routes {
     pub fn new(names: Vec<String>, local: impl Fn(PathId) -> Ipv4Addr) -> Self {
         let locals = (0..names.len()).map(|n| local(PathId(n as u8))).collect();
         let port = PORTS.start + (seed() % u64::from(PORTS.end - PORTS.start)) as u16;
-        Self { names, locals, present: Vec::new(), segments: Segments::default(), port: Cell::new(port) }
+        Self { names, locals, present: Vec::new(), segments: SegmentSizes::default(), port: Cell::new(port) }
     }
 
     /// The largest packet of a path has so many bytes. Returns the payload of the largest segment.
@@ -100,13 +100,13 @@ impl Routes {
     }
 
     /// The request for a target.
-    pub fn open(&self, target: &Target, treatment: &Treatment) -> Open {
+    pub fn open(&self, target: &Target, treatment: &Treatment) -> OpenRequest {
         let policy = |(n, name): (usize, &String)| {
             let policy = treatment.paths.get(name)?.policy;
-            Some(Policy { path: n as u8, price: policy.price, cap: policy.cap, weight: policy.weight })
+            Some(PolicyMessage { path: n as u8, price: policy.price, cap: policy.cap, weight: policy.weight })
         };
         let policies = self.names.iter().enumerate().filter_map(policy).collect();
-        Open { target: target.clone(), scheduler: treatment.scheduler.with_parameters(), policies }
+        OpenRequest { target: target.clone(), scheduler: treatment.scheduler.with_parameters(), policies }
     }
 
     /// Replaces a connection's subflows over these paths by new ones, also the last one. Plain TCP cannot: it is reset.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 const PATH_KEYS: [&str; 4] = ["backup", "price", "cap", "weight"];
 
-/// The operator's wish for a path.
+/// The operator's policy for a path, and whether it is a backup.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PathRule {
     /// Use it only when no other path is usable.
@@ -33,7 +33,7 @@ pub(super) fn built(scheduler: &PlugIn) -> Option<(SchedulerName, Box<dyn Schedu
 pub struct Treatment {
     /// The scheduler, of both ends.
     pub scheduler: PlugIn,
-    /// Path rules by interface; others have no wish.
+    /// Path rules by interface; others have the default.
     pub paths: BTreeMap<String, PathRule>,
 }
 
@@ -43,14 +43,14 @@ impl Treatment {
         built(&self.scheduler)
     }
 
-    /// The wish for the path through an interface.
+    /// The rule for the path through an interface.
     pub fn path(&self, interface: &str) -> PathRule {
         self.paths.get(interface).copied().unwrap_or_default()
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Hosts {
+enum HostPattern {
     Any,
     Name(String),
     /// All names that end so, with the point.
@@ -58,12 +58,12 @@ enum Hosts {
     Block(IpNet),
 }
 
-impl Hosts {
+impl HostPattern {
     fn parse(token: &str) -> Option<Self> {
         if token == "*" {
             return Some(Self::Any);
         }
-        if let Some(block) = crate::guard::parse_block(token) {
+        if let Some(block) = crate::address_filter::parse_block(token) {
             return Some(Self::Block(block));
         }
         let name = |text: &str| match Host::parse(text)? {
@@ -89,7 +89,7 @@ impl Hosts {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Rule {
-    hosts: Hosts,
+    hosts: HostPattern,
     /// None = all.
     ports: Vec<RangeInclusive<u16>>,
     treatment: Treatment,
@@ -145,7 +145,7 @@ impl Rules {
 fn rule(line: &str, scheduler: &PlugIn, interfaces: &[String]) -> Result<Rule, String> {
     let mut tokens = line.split_whitespace();
     let host = tokens.next().unwrap_or_default();
-    let hosts = Hosts::parse(host)
+    let hosts = HostPattern::parse(host)
         .ok_or_else(|| format!("`{host}` is no host: write *, a name, *.DOMAIN, an address or ADDRESS/BITS"))?;
     let ports = ports(tokens.next().unwrap_or_default())?;
     let mut treatment = Treatment { scheduler: scheduler.clone(), paths: BTreeMap::new() };

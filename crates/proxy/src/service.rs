@@ -1,20 +1,20 @@
 //! The proxy as a service of a server: the far end of its clients' proxies.
 
-use crate::board::ProxyStation;
-use crate::exit::{Exit, ExitSettings};
+use crate::connection_table::ProxyStation;
+use crate::egress::{Egress, EgressSettings};
+use crate::local_addresses::LocalAddresses;
 use crate::message::PORT;
-use crate::own::Own;
 use anabranch_carrier::Addresses;
-use anabranch_link::{ClientService, ClientStatus, LinkError, Memory, Service};
+use anabranch_link::{ClientService, ClientStatus, LinkError, Quota, Service};
 use anabranch_units::{Duration, Instant, PathId};
 use std::net::SocketAddr;
 
 /// A server's end of proxies, for all its clients.
 #[derive(Debug)]
 pub struct ProxyService {
-    settings: ExitSettings,
+    settings: EgressSettings,
     /// The buffers of all clients.
-    buffers: Memory,
+    buffers: Quota,
 }
 
 impl ProxyService {
@@ -22,25 +22,26 @@ impl ProxyService {
     ///
     /// # Errors
     /// The system does not list the addresses of this host.
-    pub fn new(settings: ExitSettings) -> Result<Self, LinkError> {
-        Own::look().map_err(LinkError::system("listing the addresses of this host, which no client may dial"))?;
-        Ok(Self { buffers: Memory::new(settings.memory), settings })
+    pub fn new(settings: EgressSettings) -> Result<Self, LinkError> {
+        LocalAddresses::look()
+            .map_err(LinkError::system("listing the addresses of this host, which no client may dial"))?;
+        Ok(Self { buffers: Quota::new(settings.memory), settings })
     }
 }
 
 impl Service for ProxyService {
     fn begin(&mut self, addresses: Addresses) -> Option<Box<dyn ClientService>> {
         // Without a file descriptor left there is no proxy in this session.
-        let exit = Exit::new(addresses, &self.settings, &self.buffers).ok()?;
-        Some(Box::new(ProxyStation(exit)))
+        let egress = Egress::new(addresses, &self.settings, &self.buffers).ok()?;
+        Some(Box::new(ProxyStation(egress)))
     }
 
     fn keep(&self) -> Duration {
-        self.settings.common.orphan_timeout
+        self.settings.connections.orphan_timeout
     }
 }
 
-impl ClientService for ProxyStation<Exit> {
+impl ClientService for ProxyStation<Egress> {
     fn takes(&self, port: u16) -> bool {
         port == PORT
     }

@@ -19,7 +19,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(600);
 
 /// Settings of all connections.
 #[derive(Clone, Debug)]
-pub struct Common {
+pub struct ConnectionSettings {
     /// Congestion control of what this end sends.
     pub congestion: PlugIn,
     /// How long a connection survives without any path.
@@ -28,7 +28,7 @@ pub struct Common {
     pub ecn: bool,
 }
 
-impl Common {
+impl ConnectionSettings {
     /// A connection inside the carrier with buffers of `each` bytes over these paths; `None` if the congestion control cannot be built.
     pub(crate) fn setup(&self, each: u64, paths: Vec<PathSetup>) -> Option<Setup> {
         let tcp = TcpSettings { time_wait: TIME_WAIT, ecn: self.ecn, ..tcp() };
@@ -77,9 +77,9 @@ fn mss(packet: usize) -> u32 {
 
 /// Payload bytes of the largest segment on each path, so that it travels whole; `None` where nothing is known of that.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Segments([Option<u32>; MAX_PATHS]);
+pub(crate) struct SegmentSizes([Option<u32>; MAX_PATHS]);
 
-impl Segments {
+impl SegmentSizes {
     /// The largest packet of a path has so many bytes. Returns the payload of the largest segment.
     pub fn set(&mut self, id: PathId, packet: usize) -> u32 {
         let mss = mss(packet);

@@ -18,7 +18,7 @@ const IPV6: u8 = 4;
 
 /// A reply's code (RFC 1928 §6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum SocksReply {
     /// Connected.
     Succeeded = 0,
     /// General failure.
@@ -39,7 +39,7 @@ pub enum Reply {
     NoSuchAddress = 8,
 }
 
-impl Reply {
+impl SocksReply {
     /// As it is sent; the address that a server is bound to is not said.
     pub fn bytes(self) -> [u8; 10] {
         [VERSION, self as u8, 0, IPV4, 0, 0, 0, 0, 0, 0]
@@ -47,7 +47,7 @@ impl Reply {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum SocksState {
     Methods,
     Login,
     Request,
@@ -56,16 +56,16 @@ enum State {
 
 /// The result of a client's bytes.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct SocksOutput {
     /// To be sent to the client.
     pub say: Vec<u8>,
     /// The end of the negotiation.
-    pub end: Option<End>,
+    pub end: Option<SocksResult>,
 }
 
 /// The end of a negotiation.
 #[derive(Debug, PartialEq, Eq)]
-pub enum End {
+pub enum SocksResult {
     /// A connection to `target` is requested; `early` are bytes that came behind the request.
     Connect {
         /// Target of the request.
@@ -78,63 +78,63 @@ pub enum End {
 }
 
 /// True for a user with that password.
-pub type Admit<'a> = &'a dyn Fn(&[u8], &[u8]) -> bool;
+pub type PasswordCheck<'a> = &'a dyn Fn(&[u8], &[u8]) -> bool;
 
 /// A negotiation with a client.
 #[derive(Debug)]
-pub struct Dialogue {
-    state: State,
+pub struct SocksHandshake {
+    state: SocksState,
     /// Clients need a password.
     guarded: bool,
     /// Bytes that were not understood yet: at most one message and what the client sent behind it at once.
     came: Zeroizing<Vec<u8>>,
 }
 
-impl Dialogue {
+impl SocksHandshake {
     /// Bytes of the longest message, RFC 1929's.
     pub const LONGEST: usize = 513;
 
     /// A new client, which must give user and password if it is `guarded`.
     pub fn new(guarded: bool) -> Self {
-        Self { state: State::Methods, guarded, came: Zeroizing::new(Vec::with_capacity(2 * Self::LONGEST)) }
+        Self { state: SocksState::Methods, guarded, came: Zeroizing::new(Vec::with_capacity(2 * Self::LONGEST)) }
     }
 
     /// Takes bytes of the client; none after the end.
-    pub fn take(&mut self, bytes: &[u8], admit: Admit<'_>) -> Outcome {
-        let mut outcome = Outcome::default();
-        if self.state == State::Over {
-            return outcome;
+    pub fn take(&mut self, bytes: &[u8], admit: PasswordCheck<'_>) -> SocksOutput {
+        let mut output = SocksOutput::default();
+        if self.state == SocksState::Over {
+            return output;
         }
         self.came.extend_from_slice(bytes);
-        while outcome.end.is_none() {
+        while output.end.is_none() {
             let step = match self.state {
-                State::Methods => self.methods(),
-                State::Login => self.login(admit),
-                State::Request => self.request(),
-                State::Over => None,
+                SocksState::Methods => self.methods(),
+                SocksState::Login => self.login(admit),
+                SocksState::Request => self.request(),
+                SocksState::Over => None,
             };
             let Some((len, step)) = step else { break };
             self.forget(len);
             match step {
                 Step::Next(say, state) => {
-                    outcome.say.extend_from_slice(&say);
+                    output.say.extend_from_slice(&say);
                     self.state = state;
                 }
                 Step::Refuse(say) => {
-                    outcome.say.extend_from_slice(&say);
-                    outcome.end = Some(End::Refused);
+                    output.say.extend_from_slice(&say);
+                    output.end = Some(SocksResult::Refused);
                 }
                 Step::Connect(target) => {
                     let early = core::mem::take(&mut *self.came);
-                    outcome.end = Some(End::Connect { target, early });
+                    output.end = Some(SocksResult::Connect { target, early });
                 }
             }
         }
-        if outcome.end.is_some() {
-            self.state = State::Over;
+        if output.end.is_some() {
+            self.state = SocksState::Over;
             self.came.zeroize();
         }
-        outcome
+        output
     }
 
     /// Drops a message that was understood; a password does not stay in memory.
@@ -155,7 +155,8 @@ impl Dialogue {
             return Some((0, Step::Refuse(Vec::new())));
         }
         let methods = rest.get(..usize::from(*count))?;
-        let (method, next) = if self.guarded { (PASSWORD, State::Login) } else { (NO_AUTHENTICATION, State::Request) };
+        let (method, next) =
+            if self.guarded { (PASSWORD, SocksState::Login) } else { (NO_AUTHENTICATION, SocksState::Request) };
         let step = match methods.contains(&method) {
             true => Step::Next(vec![VERSION, method], next),
             false => Step::Refuse(vec![VERSION, NO_ACCEPTABLE]),
@@ -164,7 +165,7 @@ impl Dialogue {
     }
 
     /// RFC 1929 §2.
-    fn login(&self, admit: Admit<'_>) -> Option<(usize, Step)> {
+    fn login(&self, admit: PasswordCheck<'_>) -> Option<(usize, Step)> {
         if *self.came.first()? != LOGIN {
             return Some((0, Step::Refuse(vec![LOGIN, 1])));
         }
@@ -173,7 +174,7 @@ impl Dialogue {
         let password_len = usize::from(*self.came.get(2 + user_len)?);
         let password = self.came.get(3 + user_len..3 + user_len + password_len)?;
         let step = match admit(user, password) {
-            true => Step::Next(vec![LOGIN, 0], State::Request),
+            true => Step::Next(vec![LOGIN, 0], SocksState::Request),
             false => Step::Refuse(vec![LOGIN, 1]),
         };
         Some((3 + user_len + password_len, step))
@@ -181,13 +182,13 @@ impl Dialogue {
 
     /// RFC 1928 §4, §5.
     fn request(&self) -> Option<(usize, Step)> {
-        let refuse = |reply: Reply| Some((0, Step::Refuse(reply.bytes().to_vec())));
+        let refuse = |reply: SocksReply| Some((0, Step::Refuse(reply.bytes().to_vec())));
         let [version, command, _, kind, rest @ ..] = &self.came[..] else { return None };
         if *version != VERSION {
-            return refuse(Reply::Failed);
+            return refuse(SocksReply::Failed);
         }
         if *command != CONNECT {
-            return refuse(Reply::NoSuchCommand);
+            return refuse(SocksReply::NoSuchCommand);
         }
         let (host, len) = match *kind {
             IPV4 => (Some(Host::Address(IpAddr::from(*rest.first_chunk::<4>()?))), 4),
@@ -196,12 +197,12 @@ impl Dialogue {
                 let len = usize::from(*rest.first()?);
                 (Host::parse_bytes(rest.get(1..1 + len)?), 1 + len)
             }
-            _ => return refuse(Reply::NoSuchAddress),
+            _ => return refuse(SocksReply::NoSuchAddress),
         };
         let port = u16::from_be_bytes(*rest.get(len..)?.first_chunk::<2>()?);
         let step = match host.filter(|_| port > 0) {
             Some(host) => Step::Connect(Target { host, port }),
-            None => Step::Refuse(Reply::HostUnreachable.bytes().to_vec()),
+            None => Step::Refuse(SocksReply::HostUnreachable.bytes().to_vec()),
         };
         Some((4 + len + 2, step))
     }
@@ -209,7 +210,7 @@ impl Dialogue {
 
 /// The consequence of a message.
 enum Step {
-    Next(Vec<u8>, State),
+    Next(Vec<u8>, SocksState),
     Refuse(Vec<u8>),
     Connect(Target),
 }
@@ -224,16 +225,16 @@ mod tests {
     }
 
     /// All that is said, and the end, if the bytes come in pieces of `size`.
-    fn talk(guarded: bool, bytes: &[u8], size: usize) -> Outcome {
-        let mut dialogue = Dialogue::new(guarded);
-        let mut all = Outcome::default();
+    fn negotiation(guarded: bool, bytes: &[u8], size: usize) -> SocksOutput {
+        let mut handshake = SocksHandshake::new(guarded);
+        let mut all = SocksOutput::default();
         for piece in bytes.chunks(size) {
             match &mut all.end {
                 // The socket has what follows.
-                Some(End::Connect { early, .. }) => early.extend_from_slice(piece),
-                Some(End::Refused) => {}
+                Some(SocksResult::Connect { early, .. }) => early.extend_from_slice(piece),
+                Some(SocksResult::Refused) => {}
                 None => {
-                    let Outcome { say, end } = dialogue.take(piece, &admit);
+                    let SocksOutput { say, end } = handshake.take(piece, &admit);
                     all.say.extend(say);
                     all.end = end;
                 }
@@ -242,8 +243,8 @@ mod tests {
         all
     }
 
-    fn connect(host: Host, port: u16, early: &[u8]) -> Option<End> {
-        Some(End::Connect { target: Target { host, port }, early: early.to_vec() })
+    fn connect(host: Host, port: u16, early: &[u8]) -> Option<SocksResult> {
+        Some(SocksResult::Connect { target: Target { host, port }, early: early.to_vec() })
     }
 
     #[test]
@@ -258,7 +259,7 @@ mod tests {
         ];
         for (bytes, end) in cases {
             for size in 1..=bytes.len() {
-                let got = talk(false, &bytes, size);
+                let got = negotiation(false, &bytes, size);
                 assert_eq!((&got.say[..], &got.end), (&[5, 0][..], &end), "in pieces of {size}");
             }
         }
@@ -270,31 +271,35 @@ mod tests {
             let len = password.len() as u8;
             [&[5, 2, 0, 2, 1, 3][..], b"ann", &[len], password, &[5, 1, 0, 1, 192, 0, 2, 1, 0, 80]].concat()
         };
-        let right = talk(true, &login(b"secret"), 1);
+        let right = negotiation(true, &login(b"secret"), 1);
         assert_eq!(right.say, [5, 2, 1, 0]);
         assert_eq!(right.end, connect(Host::Address("192.0.2.1".parse().unwrap()), 80, b""));
-        let wrong = Outcome { say: vec![5, 2, 1, 1], end: Some(End::Refused) };
-        assert_eq!(talk(true, &login(b"Secret"), 1), wrong);
-        assert_eq!(talk(true, &login(b""), 100), wrong);
-        let none = Outcome { say: vec![5, 0xff], end: Some(End::Refused) };
-        assert_eq!(talk(true, &[5, 1, 0], 1), none, "a client that offers none");
-        assert_eq!(talk(false, &[5, 1, 2], 1), none, "and one that offers nothing else");
+        let wrong = SocksOutput { say: vec![5, 2, 1, 1], end: Some(SocksResult::Refused) };
+        assert_eq!(negotiation(true, &login(b"Secret"), 1), wrong);
+        assert_eq!(negotiation(true, &login(b""), 100), wrong);
+        let none = SocksOutput { say: vec![5, 0xff], end: Some(SocksResult::Refused) };
+        assert_eq!(negotiation(true, &[5, 1, 0], 1), none, "a client that offers none");
+        assert_eq!(negotiation(false, &[5, 1, 2], 1), none, "and one that offers nothing else");
     }
 
     #[test]
     fn what_is_not_spoken_is_refused_with_its_code() {
         let refused = |bytes: &[u8]| {
-            let got = talk(false, &[&[5, 1, 0], bytes].concat(), 3);
-            assert_eq!(got.end, Some(End::Refused), "{bytes:?}");
+            let got = negotiation(false, &[&[5, 1, 0], bytes].concat(), 3);
+            assert_eq!(got.end, Some(SocksResult::Refused), "{bytes:?}");
             got.say[3]
         };
-        assert_eq!(refused(&[5, 2, 0, 1, 1, 2, 3, 4, 0, 80]), Reply::NoSuchCommand as u8, "BIND");
-        assert_eq!(refused(&[5, 3, 0, 1, 1, 2, 3, 4, 0, 80]), Reply::NoSuchCommand as u8, "UDP ASSOCIATE");
-        assert_eq!(refused(&[5, 1, 0, 2, 1, 2, 3, 4, 0, 80]), Reply::NoSuchAddress as u8);
-        assert_eq!(refused(&[5, 1, 0, 3, 3, b'a', b' ', b'b', 0, 80]), Reply::HostUnreachable as u8, "no name");
-        assert_eq!(refused(&[5, 1, 0, 1, 1, 2, 3, 4, 0, 0]), Reply::HostUnreachable as u8, "port 0");
+        assert_eq!(refused(&[5, 2, 0, 1, 1, 2, 3, 4, 0, 80]), SocksReply::NoSuchCommand as u8, "BIND");
+        assert_eq!(refused(&[5, 3, 0, 1, 1, 2, 3, 4, 0, 80]), SocksReply::NoSuchCommand as u8, "UDP ASSOCIATE");
+        assert_eq!(refused(&[5, 1, 0, 2, 1, 2, 3, 4, 0, 80]), SocksReply::NoSuchAddress as u8);
+        assert_eq!(refused(&[5, 1, 0, 3, 3, b'a', b' ', b'b', 0, 80]), SocksReply::HostUnreachable as u8, "no name");
+        assert_eq!(refused(&[5, 1, 0, 1, 1, 2, 3, 4, 0, 0]), SocksReply::HostUnreachable as u8, "port 0");
         for other in [&b"GET / HTTP/1.1\r\n"[..], &[4, 1, 0, 80, 1, 2, 3, 4, 0], &[0x16, 3, 1]] {
-            assert_eq!(talk(false, other, 1), Outcome { say: Vec::new(), end: Some(End::Refused) }, "another protocol");
+            assert_eq!(
+                negotiation(false, other, 1),
+                SocksOutput { say: Vec::new(), end: Some(SocksResult::Refused) },
+                "another protocol"
+            );
         }
     }
 
@@ -303,14 +308,14 @@ mod tests {
         #[test]
         fn any_bytes_in_any_pieces_mean_the_same(bytes in prop::collection::vec(any::<u8>(), 0..600), guarded: bool, size in 1_usize..20) {
             let bytes = [&[5, 2, 0, 2][..], &bytes].concat();
-            let (whole, parts) = (talk(guarded, &bytes, bytes.len()), talk(guarded, &bytes, size));
+            let (whole, parts) = (negotiation(guarded, &bytes, bytes.len()), negotiation(guarded, &bytes, size));
             prop_assert_eq!(&whole, &parts);
-            let mut dialogue = Dialogue::new(guarded);
+            let mut handshake = SocksHandshake::new(guarded);
             for piece in bytes.chunks(size) {
-                if dialogue.take(piece, &admit).end.is_some() {
+                if handshake.take(piece, &admit).end.is_some() {
                     break;
                 }
-                prop_assert!(dialogue.came.len() <= Dialogue::LONGEST);
+                prop_assert!(handshake.came.len() <= SocksHandshake::LONGEST);
             }
         }
     }

@@ -102,14 +102,14 @@ impl fmt::Display for Target {
 
 /// A port of this host's interfaces, whatever their addresses, whose connections go to one target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Service {
+pub struct PublishedPort {
     /// The port, above zero.
     pub port: u16,
     /// Where its connections go.
     pub target: Target,
 }
 
-impl Service {
+impl PublishedPort {
     /// `PORT:HOST:PORT`.
     pub fn parse(text: &str) -> Option<Self> {
         let (port, target) = text.split_once(':')?;
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_service_has_a_port_and_a_target() {
-        let of = |text: &str| Service::parse(text).map(|s| (s.port, s.target.to_string()));
+        let of = |text: &str| PublishedPort::parse(text).map(|s| (s.port, s.target.to_string()));
         assert_eq!(of("8080:127.0.0.1:80"), Some((8080, "127.0.0.1:80".to_owned())));
         assert_eq!(of("443:[::1]:8443"), Some((443, "[::1]:8443".to_owned())));
         for text in ["0:127.0.0.1:80", "8080:80", "8080", "65536:a:1", "127.0.0.1:8080:a:1", "a:1:a:1", "8080:a:0"] {

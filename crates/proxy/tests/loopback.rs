@@ -4,9 +4,9 @@ mod common;
 #[path = "../../link/tests/common/mod.rs"]
 mod link;
 
-use anabranch_link::{Host, secrets};
+use anabranch_link::{Server, secrets};
 use anabranch_proxy::{Rules, parse_block, system};
-use common::{End, Running, Setting, connect, credentials, exchange, open, reach, run, serve, with_proxy};
+use common::{End, Running, Setting, connect, credentials, exchange, open, run, serve, session, with_proxy};
 use link::{admit, stop};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -294,12 +294,12 @@ fn a_server_without_memory_says_so_at_once() {
 fn a_server_that_serves_no_proxies_is_named_before_programs_come() {
     let (server, client, stopped) = (secrets::new_key(), secrets::new_key(), stop());
     let (public, admitted) = (server.key.public(), admit(&client, "laptop"));
-    let mut host = Host::listen((Ipv4Addr::LOCALHOST, 0).into(), server.key, vec![admitted], Vec::new()).unwrap();
+    let mut host = Server::listen((Ipv4Addr::LOCALHOST, 0).into(), server.key, vec![admitted], Vec::new()).unwrap();
     let address = host.local().unwrap();
     thread::scope(|scope| {
         let _end = End(&stopped);
         scope.spawn(|| host.run(&stopped, None).unwrap());
-        let said = open(reach(client, public, address), None, &stopped).err().unwrap().to_string();
+        let said = open(session(client, public, address), None, &stopped).err().unwrap().to_string();
         assert!(said.contains("serve --proxy"), "{said}");
     });
 }
@@ -321,8 +321,8 @@ fn a_server_that_was_started_again_is_used_again() {
             (address.recv().unwrap(), stopper, thread)
         };
         let (address, stopper, thread) = serving((Ipv4Addr::LOCALHOST, 0).into());
-        let (reach, flag, (ready, running)) = (reach(client, public, address), &*stopped, channel());
-        scope.spawn(move || run(reach, None, flag, &ready));
+        let (session, flag, (ready, running)) = (session(client, public, address), &*stopped, channel());
+        scope.spawn(move || run(session, None, flag, &ready));
         let proxy = running.recv().unwrap();
         assert_eq!(exchange(proxy.socks, port, b"abc"), b"cba");
         let mut old = connect(proxy.socks, "127.0.0.1", port, None).unwrap();

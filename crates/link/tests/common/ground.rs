@@ -3,7 +3,7 @@
 use super::{Congestion, Downloaded, MSS, Receiver, Sender, admit, settle, stop};
 use anabranch_carrier::Counters;
 use anabranch_lab::{LabError, Namespace};
-use anabranch_link::{Marks, secrets};
+use anabranch_link::{EcnMarks, secrets};
 use anabranch_units::Duration;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -17,7 +17,7 @@ pub struct Ground {
 /// The outcome of a download: the client's, its marks, the server's counters, and the congestion that the server noticed.
 pub struct Carried {
     pub got: Downloaded,
-    pub marks: Marks,
+    pub marks: EcnMarks,
     pub counters: Counters,
     pub congestion: Congestion,
 }

@@ -1,7 +1,7 @@
 //! The keeper: a process of this program that has the privileges which the proxy gives up. It takes orders once, and ends with the proxy.
 
-use super::protocol::{Orders, Report};
-use super::upkeep::Upkeep;
+use super::managed_network::ManagedNetwork;
+use super::protocol::{KeeperConfig, KeeperMessage};
 use anabranch_link::LinkError;
 use nix::errno::Errno;
 use nix::libc::{NFNLGRP_NFTABLES, RTMGRP_IPV4_IFADDR, RTMGRP_IPV4_ROUTE, RTMGRP_LINK};
@@ -32,7 +32,7 @@ pub fn keep(mut arguments: impl Iterator<Item = OsString>) -> Option<u8> {
 }
 
 /// The proxy may be gone, which the end of the input shows.
-fn say(report: &Report) {
+fn say(report: &KeeperMessage) {
     let line = serde_json::to_string(report).unwrap_or_default() + "\n";
     let mut output = std::io::stdout();
     let _ = output.write_all(line.as_bytes()).and_then(|()| output.flush());
@@ -47,17 +47,17 @@ fn serve() -> Result<(), LinkError> {
     let input = std::io::stdin();
     let mut line = String::new();
     BufReader::new(input.lock()).read_line(&mut line).map_err(LinkError::system("reading orders"))?;
-    let Ok(orders) = serde_json::from_str::<Orders>(&line) else { return Ok(()) };
+    let Ok(config) = serde_json::from_str::<KeeperConfig>(&line) else { return Ok(()) };
     let route = (SockProtocol::NetlinkRoute, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE);
     let rules = (SockProtocol::NetlinkNetFilter, 1 << (NFNLGRP_NFTABLES - 1));
     let all =
         [route, rules].into_iter().map(|(protocol, groups)| news(protocol, groups)).collect::<nix::Result<Vec<_>>>();
     let kept = all.map_err(failed("netlink")).and_then(|news| {
-        let mut upkeep = Upkeep::begin(orders)?;
-        say(&Report::Ready(upkeep.ready()));
-        follow(&mut upkeep, &input, &news)
+        let mut network = ManagedNetwork::begin(config)?;
+        say(&KeeperMessage::Ready(network.ready()));
+        follow(&mut network, &input, &news)
     });
-    kept.inspect_err(|error| say(&Report::Failed { what: error.to_string(), help: error.help() }))
+    kept.inspect_err(|error| say(&KeeperMessage::Failed { what: error.to_string(), help: error.help() }))
 }
 
 /// A socket that becomes readable when something of these groups changes.
@@ -72,7 +72,7 @@ fn news(protocol: SockProtocol, groups: i32) -> nix::Result<OwnedFd> {
 ///
 /// # Errors
 /// The rules of nftables are gone, or the system fails.
-fn follow(upkeep: &mut Upkeep, input: &Stdin, news: &[OwnedFd]) -> Result<(), LinkError> {
+fn follow(network: &mut ManagedNetwork, input: &Stdin, news: &[OwnedFd]) -> Result<(), LinkError> {
     let mut patience = PollTimeout::NONE;
     loop {
         let inputs = [input.as_fd()].into_iter().chain(news.iter().map(OwnedFd::as_fd));
@@ -93,17 +93,17 @@ fn follow(upkeep: &mut Upkeep, input: &Stdin, news: &[OwnedFd]) -> Result<(), Li
                 while !matches!(read(news, &mut [0; 8_192]), Err(Errno::EAGAIN)) {}
             }
         }
-        upkeep.check()?;
-        patience = match upkeep.look() {
+        network.check()?;
+        patience = match network.look() {
             Ok(changed) => {
                 if changed {
-                    say(&Report::Turns(upkeep.turns()));
+                    say(&KeeperMessage::Interfaces(network.states()));
                 }
                 PollTimeout::NONE
             }
             // An interface may have gone between two steps.
             Err(_) => {
-                say(&Report::Turns(upkeep.turns()));
+                say(&KeeperMessage::Interfaces(network.states()));
                 PollTimeout::from(LATER)
             }
         };

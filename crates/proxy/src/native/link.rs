@@ -1,7 +1,7 @@
 //! A TUN device per path.
 
 use anabranch_lab::Tun;
-use anabranch_link::{Incoming, Link, LinkError};
+use anabranch_link::{Link, LinkError, LinkEvent};
 use anabranch_units::Instant;
 use anabranch_wire::Packet;
 use std::fmt;
@@ -17,7 +17,7 @@ struct Path {
 }
 
 /// The devices of all paths. The engine `()` is the only one.
-pub struct NativeLink {
+pub(crate) struct NativeLink {
     paths: Vec<Path>,
     /// Packets that no device took.
     unsent: u64,
@@ -43,13 +43,13 @@ impl NativeLink {
 }
 
 impl Link<()> for NativeLink {
-    fn receive(&mut self, _: Instant, take: &mut dyn FnMut((), Incoming<'_>)) -> Result<bool, LinkError> {
+    fn receive(&mut self, _: Instant, take: &mut dyn FnMut((), LinkEvent<'_>)) -> Result<bool, LinkError> {
         let mut any = false;
         for path in &mut self.paths {
             for _ in 0..BATCH {
                 let read = path.device.read().map_err(LinkError::system("reading from a TUN device"))?;
                 let Some(raw) = read else { break };
-                take((), Incoming::Raw(&raw));
+                take((), LinkEvent::Raw(&raw));
                 any = true;
             }
         }

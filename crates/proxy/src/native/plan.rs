@@ -1,6 +1,6 @@
 //! Which addresses, tables and rules are made: texts for `ip` and `nft`.
 
-use super::machine::{Route, Seen};
+use super::system::{InterfaceRoutes, Route};
 use anabranch_carrier::MAX_PATHS;
 use anabranch_link::LinkError;
 use ipnet::Ipv4Net;
@@ -42,24 +42,24 @@ pub(super) fn check(interfaces: &[String]) -> Result<(), LinkError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
     if let Some(name) = interfaces.iter().find(|name| name.is_empty() || !name.chars().all(fits)) {
         let what = format!("the interface {name:?}: letters, digits, `_`, `.`, `:` and `-` alone can be used");
-        return Err(LinkError::Ground { what, help: None });
+        return Err(LinkError::Network { what, help: None });
     }
     if interfaces.len() > MAX_PATHS {
-        return Err(LinkError::Ground { what: format!("at most {MAX_PATHS} interfaces can be used"), help: None });
+        return Err(LinkError::Network { what: format!("at most {MAX_PATHS} interfaces can be used"), help: None });
     }
     Ok(())
 }
 
 /// A path, as scripts name it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way<'a> {
+pub(super) struct PathScript<'a> {
     pub interface: &'a str,
     pub device: &'a str,
     pub address: Ipv4Addr,
 }
 
-impl Way<'_> {
-    /// For `ip -batch`: the device, and the rules by which packets from its address and to it find the way's own table.
+impl PathScript<'_> {
+    /// For `ip -batch`: the device, and the rules by which packets from its address and to it find the path's own table.
     pub fn rules(&self) -> String {
         let Self { device, address, .. } = self;
         let table = table(*address);
@@ -71,7 +71,7 @@ impl Way<'_> {
     }
 
     /// For `ip -batch`: the table. Where the interface leads nowhere, nothing leaves by another one.
-    pub fn routes(&self, seen: Option<&Seen>) -> String {
+    pub fn routes(&self, seen: Option<&InterfaceRoutes>) -> String {
         let Self { interface, device, address } = self;
         let table = table(*address);
         let mut script = format!(
@@ -150,9 +150,9 @@ fn admission(device: &str, listens: bool) -> String {
 /// For `nft`: the table `name`. A device's packets have its address, and leave by its interface alone, with the interface's address; what comes back
 /// is [admitted](admission). MSS options are those of the interface's MTU at most. Programs of this host reach no device of a server; the engine of a
 /// proxy may connect to an address of this host, whose answers come that way.
-pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>, listens: bool) -> String {
+pub(super) fn ruleset<'a>(name: &str, scripts: impl Iterator<Item = PathScript<'a>>, listens: bool) -> String {
     let [mut chains, mut first, mut to, mut from, mut forward, mut own] = [const { String::new() }; 6];
-    for Way { interface, device, address } in ways {
+    for PathScript { interface, device, address } in scripts {
         let _ = writeln!(first, "iifname \"{device}\" ip saddr != {address} drop");
         let _ = writeln!(chains, "chain {device} {{\n}}");
         if listens {
@@ -188,7 +188,7 @@ pub(super) fn ruleset<'a>(name: &str, ways: impl Iterator<Item = Way<'a>>, liste
 
 #[cfg(test)]
 mod tests {
-    use super::super::machine::Interface;
+    use super::super::system::Interface;
     use super::*;
 
     fn net(text: &str) -> Ipv4Net {
@@ -214,12 +214,12 @@ mod tests {
 
     #[test]
     fn a_proxy_admits_answers_alone_and_a_server_what_comes_to_its_ports() {
-        let way = Way { interface: "wlan0", device: "anab7-0", address: Ipv4Addr::new(198, 18, 5, 1) };
+        let script = PathScript { interface: "wlan0", device: "anab7-0", address: Ipv4Addr::new(198, 18, 5, 1) };
         let source = Ipv4Addr::new(10, 1, 0, 5);
-        let proxy = ruleset("t", [way].into_iter(), false) + &way.translation("t", source, &[]);
+        let proxy = ruleset("t", [script].into_iter(), false) + &script.translation("t", source, &[]);
         assert!(proxy.contains("oifname \"anab7-0\" ct state != { established, related } drop"), "{proxy}");
         assert!(!proxy.contains("dnat") && !proxy.contains("hook output") && !proxy.contains("-in"), "{proxy}");
-        let server = ruleset("t", [way].into_iter(), true) + &way.translation("t", source, &[80, 8080]);
+        let server = ruleset("t", [script].into_iter(), true) + &script.translation("t", source, &[80, 8080]);
         assert!(!server.contains("!= { established"), "{server}");
         for part in [
             "chain destination {\ntype nat hook prerouting priority -100; policy accept;\niifname \"wlan0\" goto anab7-0-in\n}",
@@ -235,13 +235,13 @@ mod tests {
     #[test]
     fn a_table_has_the_routes_of_its_interface_and_no_other_way_out() {
         let address = Ipv4Addr::new(198, 18, 5, 1);
-        let way = Way { interface: "wlan0", device: "anab7-0", address };
+        let script = PathScript { interface: "wlan0", device: "anab7-0", address };
         let number = u32::from(address);
         let nowhere = format!(
             "route replace 198.18.5.1/32 dev anab7-0 table {number}\n\
              route replace unreachable default metric 4294967295 table {number}\n"
         );
-        assert_eq!(way.routes(None), nowhere);
+        assert_eq!(script.routes(None), nowhere);
         let gateway = Some(Ipv4Addr::new(10, 1, 0, 1));
         let route = |dst: &str, gateway, metric, flags: &[&str]| Route {
             dst: dst.into(),
@@ -251,12 +251,12 @@ mod tests {
             ..Route::default()
         };
         let routes = vec![route("default", gateway, Some(600), &["onlink"]), route("10.1.0.0/24", None, None, &[])];
-        let seen = Seen { interface: Interface { mtu: 1400, ..Interface::default() }, routes };
+        let seen = InterfaceRoutes { interface: Interface { mtu: 1400, ..Interface::default() }, routes };
         let expected = format!(
             "{nowhere}link set anab7-0 mtu 1400\n\
              route replace 10.1.0.0/24 dev wlan0 table {number}\n\
              route replace default via 10.1.0.1 dev wlan0 table {number} metric 600 onlink\n"
         );
-        assert_eq!(way.routes(Some(&seen)), expected);
+        assert_eq!(script.routes(Some(&seen)), expected);
     }
 }

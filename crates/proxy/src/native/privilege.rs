@@ -17,7 +17,7 @@ pub(super) fn check() -> Result<(), LinkError> {
     let what = "--native makes devices, routes and nftables rules: it needs root (CAP_NET_ADMIN)".to_owned();
     let help = "run it by sudo: the command gives the privileges up before it serves anyone. Between `anabranch proxy SERVER` and \
                 `anabranch serve --proxy` no privilege is needed";
-    Err(LinkError::Ground { what, help: Some(help.to_owned()) })
+    Err(LinkError::Network { what, help: Some(help.to_owned()) })
 }
 
 /// The user that the command becomes: the one that called it by sudo, else [`NOBODY`].
@@ -41,7 +41,7 @@ pub(super) fn leave() -> Result<(), LinkError> {
         .and_then(|()| prctl::set_no_new_privs());
     left.map_err(failed(format!("becoming user {user}")))?;
     if effective_capabilities() != 0 || geteuid().is_root() {
-        return Err(LinkError::Ground { what: "the system lets no privilege be given up".to_owned(), help: None });
+        return Err(LinkError::Network { what: "the system lets no privilege be given up".to_owned(), help: None });
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 /// The work of a keeper: its first line of input. The end of the input is the end of its work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Orders {
+pub(super) struct KeeperConfig {
     /// One per path.
     pub interfaces: Vec<String>,
     /// The TUN device of each path. They exist, and are down.
@@ -16,7 +16,7 @@ pub(super) struct Orders {
 
 /// An interface that can be used. Its connections are lost with its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Turn {
+pub(super) struct InterfaceState {
     /// Another one after each change of the address.
     pub number: u32,
     /// The address by which other hosts know it.
@@ -24,25 +24,25 @@ pub(super) struct Turn {
 }
 
 /// The interfaces' state; `None` for one that cannot be used.
-pub(super) type Turns = Vec<Option<Turn>>;
+pub(super) type InterfaceStates = Vec<Option<InterfaceState>>;
 
 /// A line of the keeper's output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Report {
+pub(super) enum KeeperMessage {
     /// All is set up.
-    Ready(Ready),
+    Ready(NetworkReady),
     /// The network cannot be set up, or not kept.
     Failed { what: String, help: Option<String> },
     /// Interfaces came or went.
-    Turns(Turns),
+    Interfaces(InterfaceStates),
 }
 
 /// A network that is set up.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Ready {
+pub(super) struct NetworkReady {
     /// The engine's address on each path.
     pub addresses: Vec<Ipv4Addr>,
     /// The least MTU of the interfaces that there are, in bytes.
     pub mtu: u32,
-    pub turns: Turns,
+    pub states: InterfaceStates,
 }

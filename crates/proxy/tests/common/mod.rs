@@ -4,9 +4,10 @@
 
 use crate::link::ground::{Ground, SERVER};
 use crate::link::{admit, stop};
-use anabranch_link::{Host, LinkError, PathState, Reach, Status, Window, read_status, secrets};
+use anabranch_link::{LinkError, PathState, Server, SessionSettings, Status, StatusSocket, read_status, secrets};
 use anabranch_proxy::{
-    Common, Credentials, ExitSettings, Guard, Listeners, Lookup, Proxy, ProxyService, ProxySettings, Resolver, Rules,
+    AddressFilter, ConnectionSettings, Credentials, EgressSettings, Listeners, Lookup, Proxy, ProxyService,
+    ProxySettings, Resolver, Rules,
 };
 use anabranch_units::Duration;
 use ipnet::IpNet;
@@ -44,13 +45,13 @@ pub struct Running {
     /// Takes other rules.
     pub rules: Sender<Rules>,
     /// Where it shows its state.
-    window: PathBuf,
+    status_socket: PathBuf,
 }
 
 impl Running {
     /// State of the proxy.
     pub fn status(&self) -> Status {
-        read_status(&self.window).unwrap()
+        read_status(&self.status_socket).unwrap()
     }
 
     /// The state of its paths.
@@ -59,9 +60,9 @@ impl Running {
     }
 }
 
-fn common() -> Common {
+fn connections() -> ConnectionSettings {
     let congestion = anabranch_scenario::congestion("test", "cubic").unwrap();
-    Common { congestion, orphan_timeout: Duration::from_secs(60), ecn: true }
+    ConnectionSettings { congestion, orphan_timeout: Duration::from_secs(60), ecn: true }
 }
 
 fn minrtt() -> Rules {
@@ -79,16 +80,16 @@ pub fn serve(
 ) {
     let (allow, lookup, memory) = setting;
     let resolver = Resolver::start(lookup).unwrap();
-    let exit = ExitSettings { guard: Guard::new(allow), resolver, common: common(), memory };
-    let service = Box::new(ProxyService::new(exit).unwrap());
-    let mut host = Host::listen(local, server.key, vec![client], vec![service]).unwrap();
+    let settings = EgressSettings { filter: AddressFilter::new(allow), resolver, connections: connections(), memory };
+    let service = Box::new(ProxyService::new(settings).unwrap());
+    let mut host = Server::listen(local, server.key, vec![client], vec![service]).unwrap();
     ready.send(host.local().unwrap()).unwrap();
     host.run(stopped, None).unwrap();
 }
 
 /// A proxy over these interfaces, and where programs reach it.
 pub fn open(
-    reach: Reach,
+    session: SessionSettings,
     credentials: Option<Credentials>,
     stopped: &AtomicBool,
 ) -> Result<(Proxy, SocketAddr), LinkError> {
@@ -96,19 +97,19 @@ pub fn open(
     let at = if credentials.is_some() { Ipv4Addr::UNSPECIFIED } else { Ipv4Addr::LOCALHOST };
     let listeners = Listeners::open(&[(at, 0).into()], &[], credentials).unwrap();
     let socks = (Ipv4Addr::LOCALHOST, listeners.locals().next().unwrap().port()).into();
-    let settings = ProxySettings { reach, listeners, rules: minrtt(), common: common() };
+    let settings = ProxySettings { session, listeners, rules: minrtt(), connections: connections() };
     Ok((Proxy::open(settings, stopped)?.0, socks))
 }
 
 /// Runs a proxy until `stopped`. It sends where programs reach it.
-pub fn run(reach: Reach, credentials: Option<Credentials>, stopped: &AtomicBool, ready: &Sender<Running>) {
-    let (mut proxy, socks) = open(reach, credentials, stopped).unwrap();
+pub fn run(session: SessionSettings, credentials: Option<Credentials>, stopped: &AtomicBool, ready: &Sender<Running>) {
+    let (mut proxy, socks) = open(session, credentials, stopped).unwrap();
     let (rules, changes) = channel();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state");
-    let window = Window::open(&file).unwrap();
-    ready.send(Running { socks, rules, window: file }).unwrap();
-    proxy.run(stopped, Some(&window), &mut || changes.try_recv().ok(), &mut |_| {}).unwrap();
+    let status_socket = StatusSocket::open(&file).unwrap();
+    ready.send(Running { socks, rules, status_socket: file }).unwrap();
+    proxy.run(stopped, Some(&status_socket), &mut || changes.try_recv().ok(), &mut |_| {}).unwrap();
 }
 
 /// Uses a proxy over the loopback interface, twice.
@@ -123,9 +124,9 @@ pub fn with_proxy(setting: Setting, act: impl FnOnce(&Running)) {
         let (flag, local) = (&*stopped, (Ipv4Addr::LOCALHOST, 0).into());
         scope.spawn(move || serve(local, server, admitted, (allow, lookup, memory), flag, &ready));
         let address = address.recv().unwrap();
-        let reach = reach(client, public, address);
+        let session = session(client, public, address);
         let (ready, running) = channel();
-        scope.spawn(move || run(reach, credentials, flag, &ready));
+        scope.spawn(move || run(session, credentials, flag, &ready));
         act(&running.recv().unwrap());
     });
 }
@@ -147,10 +148,10 @@ pub fn with_proxy_for(credentials: Option<Credentials>, ground: &Ground, act: im
     let serve = move || serve(local, server, admitted, (allow, lookup, memory), &flag, &ready);
     let serving = ground.server.spawn("server", serve).unwrap();
     let interfaces = vec!["va0".into(), "va1".into()];
-    let reach = Reach { key: client, server: public, address: address.recv().unwrap(), interfaces };
+    let session = SessionSettings { key: client, server: public, address: address.recv().unwrap(), interfaces };
     let (ready, running) = channel();
     let flag = stopped.clone();
-    let proxying = ground.client.spawn("proxy", move || run(reach, credentials, &flag, &ready)).unwrap();
+    let proxying = ground.client.spawn("proxy", move || run(session, credentials, &flag, &ready)).unwrap();
     let end = End(&stopped);
     let running = running.recv().unwrap();
     ground.client.enter(move || act(&running, host)).unwrap();
@@ -160,12 +161,12 @@ pub fn with_proxy_for(credentials: Option<Credentials>, ground: &Ground, act: im
 }
 
 /// A server over the loopback interface, twice.
-pub fn reach(
+pub fn session(
     client: anabranch_carrier::files::KeyFile,
     server: anabranch_carrier::PublicKey,
     address: SocketAddr,
-) -> Reach {
-    Reach { key: client, server, address, interfaces: vec!["lo".into(), "lo".into()] }
+) -> SessionSettings {
+    SessionSettings { key: client, server, address, interfaces: vec!["lo".into(), "lo".into()] }
 }
 
 /// One user, `ann`, whose password is `secret`.
