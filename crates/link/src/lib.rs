@@ -1,7 +1,7 @@
 //! Multipath TCP over real links: the [carrier](anabranch_carrier) over UDP sockets, keys in files, the driver that runs engines over a
 //! link in real time, and the server that gives its clients services. Linux only.
 //!
-//! What the services are is not known here: `proxy` and `measure` are two of them.
+//! `proxy` and `measure` are two such services; this crate knows neither.
 
 #![cfg(target_os = "linux")]
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What may still be taken: bytes, or places.
+/// A number of bytes, or of places, that may still be taken.
 #[derive(Clone, Debug)]
 pub struct Quota(Arc<AtomicU64>);
 
@@ -20,7 +20,7 @@ impl Quota {
         Self(Arc::new(AtomicU64::new(amount)))
     }
 
-    /// What is left.
+    /// Bytes or places that are left.
     pub fn left(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

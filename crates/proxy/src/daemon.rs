@@ -1,4 +1,4 @@
-//! What commands with one station have in common: the loop, the state, and the rules that change.
+//! The common part of commands with one station: the loop, the state, and the rules that change.
 
 use crate::connection_table::{ConnectionTable, ProxyDriver, ProxyEnd};
 use crate::ingress::{FlowStage, Ingress};
