@@ -107,3 +107,78 @@ impl Station for ClientServices {
         self.services.iter().for_each(|service| service.add_inputs(inputs));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_wire::Segment;
+
+    /// A service at one port, whose packets come from there. It is under way once it has received one.
+    #[derive(Debug)]
+    struct Fake {
+        port: u16,
+        received: u32,
+    }
+
+    impl Station for Fake {
+        fn receive(&mut self, _: Instant, _: &mut dyn Recorder, _: &Packet) {
+            self.received += 1;
+        }
+
+        fn transmit_into(&mut self, _: Instant, _: &mut dyn Recorder, packet: &mut Packet) -> bool {
+            packet.segment.src_port = self.port;
+            true
+        }
+
+        fn handle_timeout(&mut self, _: Instant, _: &mut dyn Recorder) {}
+
+        fn poll_timeout(&mut self) -> Instant {
+            Instant::MAX
+        }
+    }
+
+    impl ClientService for Fake {
+        fn takes(&self, port: u16) -> bool {
+            port == self.port
+        }
+
+        fn status(&self, _: Instant, name: &str, _: &dyn Fn(PathId) -> Option<SocketAddr>) -> ClientStatus {
+            let scheduler = (self.received > 0).then(|| self.port.to_string());
+            ClientStatus { name: name.to_owned(), scheduler, connections: self.port.into(), ..ClientStatus::default() }
+        }
+    }
+
+    fn services(ports: &[u16]) -> ClientServices {
+        let service = |port: &u16| Box::new(Fake { port: *port, received: 0 }) as Box<dyn ClientService>;
+        ClientServices::new(ports.iter().map(service).collect())
+    }
+
+    fn shown(services: &ClientServices) -> ClientStatus {
+        let address = |id: PathId| (id == PathId(1)).then(|| SocketAddr::from(([192, 0, 2, 1], 9)));
+        services.status(Instant::ZERO, "laptop", &address)
+    }
+
+    #[test]
+    fn a_packet_is_for_the_service_at_its_port_which_is_shown_then() {
+        let mut both = services(&[1, 2]);
+        assert_eq!(shown(&both).connections, 2, "none is under way: the last");
+        for port in [9, 1] {
+            let packet = Packet { segment: Segment { dst_port: port, ..Segment::default() }, ..Packet::default() };
+            both.receive(Instant::ZERO, &mut (), &packet);
+        }
+        assert_eq!(shown(&both).scheduler.as_deref(), Some("1"));
+        let (none, path) = (shown(&services(&[])), |path: &PathState| (path.path, path.address.clone()));
+        assert_eq!(none.paths.iter().map(path).collect::<Vec<_>>(), [(1, "192.0.2.1:9".to_owned())]);
+    }
+
+    #[test]
+    fn services_send_in_turn() {
+        let sent = |ports: &[u16]| {
+            let (mut all, mut packet) = (services(ports), Packet::default());
+            let mut next = || all.transmit_into(Instant::ZERO, &mut (), &mut packet).then_some(packet.segment.src_port);
+            [next(), next(), next()]
+        };
+        assert_eq!(sent(&[1, 2]), [Some(1), Some(2), Some(1)]);
+        assert_eq!(sent(&[]), [None; 3]);
+    }
+}

@@ -66,7 +66,7 @@ pub(crate) enum EgressStage {
 /// How targets are known.
 #[derive(Debug)]
 enum TargetSource {
-    /// A client of ours requests them, by the messages of `message.rs`, from these addresses. The guard says which ones may be dialled.
+    /// A client of ours requests them, by the messages of `message.rs`, from these addresses. The filter says which ones may be dialled.
     Requested(Addresses, AddressFilter),
     /// The owner has given each port its own.
     Published(PublishedPorts),
