@@ -1,24 +1,24 @@
-//! Any bytes of a program at a SOCKS5 port, of a client at a server's proxy and at its desk for measurements, and any rules and targets as
+//! Any bytes of a program at a SOCKS5 port, of a client at a server's proxy and at its measurement service, and any rules and targets as
 //! text: no panic, and the same end in whatever pieces the bytes come.
 //!
 //! The first byte is the size of the pieces, less one, and whether a password is needed.
 
 #![no_main]
 
-use anabranch_link::measure::read_messages;
-use anabranch_link::proxy::{Dialogue, End, Forward, Rules, Target, read_request};
+use anabranch_measure::read_messages;
+use anabranch_proxy::{Forward, Rules, SocksHandshake, SocksResult, Target, read_request};
 use libfuzzer_sys::fuzz_target;
 
 /// The end of a negotiation, and all that was said.
-fn talk(guarded: bool, bytes: &[u8], size: usize) -> (Vec<u8>, Option<End>) {
-    let (mut dialogue, mut said) = (Dialogue::new(guarded), Vec::new());
+fn talk(guarded: bool, bytes: &[u8], size: usize) -> (Vec<u8>, Option<SocksResult>) {
+    let (mut handshake, mut said) = (SocksHandshake::new(guarded), Vec::new());
     let mut end = None;
     for piece in bytes.chunks(size) {
         match &mut end {
-            Some(End::Connect { early, .. }) => Vec::extend_from_slice(early, piece),
-            Some(End::Refused) => {}
+            Some(SocksResult::Connect { early, .. }) => Vec::extend_from_slice(early, piece),
+            Some(SocksResult::Refused) => {}
             None => {
-                let outcome = dialogue.take(piece, &|user, password| user == password);
+                let outcome = handshake.take(piece, &|user, password| user == password);
                 said.extend(outcome.say);
                 end = outcome.end;
             }

@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     let keeper = anabranch_lab::shell::keep(std::env::args_os());
     #[cfg(target_os = "linux")]
-    if let Some(code) = keeper.or_else(|| anabranch_link::native::keep(std::env::args_os())) {
+    if let Some(code) = keeper.or_else(|| anabranch_proxy::native::keep(std::env::args_os())) {
         return ExitCode::from(code);
     }
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());

@@ -1,7 +1,7 @@
 //! The loop that runs engines over a link in real time.
 
 use crate::station::{Engine, Station};
-use crate::{LinkError, inner, secrets};
+use crate::{LinkError, inner};
 use anabranch_carrier::Addresses;
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;
@@ -14,7 +14,7 @@ use std::os::fd::BorrowedFd;
 
 /// A report of a link to one of its engines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Incoming<'a> {
+pub enum LinkEvent<'a> {
     /// A new session, whose packets have these addresses: the engine's connections are lost.
     Began(Addresses),
     /// The session is over.
@@ -30,7 +30,7 @@ pub enum Incoming<'a> {
 }
 
 /// Makes the station of a session that began; without one its packets are dropped.
-pub type Make<E, S = Engine> = Box<dyn FnMut(E, Addresses) -> Option<S> + Send>;
+pub type MakeStation<E, S = Engine> = Box<dyn FnMut(E, Addresses) -> Option<S> + Send>;
 
 /// A carrier of stations' packets. `E` names a station among those that share the link.
 pub trait Link<E> {
@@ -38,7 +38,7 @@ pub trait Link<E> {
     ///
     /// # Errors
     /// A socket fails.
-    fn receive(&mut self, now: Instant, take: &mut dyn FnMut(E, Incoming<'_>)) -> Result<bool, LinkError>;
+    fn receive(&mut self, now: Instant, take: &mut dyn FnMut(E, LinkEvent<'_>)) -> Result<bool, LinkError>;
     /// Sends a packet of a station over the path that its addresses belong to. It may be lost.
     fn send(&mut self, now: Instant, station: E, packet: &Packet);
     /// Does what is due, and sends what waits.
@@ -60,7 +60,7 @@ pub struct Driver<L, E, S = Engine> {
 
 struct Stations<E, S> {
     all: Vec<(E, S)>,
-    make: Make<E, S>,
+    make: MakeStation<E, S>,
     unread: u64,
 }
 
@@ -73,11 +73,11 @@ impl<L, E, S> std::fmt::Debug for Driver<L, E, S> {
 /// Packets of one station that leave before the link is listened to again.
 const BURST: usize = 256;
 /// Turns of the loop in which resets leave at the end.
-const FAREWELL: usize = 16;
+const RESET_TURNS: usize = 16;
 
 impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
     /// A driver without stations; `make` gives one to each session. `clock` is also the link's.
-    pub fn new(link: L, clock: Clock, make: Make<E, S>) -> Self {
+    pub fn new(link: L, clock: Clock, make: MakeStation<E, S>) -> Self {
         let stations = Stations { all: Vec::new(), make, unread: 0 };
         Self { link, clock, stations, packet: Packet::default() }
     }
@@ -110,7 +110,7 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
     }
 
     /// Every station, to change it.
-    pub(crate) fn stations_mut(&mut self) -> impl Iterator<Item = &mut S> {
+    pub fn stations_mut(&mut self) -> impl Iterator<Item = &mut S> {
         self.stations.all.iter_mut().map(|(_, station)| station)
     }
 
@@ -118,9 +118,9 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
     ///
     /// # Errors
     /// A socket fails.
-    pub(crate) fn say_goodbye(&mut self) -> Result<(), LinkError> {
+    pub fn send_resets(&mut self) -> Result<(), LinkError> {
         let now = self.now();
-        (0..FAREWELL).try_for_each(|_| self.turn(now, &mut ()))
+        (0..RESET_TURNS).try_for_each(|_| self.turn(now, &mut ()))
     }
 
     /// Sends and receives until something has happened, at the latest until `deadline`.
@@ -141,7 +141,7 @@ impl<E: Copy + PartialEq, L: Link<E>, S: Station> Driver<L, E, S> {
         let busy = came || more || worked || expired || due <= now;
         if !busy && now < deadline {
             let mut inputs = self.link.inputs();
-            inputs.extend(self.stations.all.iter().filter_map(|(_, station)| station.input()));
+            self.stations.all.iter().for_each(|(_, station)| station.add_inputs(&mut inputs));
             self.clock.wait(due.min(deadline), &inputs);
         }
         Ok(())
@@ -195,30 +195,25 @@ impl<E: Copy + PartialEq, L: Link<E>> Driver<L, E> {
     }
 }
 
-/// An unpredictable seed.
-pub(crate) fn unpredictable() -> u64 {
-    rand_core::Rng::next_u64(&mut secrets::random())
-}
-
 impl<E: Copy + PartialEq, S: Station> Stations<E, S> {
     fn find(&mut self, id: E) -> Option<&mut S> {
         self.all.iter_mut().find_map(|(known, station)| (*known == id).then_some(station))
     }
 
-    fn take(&mut self, now: Instant, recorder: &mut dyn Recorder, id: E, incoming: Incoming<'_>) {
+    fn take(&mut self, now: Instant, recorder: &mut dyn Recorder, id: E, incoming: LinkEvent<'_>) {
         match incoming {
-            Incoming::Began(addresses) => {
+            LinkEvent::Began(addresses) => {
                 let station = (self.make)(id, addresses);
                 self.all.retain(|(known, _)| *known != id);
                 self.all.extend(station.map(|station| (id, station)));
             }
-            Incoming::Ended => self.all.retain(|(known, _)| *known != id),
-            Incoming::Forgotten => self.find(id).into_iter().for_each(Station::forget),
-            Incoming::Resized(path, bytes) => {
+            LinkEvent::Ended => self.all.retain(|(known, _)| *known != id),
+            LinkEvent::Forgotten => self.find(id).into_iter().for_each(Station::forget),
+            LinkEvent::Resized(path, bytes) => {
                 self.find(id).into_iter().for_each(|station| station.set_max_packet(now, path, bytes));
             }
-            Incoming::Packet(bytes) => self.give(now, recorder, id, inner::read(bytes)),
-            Incoming::Raw(raw) => self.give(now, recorder, id, raw.parse().ok()),
+            LinkEvent::Packet(bytes) => self.give(now, recorder, id, inner::read(bytes)),
+            LinkEvent::Raw(raw) => self.give(now, recorder, id, raw.parse().ok()),
         }
     }
 
@@ -244,10 +239,10 @@ mod tests {
     }
 
     impl Link<()> for Late {
-        fn receive(&mut self, _: Instant, take: &mut dyn FnMut((), Incoming<'_>)) -> Result<bool, LinkError> {
+        fn receive(&mut self, _: Instant, take: &mut dyn FnMut((), LinkEvent<'_>)) -> Result<bool, LinkError> {
             self.turns += 1;
             if self.turns == 2 {
-                take((), Incoming::Packet(&Packet::default().emit()));
+                take((), LinkEvent::Packet(&Packet::default().emit()));
             }
             Ok(self.turns == 2)
         }

@@ -27,21 +27,23 @@ pub enum LinkError {
         /// The file, the line and the mistake.
         what: String,
     },
-    /// The network of [`crate::native`] cannot be set up, followed or taken back.
-    Ground {
+    /// The network under a command cannot be set up, followed or taken back.
+    Network {
         /// The operation, and the system's answer.
         what: String,
         /// Advice to the user.
         help: Option<String>,
     },
     /// The other end does not do what is expected of it.
-    Unmet(Unmet),
+    Peer(PeerError),
+    /// A signal came.
+    Interrupted,
 }
 
 /// An expectation that the other end of a link does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Unmet {
+pub enum PeerError {
     /// No handshake is answered.
     NoHandshake {
         /// The server.
@@ -68,11 +70,9 @@ pub enum Unmet {
         /// The server.
         address: SocketAddr,
     },
-    /// A signal came.
-    Interrupted,
 }
 
-impl Unmet {
+impl PeerError {
     fn help(&self) -> Option<String> {
         let text = match self {
             Self::NoHandshake { .. } => {
@@ -85,13 +85,13 @@ impl Unmet {
                  others can be measured"
             }
             Self::Lost { .. } => "was it stopped or started again? Is another client using the same key?",
-            Self::Refused { .. } | Self::Interrupted => return None,
+            Self::Refused { .. } => return None,
         };
         Some(text.to_owned())
     }
 }
 
-impl fmt::Display for Unmet {
+impl fmt::Display for PeerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoHandshake { address, interfaces } => write!(f, "no answer from {address} through {interfaces}"),
@@ -100,14 +100,13 @@ impl fmt::Display for Unmet {
             }
             Self::Refused { address, why } => write!(f, "{address} refuses: {why}"),
             Self::Lost { address } => write!(f, "{address} does not answer any more"),
-            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }
 
 impl LinkError {
     /// The system's answer to `what`.
-    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what: what.into(), source }
     }
 
@@ -115,8 +114,8 @@ impl LinkError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Exposed { file, .. } => Some(format!("`chmod 600 {file}`; if others have read it, make a new key")),
-            Self::Unmet(unmet) => unmet.help(),
-            Self::Ground { help, .. } => help.clone(),
+            Self::Peer(error) => error.help(),
+            Self::Network { help, .. } => help.clone(),
             Self::System { what, source } => {
                 let advice = match source.kind() {
                     // ENODEV has no kind.
@@ -147,8 +146,9 @@ impl fmt::Display for LinkError {
             Self::Exposed { file, mode } => {
                 write!(f, "{file} has a secret, and others than its owner may use it (mode {mode:04o})")
             }
-            Self::Malformed { what } | Self::Ground { what, .. } => f.write_str(what),
-            Self::Unmet(unmet) => unmet.fmt(f),
+            Self::Malformed { what } | Self::Network { what, .. } => f.write_str(what),
+            Self::Peer(error) => error.fmt(f),
+            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }
@@ -158,6 +158,6 @@ impl std::error::Error for LinkError {}
 impl From<LabError> for LinkError {
     /// The laboratory's devices and programs set a network up.
     fn from(error: LabError) -> Self {
-        Self::Ground { what: error.to_string(), help: error.help() }
+        Self::Network { what: error.to_string(), help: error.help() }
     }
 }

@@ -11,7 +11,7 @@ const HEAD: usize = 4;
 ///
 /// # Errors
 /// It is longer.
-pub(crate) fn framed<M: Serialize>(message: &M, longest: usize) -> Result<Vec<u8>, LinkError> {
+pub fn framed<M: Serialize>(message: &M, longest: usize) -> Result<Vec<u8>, LinkError> {
     let frame = postcard::to_extend(message, vec![0; HEAD]);
     let mut frame = frame.map_err(|_| malformed("a message that cannot be written"))?;
     let len = frame.len() - HEAD;
@@ -28,18 +28,18 @@ fn malformed(what: impl Into<String>) -> LinkError {
 
 /// Bytes of a stream, until a message of at most `LONGEST` bytes is whole.
 #[derive(Debug, Default)]
-pub(crate) struct Frames<const LONGEST: usize> {
+pub struct FrameReader<const LONGEST: usize> {
     bytes: Vec<u8>,
 }
 
-impl<const LONGEST: usize> Frames<LONGEST> {
+impl<const LONGEST: usize> FrameReader<LONGEST> {
     /// Adds bytes that came. What the stream's window admits is kept at most.
     pub fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// Bytes that are kept.
-    pub fn len(&self) -> usize {
+    pub fn buffered(&self) -> usize {
         self.bytes.len()
     }
 
@@ -52,7 +52,7 @@ impl<const LONGEST: usize> Frames<LONGEST> {
     ///
     /// # Errors
     /// The peer does not keep to the format; the stream is of no further use.
-    pub fn next<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LinkError> {
+    pub fn next_message<M: DeserializeOwned>(&mut self) -> Result<Option<M>, LinkError> {
         let Some(head) = self.bytes.first_chunk::<HEAD>() else { return Ok(None) };
         let len = u32::from_le_bytes(*head) as usize;
         if len > LONGEST {

@@ -3,6 +3,9 @@
 use anabranch_wire::{Ecn, Packet};
 use bytes::Bytes;
 
+/// Bytes of IPv4 and TCP with all its options at most (RFC 9293 §3.1): the rest of a packet is payload.
+pub const HEADERS: u32 = 20 + 60;
+
 /// Writes a packet into `bytes`, whose old content is lost. The tag of its datagram covers it, so its payload is not summed up: the field
 /// of the TCP checksum has the sum of the pseudo-header, as in packets whose checksum Linux leaves to a device.
 pub(crate) fn write(packet: &Packet, bytes: &mut Vec<u8>) {
@@ -19,14 +22,14 @@ pub(crate) fn read(bytes: &[u8]) -> Option<Packet> {
 
 /// Marks that datagrams brought.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Marks {
+pub struct EcnMarks {
     /// Packets that are marked now as their datagrams were.
     pub taken: u64,
     /// Packets that were dropped, because they are not ECN-capable.
     pub refused: u64,
 }
 
-impl Marks {
+impl EcnMarks {
     /// Gives a packet what the network made of its datagram's ECN field, `outer` (RFC 6040 §4.2). False if it is to be dropped.
     pub(crate) fn take(&mut self, outer: Ecn, packet: &mut [u8]) -> bool {
         let inner = match outer {
@@ -66,7 +69,7 @@ mod tests {
             (Ect1, [Some(Ect1), Some(Ect1), Some(Ect1), Some(Ce)]),
             (Ce, [Some(Ce); 4]),
         ];
-        let mut marks = Marks::default();
+        let mut marks = EcnMarks::default();
         for (inner, row) in figure {
             for (outer, expected) in all.into_iter().zip(row) {
                 let packet = Packet { segment: Segment { ecn: inner, ..Segment::default() }, ..Packet::default() };
@@ -76,7 +79,7 @@ mod tests {
                 assert_eq!(kept.then(|| read(&bytes).unwrap().segment.ecn), expected, "{inner} in {outer}");
             }
         }
-        assert_eq!(marks, Marks { taken: 3, refused: 1 });
+        assert_eq!(marks, EcnMarks { taken: 3, refused: 1 });
     }
 
     use anabranch_wire::Segment;

@@ -1,34 +1,36 @@
-//! Multipath TCP over real links: the [carrier](anabranch_carrier) over UDP sockets, and the driver that runs the engine over it
-//! in real time. Linux only.
+//! Multipath TCP over real links: the [carrier](anabranch_carrier) over UDP sockets, keys in files, the driver that runs engines over a
+//! link in real time, and the server that gives its clients services. Linux only.
+//!
+//! `proxy` and `measure` are two such services; this crate knows neither.
 
 #![cfg(target_os = "linux")]
 
-mod client;
+mod client_link;
 mod driver;
 mod error;
-mod far;
-mod frames;
+pub mod frames;
+mod gso;
 mod inner;
-pub mod measure;
-mod memory;
-pub mod native;
-mod outbox;
-pub mod proxy;
+mod path_stats;
+mod quota;
 pub mod secrets;
-mod serve;
 mod server;
+mod server_link;
+mod services;
 mod socket;
 mod station;
 mod status;
 
 pub use anabranch_carrier::{PublicKey, files};
-pub use client::ClientLink;
-pub use driver::{Driver, Incoming, Link, Make};
-pub use error::{LinkError, Unmet};
-pub use inner::Marks;
-pub use ipnet::IpNet;
-pub use serve::{Host, Services};
-pub use server::ServerLink;
+pub use client_link::{ClientLink, SessionSettings, path_of};
+pub use driver::{Driver, Link, LinkEvent, MakeStation};
+pub use error::{LinkError, PeerError};
+pub use inner::{EcnMarks, HEADERS};
+pub use path_stats::PathStats;
+pub use quota::{Quota, Reservation};
+pub use server::Server;
+pub use server_link::ServerLink;
+pub use services::{ClientService, Service};
 pub use socket::{Socket, raise_file_limit};
 pub use station::{Engine, Station};
-pub use status::{ClientStatus, PathState, Status, Window, read_status};
+pub use status::{ClientStatus, PathState, Status, StatusSocket, read_status};

@@ -28,6 +28,11 @@ pub fn random() -> impl CryptoRng + Send + 'static {
     UnwrapErr(SysRng)
 }
 
+/// An unpredictable seed.
+pub fn seed() -> u64 {
+    rand_core::Rng::next_u64(&mut random())
+}
+
 /// A new key, with its pre-shared key.
 pub fn new_key() -> KeyFile {
     let mut rng = random();
@@ -72,7 +77,11 @@ fn malformed(file: &Path, mistake: &dyn Display) -> LinkError {
     LinkError::Malformed { what: format!("{}: {mistake}", file.display()) }
 }
 
-pub(crate) fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
+/// The text of a file with secrets.
+///
+/// # Errors
+/// Users other than its owner may use the file, it cannot be read, is longer than 1 MiB, or is no regular file.
+pub fn read(file: &Path) -> Result<Zeroizing<String>, LinkError> {
     read_with(file, std::env::var_os(CREDENTIALS).as_deref().map(Path::new))
 }
 

@@ -1,36 +1,27 @@
-//! The listening end of a link: one socket, and an engine per client.
+//! A server: its clients, and the services that they may use.
 
-use crate::client::path_of;
-use crate::inner::{self, Marks};
-use crate::outbox::Outbox;
-use crate::{Incoming, Link, LinkError, Socket, secrets};
+use crate::services::{ClientServices, Service};
+use crate::{Driver, LinkError, ServerLink, Status, StatusSocket};
 use anabranch_carrier::files::Client;
-use anabranch_carrier::{Addresses, Arrival, Counters, Limits, PeerEvent, PeerId, Server, ServerSettings, StaticKey};
-use anabranch_units::{Duration, Instant, PathId};
-use anabranch_wire::{Ecn, Packet};
-use std::fmt;
+use anabranch_carrier::{Limits, PeerId, StaticKey};
+use anabranch_lab::Clock;
+use anabranch_units::{Duration, Instant};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A server's carrier with its socket. Engine `n` is that of client `n`: clients cannot reach each other's connections.
-pub struct ServerLink {
-    carrier: Server,
-    socket: Socket,
-    outbox: Outbox,
-    datagram: Vec<u8>,
-    packet: Vec<u8>,
-    marks: Marks,
+/// The loop looks for signals this often.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A server for the clients of a list.
+#[derive(Debug)]
+pub struct Server {
+    driver: Driver<ServerLink, PeerId, ClientServices>,
+    /// When the next reader of the state is served.
+    look: Instant,
 }
 
-/// Without the buffers: one has a packet in plain text.
-impl fmt::Debug for ServerLink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerLink").field("carrier", &self.carrier).finish_non_exhaustive()
-    }
-}
-
-impl ServerLink {
-    /// Listens at `local` for these clients, whose sessions remain for `keep` without keys.
+impl Server {
+    /// Listens at `local`. Each client may use these services, which send in turn.
     ///
     /// # Errors
     /// The system refuses the socket.
@@ -38,13 +29,30 @@ impl ServerLink {
         local: SocketAddr,
         key: StaticKey,
         clients: Vec<Client>,
-        limits: Limits,
-        keep: Duration,
+        mut services: Vec<Box<dyn Service>>,
     ) -> Result<Self, LinkError> {
-        let socket = Socket::listen(local)?;
-        let carrier = Server::new(ServerSettings { key, clients, limits, keep }, Box::new(secrets::random()));
-        let (outbox, marks) = (Outbox::default(), Marks::default());
-        Ok(Self { carrier, socket, outbox, datagram: Vec::new(), packet: Vec::new(), marks })
+        let keep = services.iter().map(|service| service.keep()).max().unwrap_or_default();
+        let link = ServerLink::listen(local, key, clients, Limits::default(), keep)?;
+        let make = move |_, addresses| {
+            Some(ClientServices::new(services.iter_mut().filter_map(|service| service.begin(addresses)).collect()))
+        };
+        Ok(Self { driver: Driver::new(link, Clock::start(), Box::new(make)), look: Instant::ZERO })
+    }
+
+    /// State of the server now.
+    pub fn status(&self) -> Status {
+        let (link, now) = (&self.driver.link, self.driver.now());
+        let client = |(peer, services): &(PeerId, ClientServices)| {
+            let address = |path| link.address(*peer, path).map(|(address, _)| address);
+            services.status(now, link.name(*peer).unwrap_or_default(), &address)
+        };
+        Status {
+            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
+            listening: self.local().map(|local| local.to_string()).unwrap_or_default(),
+            up_s: now.since(Instant::ZERO).as_secs_f64(),
+            clients: self.driver.stations().map(client).collect(),
+            counters: self.counters().map(|(name, count)| (name.to_owned(), count)).collect(),
+        }
     }
 
     /// Where it listens.
@@ -52,106 +60,31 @@ impl ServerLink {
     /// # Errors
     /// The system does not know it.
     pub fn local(&self) -> Result<SocketAddr, LinkError> {
-        self.socket.local()
+        self.driver.link.local()
     }
 
-    /// The addresses of a client's packets.
-    pub fn addresses(&self, client: PeerId) -> Option<Addresses> {
-        self.carrier.addresses(client)
+    /// Counts of all that came and was refused, with their names; `unsent`: datagrams that the system did not take; `unread`: packets
+    /// that no station could read.
+    pub fn counters(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let own = [("unsent", self.driver.link.unsent()), ("unread", self.driver.unread())];
+        self.driver.link.counters().all().chain(own).collect::<Vec<_>>().into_iter()
     }
 
-    /// A client's name.
-    pub fn name(&self, client: PeerId) -> Option<&str> {
-        self.carrier.name(client)
-    }
-
-    /// Where a path's datagrams go, and whether that address has answered.
-    pub fn address(&self, client: PeerId, path: PathId) -> Option<(SocketAddr, bool)> {
-        self.carrier.address(client, path)
-    }
-
-    /// Counts of all that came and was refused.
-    pub fn counters(&self) -> Counters {
-        self.carrier.counters()
-    }
-
-    /// Marks (ECN) that datagrams brought.
-    pub fn marks(&self) -> Marks {
-        self.marks
-    }
-
-    /// Datagrams that the system did not take.
-    pub fn unsent(&self) -> u64 {
-        self.socket.unsent
-    }
-}
-
-/// Sessions that began or ended, and paths that carry packets of other sizes.
-fn report(carrier: &mut Server, take: &mut dyn FnMut(PeerId, Incoming<'_>)) {
-    while let Some(event) = carrier.poll_event() {
-        match event {
-            PeerEvent::Began(peer) => {
-                if let Some(addresses) = carrier.addresses(peer) {
-                    take(peer, Incoming::Began(addresses));
-                }
+    /// Serves until `stop` is set, and shows its state to those who ask at `status_socket`. At the end proxied connections are reset.
+    ///
+    /// # Errors
+    /// The socket fails.
+    pub fn run(&mut self, stop: &AtomicBool, status_socket: Option<&StatusSocket>) -> Result<(), LinkError> {
+        while !stop.load(Ordering::Relaxed) {
+            let deadline = self.driver.now() + LOOK;
+            self.driver.turn(deadline, &mut ())?;
+            if let Some(status_socket) = status_socket.filter(|_| self.driver.now() >= self.look) {
+                self.look = self.driver.now() + LOOK;
+                status_socket.answer(|| self.status());
             }
-            PeerEvent::Ended(peer) => take(peer, Incoming::Ended),
-            PeerEvent::Resized(Arrival { peer, path }, bytes) => take(peer, Incoming::Resized(path, bytes)),
         }
-    }
-}
-
-impl Link<PeerId> for ServerLink {
-    fn receive(&mut self, now: Instant, take: &mut dyn FnMut(PeerId, Incoming<'_>)) -> Result<bool, LinkError> {
-        let Self { carrier, socket, packet, marks, .. } = self;
-        // Those that the time brought.
-        report(carrier, take);
-        socket.receive(|from, ecn, datagram| {
-            let arrival = carrier.handle_datagram(now, from, datagram, packet);
-            report(carrier, take);
-            if let Some(Arrival { peer, .. }) = arrival.filter(|_| marks.take(ecn, packet)) {
-                take(peer, Incoming::Packet(packet));
-            }
-        })
-    }
-
-    fn send(&mut self, now: Instant, peer: PeerId, packet: &Packet) {
-        let Some(path) = path_of(packet.dst) else { return };
-        inner::write(packet, &mut self.packet);
-        if let Ok(Some(to)) = self.carrier.send(now, Arrival { peer, path }, &self.packet, &mut self.datagram) {
-            // RFC 6040 §4.1: the field is copied
-            self.outbox.push(&mut self.socket, to, packet.segment.ecn, &self.datagram);
-        }
-    }
-
-    fn flush(&mut self, now: Instant) {
-        self.carrier.handle_timeout(now);
-        while let Some((to, datagram)) = self.carrier.poll_transmit() {
-            self.outbox.push(&mut self.socket, to, Ecn::NotEct, &datagram);
-        }
-        self.outbox.flush(&mut self.socket);
-    }
-
-    fn next_timeout(&self) -> Instant {
-        self.carrier.poll_timeout()
-    }
-
-    fn inputs(&self) -> Vec<BorrowedFd<'_>> {
-        vec![self.socket.as_fd()]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_debug_text_shows_a_packet() {
-        let local = ([127, 0, 0, 1], 0).into();
-        let mut link =
-            ServerLink::listen(local, secrets::new_key().key, Vec::new(), Limits::default(), Duration::ZERO).unwrap();
-        link.packet = vec![171; 20];
-        let text = format!("{link:?}");
-        assert!(text.contains("carrier") && !text.contains("171, 171"), "{text}");
+        let now = self.driver.now();
+        self.driver.stations_mut().for_each(|services| services.abort(now));
+        self.driver.send_resets()
     }
 }

@@ -72,8 +72,11 @@ impl Socket {
         Self::with(open(Some(interface), any(remote)), format!("a socket on {interface}"))
     }
 
-    /// Whether `interface` leads to `remote`.
-    pub(crate) fn route(interface: &str, remote: SocketAddr) -> Result<(), LinkError> {
+    /// Finds out whether `interface` leads to `remote`.
+    ///
+    /// # Errors
+    /// There is no such interface, or no route through it.
+    pub fn route(interface: &str, remote: SocketAddr) -> Result<(), LinkError> {
         // Connecting sends nothing, and finds the route.
         let route = open(Some(interface), any(remote)).and_then(|probe| probe.connect(&SockAddr::from(remote)));
         route.map_err(LinkError::system(format!("a route to {remote} through {interface}")))

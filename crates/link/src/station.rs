@@ -1,6 +1,6 @@
 //! Users of a link: they exchange packets over it.
 
-use crate::driver::unpredictable;
+use crate::secrets::seed;
 use anabranch_engine::Cx;
 use anabranch_engine::endpoint::Endpoint;
 use anabranch_trace::Recorder;
@@ -26,10 +26,8 @@ pub trait Station {
     fn work(&mut self, _now: Instant) -> bool {
         false
     }
-    /// A descriptor that is readable when there is such work.
-    fn input(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
+    /// Adds the descriptors that are readable when there is such work.
+    fn add_inputs<'a>(&'a self, _inputs: &mut Vec<BorrowedFd<'a>>) {}
 }
 
 /// One engine with its random numbers.
@@ -59,7 +57,7 @@ impl Engine {
         let next = self.rng.clone().bits();
         let done = act(&mut self.endpoint, &mut Cx { now, recorder, rng: &mut self.rng });
         if self.rng.clone().bits() != next {
-            self.rng = Rng::stream(unpredictable(), "engine");
+            self.rng = Rng::stream(seed(), "engine");
         }
         done
     }

@@ -79,12 +79,12 @@ pub struct PathState {
 
 /// The socket that gives the state.
 #[derive(Debug)]
-pub struct Window {
+pub struct StatusSocket {
     listener: UnixListener,
     file: PathBuf,
 }
 
-impl Window {
+impl StatusSocket {
     /// Makes the socket `file`, in the place of one that a server left behind.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ fn connect(file: &Path) -> std::io::Result<UnixStream> {
     Ok(UnixStream::from(socket))
 }
 
-impl Drop for Window {
+impl Drop for StatusSocket {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.file);
     }
@@ -172,7 +172,7 @@ mod tests {
     fn its_owner_alone_may_ask_and_gets_the_state() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("status.sock");
-        let window = Window::open(&file).unwrap();
+        let status_socket = StatusSocket::open(&file).unwrap();
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         let client = ClientStatus { name: "laptop".into(), ..ClientStatus::default() };
         let status = Status { clients: vec![client], up_s: 1.5, ..Status::default() };
@@ -180,12 +180,12 @@ mod tests {
         let asked = file.clone();
         let asking = std::thread::spawn(move || read_status(&asked));
         while !asking.is_finished() {
-            window.answer(|| given.clone());
+            status_socket.answer(|| given.clone());
         }
         assert_eq!(asking.join().unwrap().unwrap(), status);
 
-        assert!(Window::open(&file).unwrap_err().to_string().contains("in use"), "one server per socket");
-        drop(window);
+        assert!(StatusSocket::open(&file).unwrap_err().to_string().contains("in use"), "one server per socket");
+        drop(status_socket);
         assert!(!file.exists(), "nothing is left behind");
         let said = read_status(&file).unwrap_err().to_string();
         assert!(said.starts_with("asking at ") && said.contains("No such file"), "{said}");
@@ -196,18 +196,18 @@ mod tests {
     fn a_long_state_arrives_whole_and_who_does_not_read_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("status.sock");
-        let window = Window::open(&file).unwrap();
+        let status_socket = StatusSocket::open(&file).unwrap();
         let client = ClientStatus { name: "x".repeat(1_000), ..ClientStatus::default() };
         let status = Status { clients: vec![client; 500], ..Status::default() };
         let asked = file.clone();
         // A busy machine may run the reader too late.
         let asking = std::thread::spawn(move || (0..20).find_map(|_| read_status(&asked).ok()));
         while !asking.is_finished() {
-            window.answer(|| status.clone());
+            status_socket.answer(|| status.clone());
         }
         assert_eq!(asking.join().unwrap().unwrap(), status);
         let silent = UnixStream::connect(&file).unwrap();
-        window.answer(|| status.clone());
+        status_socket.answer(|| status.clone());
         drop(silent);
     }
 
@@ -216,10 +216,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("status.sock");
         drop(UnixListener::bind(&file).unwrap());
-        assert!(Window::open(&file).is_ok());
+        assert!(StatusSocket::open(&file).is_ok());
         let other = folder.path().join("text");
         fs::write(&other, "mine").unwrap();
-        assert!(Window::open(&other).is_err(), "a file that is no socket stays");
+        assert!(StatusSocket::open(&other).is_err(), "a file that is no socket stays");
         assert_eq!(fs::read_to_string(&other).unwrap(), "mine");
     }
 }

@@ -5,9 +5,8 @@ use crate::failure::{Failure, Salvage};
 use crate::load::unusable;
 use crate::terminal;
 use anabranch_link::files::KeyFile;
-use anabranch_link::measure::Reach;
-use anabranch_link::proxy::Common;
-use anabranch_link::{LinkError, PublicKey, Unmet, Window, secrets};
+use anabranch_link::{LinkError, PublicKey, SessionSettings, StatusSocket, secrets};
+use anabranch_proxy::ConnectionSettings;
 use anabranch_scenario::PlugIn;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -26,8 +25,8 @@ pub fn interrupted() -> Failure {
 pub fn failed(error: LinkError) -> Failure {
     let (what, help) = (error.to_string(), error.help());
     match error {
-        LinkError::Unmet(Unmet::Interrupted) => interrupted(),
-        LinkError::System { .. } | LinkError::Unmet(_) | LinkError::Ground { .. } => Failure::missing(CODE, what, help),
+        LinkError::Interrupted => interrupted(),
+        LinkError::System { .. } | LinkError::Peer(_) | LinkError::Network { .. } => Failure::missing(CODE, what, help),
         _ => Failure::unusable(CODE, what, help),
     }
 }
@@ -50,7 +49,7 @@ pub fn absent(error: &LinkError) -> bool {
 }
 
 /// The server and the interfaces that a command names.
-pub fn reach(server: &str, server_key: &str, near: &NearArguments) -> Result<Reach, Failure> {
+pub fn session_settings(server: &str, server_key: &str, near: &NearArguments) -> Result<SessionSettings, Failure> {
     let NearArguments { via, key } = near;
     let Ok(server_key) = PublicKey::parse(server_key) else {
         let help = "it has 44 characters; `anabranch key show server.key` prints it on the server";
@@ -58,7 +57,7 @@ pub fn reach(server: &str, server_key: &str, near: &NearArguments) -> Result<Rea
     };
     interfaces(via)?;
     let key = read_key(key)?;
-    Ok(Reach { key, server: server_key, address: address(server)?, interfaces: via.clone() })
+    Ok(SessionSettings { key, server: server_key, address: address(server)?, interfaces: via.clone() })
 }
 
 /// Each interface has one path.
@@ -84,14 +83,14 @@ fn address(server: &str) -> Result<SocketAddr, Failure> {
 }
 
 /// The settings that proxied connections have in common, as both ends' options say.
-pub fn common(congestion: &str, orphan_timeout: &str, ecn: bool) -> Result<Common, Failure> {
+pub fn connection_settings(congestion: &str, orphan_timeout: &str, ecn: bool) -> Result<ConnectionSettings, Failure> {
     let congestion = anabranch_scenario::congestion("--congestion", congestion).map_err(unusable)?;
     let timeout = anabranch_scenario::parse_duration(orphan_timeout).filter(|time| !time.is_zero());
     let orphan_timeout = timeout.ok_or_else(|| {
         let message = format!("--orphan-timeout: `{orphan_timeout}` is no time above zero");
         Failure::unusable(CODE, message, Some("write a number with its unit, such as 600s".to_owned()))
     })?;
-    Ok(Common { congestion, orphan_timeout, ecn })
+    Ok(ConnectionSettings { congestion, orphan_timeout, ecn })
 }
 
 /// A scheduler that an option names.
@@ -112,15 +111,15 @@ fn callers_socket() -> Option<PathBuf> {
 
 /// That of a command with --native, made by the user that the process has become. That one cannot make a socket everywhere: the command runs
 /// without, unless a place was given.
-pub fn native_window(given: Option<&Path>) -> Result<Option<Window>, Failure> {
+pub fn native_status_socket(given: Option<&Path>) -> Result<Option<StatusSocket>, Failure> {
     if let Some(file) = given {
-        return Window::open(file).map(Some).map_err(failed);
+        return StatusSocket::open(file).map(Some).map_err(failed);
     }
-    let opened = default_socket().or_else(callers_socket).map(|file| (Window::open(&file), file));
+    let opened = default_socket().or_else(callers_socket).map(|file| (StatusSocket::open(&file), file));
     match opened {
-        Some((Ok(window), file)) => {
+        Some((Ok(status_socket), file)) => {
             say(&format!("status at {}", file.display()));
-            Ok(Some(window))
+            Ok(Some(status_socket))
         }
         Some((Err(error), _)) => {
             say(&format!("no status: {error}; --socket names another place"));

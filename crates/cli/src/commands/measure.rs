@@ -1,6 +1,6 @@
 //! `anabranch measure`
 
-use super::links::{CODE, failed, reach};
+use super::links::{CODE, failed, session_settings};
 use super::measurement::{options, overrides, scenario_text};
 use super::record::{check_target, recorded};
 use super::run::{Making, execute, print};
@@ -10,7 +10,7 @@ use crate::load::Loaded;
 use crate::outcome::Outcome;
 use crate::watch::Wanted;
 use anabranch_lab::interrupt;
-use anabranch_link::measure::{MSS, PathSurvey, RealLinks, Session, is_recordable, overhead, path_names};
+use anabranch_measure::{MSS, MeasurementSession, PathSurvey, RealLinks, is_recordable, overhead, path_names};
 use anabranch_report::text::{plain_table, print_table};
 use anabranch_run::{Driver, RunError};
 use anabranch_scenario::Override;
@@ -38,15 +38,15 @@ pub fn measure(mut arguments: MeasureArguments, virtual_time: &dyn Driver) -> Re
     // There are series all the same.
     arguments.output.timeline = arguments.output.out.is_some().then_some(0);
     check_paths(&overrides(&arguments))?;
-    let reach = reach(&arguments.server, &arguments.server_key, &arguments.near)?;
-    let address = reach.address;
+    let settings = session_settings(&arguments.server, &arguments.server_key, &arguments.near)?;
+    let address = settings.address;
     let unknown = |name| PathSurvey { name, goodput_bps: 1e6, rtt: Duration::from_millis(1), ..PathSurvey::default() };
     let unknown: Vec<PathSurvey> = path_names(&arguments.near.via).into_iter().map(unknown).collect();
     let early = loaded(&arguments, address, &unknown)?;
     let admitted = early.document.cells.iter().try_for_each(|(_, scenario)| RealLinks::admit(scenario));
     admitted.map_err(|error| Failure::unusable(CODE, error.to_string(), None))?;
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
-    let mut session = Session::open(reach).map_err(failed)?;
+    let mut session = MeasurementSession::open(settings).map_err(failed)?;
     if arguments.record.is_some() {
         session.record();
     }

@@ -4,7 +4,7 @@ use crate::args::{MeasureArguments, TrafficName};
 use crate::failure::Failure;
 use crate::load::{congestions, schedulers, set_overrides};
 use crate::number::Repetitions;
-use anabranch_link::measure::{MSS, path_names};
+use anabranch_measure::{MSS, path_names};
 use anabranch_run::{Options, Repeat};
 use anabranch_scenario::Override;
 use toml_writer::ToTomlValue;

@@ -1,21 +1,23 @@
 //! `anabranch proxy`
 
-use super::links::{CODE, common, failed, interfaces, native_window, reach, say, scheduler};
+use super::links::{
+    CODE, connection_settings, failed, interfaces, native_status_socket, say, scheduler, session_settings,
+};
 use crate::args::{ProxyArguments, default_socket};
 use crate::failure::Failure;
 use crate::input::{TEXT, read_within};
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
-use anabranch_link::native::{NativeProxy, NativeSettings};
-use anabranch_link::proxy::{Common, Credentials, Forward, Listeners, Proxy, ProxySettings, Rules, system};
-use anabranch_link::{LinkError, Window, raise_file_limit};
+use anabranch_link::{LinkError, StatusSocket, raise_file_limit};
+use anabranch_proxy::native::{NativeProxy, NativeProxySettings};
+use anabranch_proxy::{ConnectionSettings, Credentials, Forward, Listeners, Proxy, ProxySettings, Rules, system};
 use anabranch_scenario::PlugIn;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The parts that both kinds of proxies begin with.
 struct Parts {
-    common: Common,
+    connections: ConnectionSettings,
     rules: Rules,
     listeners: Listeners,
 }
@@ -34,16 +36,16 @@ pub fn proxy(arguments: &ProxyArguments) -> Result<Outcome, Failure> {
 }
 
 fn parts(arguments: &ProxyArguments, scheduler: &PlugIn) -> Result<Parts, Failure> {
-    let common = common(&arguments.congestion, &arguments.orphan_timeout, !arguments.no_ecn)?;
+    let connections = connection_settings(&arguments.congestion, &arguments.orphan_timeout, !arguments.no_ecn)?;
     let rules = read_rules(arguments, scheduler).map_err(failed)?;
     let listeners = listeners(arguments)?;
     raise_file_limit();
-    Ok(Parts { common, rules, listeners })
+    Ok(Parts { connections, rules, listeners })
 }
 
-fn window(arguments: &ProxyArguments) -> Result<Option<Window>, Failure> {
+fn status_socket(arguments: &ProxyArguments) -> Result<Option<StatusSocket>, Failure> {
     let socket = arguments.socket.clone().or_else(default_socket);
-    socket.as_deref().map(Window::open).transpose().map_err(failed)
+    socket.as_deref().map(StatusSocket::open).transpose().map_err(failed)
 }
 
 /// Through a server.
@@ -54,15 +56,15 @@ fn carried(
     scheduler: &PlugIn,
     changed: &mut dyn FnMut() -> Option<Rules>,
 ) -> Result<(), Failure> {
-    let reach = reach(server, key, &arguments.near)?;
-    let Parts { common, rules, listeners } = parts(arguments, scheduler)?;
-    let window = window(arguments)?;
-    let (locals, address) = (locals(&listeners), reach.address);
-    let settings = ProxySettings { reach, listeners, rules, common };
+    let session = session_settings(server, key, &arguments.near)?;
+    let Parts { connections, rules, listeners } = parts(arguments, scheduler)?;
+    let status_socket = status_socket(arguments)?;
+    let (locals, address) = (locals(&listeners), session.address);
+    let settings = ProxySettings { session, listeners, rules, connections };
     let (mut proxy, missing) = Proxy::open(settings, interrupt::flag()).map_err(failed)?;
     missing.iter().for_each(|missing| say(&format!("waiting for {missing}")));
     say(&format!("listening at {locals}, to {address}"));
-    proxy.run(interrupt::flag(), window.as_ref(), changed, &mut say).map_err(failed)
+    proxy.run(interrupt::flag(), status_socket.as_ref(), changed, &mut say).map_err(failed)
 }
 
 /// Straight to the targets.
@@ -73,14 +75,14 @@ fn native(
 ) -> Result<(), Failure> {
     let via = &arguments.near.via;
     interfaces(via)?;
-    let Parts { common, rules, listeners } = parts(arguments, scheduler)?;
+    let Parts { connections, rules, listeners } = parts(arguments, scheduler)?;
     let locals = locals(&listeners);
-    let settings = NativeSettings { interfaces: via.clone(), listeners, rules, common, lookup: system() };
+    let settings = NativeProxySettings { interfaces: via.clone(), listeners, rules, connections, lookup: system() };
     let mut proxy = NativeProxy::open(settings).map_err(failed)?;
-    let window = native_window(arguments.socket.as_deref())?;
+    let status_socket = native_status_socket(arguments.socket.as_deref())?;
     proxy.missing().for_each(|path| say(&format!("waiting for {}: it has no address or no route", via[path.index()])));
     say(&format!("listening at {locals}, over {}", via.join(", ")));
-    proxy.run(interrupt::flag(), window.as_ref(), changed).map_err(failed)
+    proxy.run(interrupt::flag(), status_socket.as_ref(), changed).map_err(failed)
 }
 
 fn locals(listeners: &Listeners) -> String {

@@ -11,7 +11,7 @@ use crate::load::Loaded;
 use crate::output::write;
 use crate::stage::{Carried, Stage, carry_out};
 use crate::watch::Wanted;
-use anabranch_link::measure::{Capacity, PathRecord, RealLinks, is_recordable};
+use anabranch_measure::{PathRecord, RealLinks, RecordedCapacity, is_recordable};
 use anabranch_report::text::prediction_table;
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
 use anabranch_scenario::{Override, Source};
@@ -195,13 +195,13 @@ fn comment(name: &str, record: &PathRecord) -> String {
     let mbit = |rate: f64| rate / 1e6;
     let seen = record.seen.as_secs_f64();
     let _ = match &record.capacity {
-        Capacity::Constant(rate) => {
+        RecordedCapacity::Constant(rate) => {
             write!(text, "{:.3} Mbit/s, constant in the {seen:.1} s in which data waited for it", mbit(*rate))
         }
-        Capacity::AtLeast(rate) => {
+        RecordedCapacity::AtLeast(rate) => {
             write!(text, "at least {:.3} Mbit/s, for data seldom waited for it: {seen:.1} s in all", mbit(*rate))
         }
-        Capacity::Varying { step, rates, left_out } => {
+        RecordedCapacity::Varying { step, rates, left_out } => {
             let least = rates.iter().copied().fold(f64::MAX, f64::min);
             let most = rates.iter().copied().fold(0.0, f64::max);
             let step = step.as_millis();
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    fn record(capacity: Capacity) -> PathRecord {
+    fn record(capacity: RecordedCapacity) -> PathRecord {
         let (seen, idle) = (Duration::from_secs(2), vec![Duration::from_millis(31), Duration::from_millis(30)]);
         PathRecord { capacity, seen, queue: 90_000, is_full: true, light: 1_000, lost: 0, idle }
     }
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_record_is_a_scenario() {
-        let (text, constant) = loaded("a.toml", 60, record(Capacity::Constant(20e6)));
+        let (text, constant) = loaded("a.toml", 60, record(RecordedCapacity::Constant(20e6)));
         assert!(
             text.contains("20.000 Mbit/s, constant in the 2.0 s") && text.contains("packets were lost there"),
             "{text}"
@@ -306,7 +306,7 @@ mod tests {
             assert!(wlan0.contains(&line), "{line}: {wlan0}");
         }
 
-        let least = PathRecord { is_full: false, lost: 10, ..record(Capacity::AtLeast(7e6)) };
+        let least = PathRecord { is_full: false, lost: 10, ..record(RecordedCapacity::AtLeast(7e6)) };
         let (text, least) = loaded("b.toml", 80, least);
         assert!(text.contains("at least 7.000 Mbit/s, for data seldom waited for it: 2.0 s in all"), "{text}");
         let wlan0 = section(&least);
@@ -317,7 +317,7 @@ mod tests {
         assert!(wlan0.contains("loss = { down = \"1%\", up = \"0%\" }"), "{wlan0}");
 
         let rates = [vec![20e6; 10], vec![0.0; 5], vec![5e6; 10]].concat();
-        let varying = Capacity::Varying { step: Duration::from_millis(100), rates, left_out: 4 };
+        let varying = RecordedCapacity::Varying { step: Duration::from_millis(100), rates, left_out: 4 };
         let (text, varying) = loaded("c.toml", 60, record(varying));
         assert!(text.contains("0.000 to 20.000 Mbit/s in steps of 100 ms (4 steps after them were left out"), "{text}");
         assert!(section(&varying).contains("c.wlan0.trace"), "{text}");
@@ -328,7 +328,7 @@ mod tests {
     fn any_name_without_control_characters_can_be_read_back() {
         for name in ["วัด.toml", "me\u{301}sure.toml", "❤\u{fe0f} a\u{a0}b.toml", "it's \"one\" \\ two.toml"] {
             let rates = [vec![20e6; 10], vec![5e6; 10]].concat();
-            let varying = Capacity::Varying { step: Duration::from_millis(100), rates, left_out: 0 };
+            let varying = RecordedCapacity::Varying { step: Duration::from_millis(100), rates, left_out: 0 };
             let (text, loaded) = loaded(name, 60, record(varying));
             assert_eq!(loaded.files[0].0, format!("{}.wlan0.trace", name.strip_suffix(".toml").unwrap()));
             let line = text.lines().nth(1).unwrap().split_once("anabranch ").unwrap().1;

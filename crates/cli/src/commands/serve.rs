@@ -1,14 +1,17 @@
 //! `anabranch serve`
 
-use super::links::{CODE, absent, common, failed, interfaces, native_window, read_key, say, scheduler};
+use super::links::{
+    CODE, absent, connection_settings, failed, interfaces, native_status_socket, read_key, say, scheduler,
+};
 use crate::args::{ServeArguments, default_socket};
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
 use anabranch_link::files::Client;
-use anabranch_link::native::{NativeHost, NativeHostSettings};
-use anabranch_link::proxy::{ExitSettings, Guard, Resolver, Service, parse_block, system};
-use anabranch_link::{Host, LinkError, Services, Window, raise_file_limit, secrets};
+use anabranch_link::{LinkError, Server, StatusSocket, raise_file_limit, secrets};
+use anabranch_measure::MeasurementService;
+use anabranch_proxy::native::{NativeServer, NativeServerSettings};
+use anabranch_proxy::{AddressFilter, EgressSettings, ProxyService, PublishedPort, Resolver, parse_block, system};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -21,16 +24,23 @@ pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     let clients = authorized(&arguments.authorized)?;
     let (public, count) = (key.public(), clients.len());
     let socket = arguments.socket.clone().or_else(default_socket);
-    let window = socket.map(|file| Window::open(&file)).transpose().map_err(failed)?;
-    let services = Services { measure: arguments.measure, proxy: proxy(arguments)? };
+    let status_socket = socket.map(|file| StatusSocket::open(&file)).transpose().map_err(failed)?;
+    let proxy = proxy(arguments)?;
     raise_file_limit();
-    let mut host = Host::listen(arguments.listen, key, clients, services).map_err(failed)?;
+    let mut services: Vec<Box<dyn anabranch_link::Service>> = Vec::new();
+    if arguments.measure {
+        services.push(Box::new(MeasurementService::default()));
+    }
+    if let Some(settings) = proxy {
+        services.push(Box::new(ProxyService::new(settings).map_err(failed)?));
+    }
+    let mut server = Server::listen(arguments.listen, key, clients, services).map_err(failed)?;
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
-    let local = host.local().map_err(failed)?;
+    let local = server.local().map_err(failed)?;
     let clients = if count == 1 { "1 client".to_owned() } else { format!("{count} clients") };
     say(&format!("listening at {local} for {clients}; the server's key is {public}"));
-    host.run(interrupt::flag(), window.as_ref()).map_err(failed)?;
-    let counts = host.counters();
+    server.run(interrupt::flag(), status_socket.as_ref()).map_err(failed)?;
+    let counts = server.counters();
     let refused: Vec<String> = counts.filter(|(_, n)| *n > 0).map(|(name, n)| format!("{name} {n}")).collect();
     Ok(Outcome { notes: format!("ended; {}\n", refused.join(", ")), ..Outcome::default() })
 }
@@ -57,33 +67,35 @@ fn native(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     let ServeArguments { via, congestion, orphan_timeout, .. } = arguments;
     let scheduler = scheduler("--scheduler", &arguments.scheduler)?;
     interfaces(via)?;
-    let services = services(&arguments.forward)?;
-    let common = common(congestion, orphan_timeout, !arguments.no_ecn)?;
-    let ports: Vec<String> = services.iter().map(|service| service.port.to_string()).collect();
+    let published = published(&arguments.forward)?;
+    let connections = connection_settings(congestion, orphan_timeout, !arguments.no_ecn)?;
+    let ports: Vec<String> = published.iter().map(|published| published.port.to_string()).collect();
     interrupt::listen().map_err(|error| Failure::failed(CODE, error.to_string()))?;
     raise_file_limit();
-    let settings = NativeHostSettings { interfaces: via.clone(), services, scheduler, common, lookup: system() };
-    let mut host = NativeHost::open(settings).map_err(failed)?;
-    let window = native_window(arguments.socket.as_deref())?;
-    host.missing().for_each(|path| say(&format!("waiting for {}: it has no address or no route", via[path.index()])));
-    let locals: Vec<String> = host.locals().iter().map(SocketAddr::to_string).collect();
+    let settings =
+        NativeServerSettings { interfaces: via.clone(), published, scheduler, connections, lookup: system() };
+    let mut server = NativeServer::open(settings).map_err(failed)?;
+    let status_socket = native_status_socket(arguments.socket.as_deref())?;
+    server.missing().for_each(|path| say(&format!("waiting for {}: it has no address or no route", via[path.index()])));
+    let locals: Vec<String> = server.locals().iter().map(SocketAddr::to_string).collect();
     let locals = if locals.is_empty() { format!("port {}", ports.join(", ")) } else { locals.join(", ") };
     say(&format!("listening at {locals}, over {}", via.join(", ")));
-    host.run(interrupt::flag(), window.as_ref()).map_err(failed)?;
+    server.run(interrupt::flag(), status_socket.as_ref()).map_err(failed)?;
     Ok(Outcome { notes: "ended\n".to_owned(), ..Outcome::default() })
 }
 
 /// Each port has one target.
-fn services(forwards: &[String]) -> Result<Vec<Service>, Failure> {
+fn published(forwards: &[String]) -> Result<Vec<PublishedPort>, Failure> {
     let unusable = |message: String, help: &str| Failure::unusable(CODE, message, Some(help.to_owned()));
     let service = |text: &String| {
         let help = "write PORT:HOST:PORT, such as 8080:127.0.0.1:80; the port is that of every interface of --via";
-        Service::parse(text).ok_or_else(|| unusable(format!("--forward {text}: this is no port with a target"), help))
+        PublishedPort::parse(text)
+            .ok_or_else(|| unusable(format!("--forward {text}: this is no port with a target"), help))
     };
     let services = forwards.iter().map(service).collect::<Result<Vec<_>, _>>()?;
     let twice = services.iter().enumerate().find(|(n, one)| services[..*n].iter().any(|other| other.port == one.port));
     match twice {
-        Some((_, Service { port, .. })) => {
+        Some((_, PublishedPort { port, .. })) => {
             Err(unusable(format!("--forward: port {port} stands there twice"), "each port has one target"))
         }
         None => Ok(services),
@@ -93,7 +105,7 @@ fn services(forwards: &[String]) -> Result<Vec<Service>, Failure> {
 /// Bytes of buffers for the proxied connections of all clients together: a part of what packaging/anabranch-serve.service allows.
 const MEMORY: u64 = 2 << 30;
 
-fn proxy(arguments: &ServeArguments) -> Result<Option<ExitSettings>, Failure> {
+fn proxy(arguments: &ServeArguments) -> Result<Option<EgressSettings>, Failure> {
     if !arguments.proxy {
         return Ok(None);
     }
@@ -103,9 +115,9 @@ fn proxy(arguments: &ServeArguments) -> Result<Option<ExitSettings>, Failure> {
         parse_block(text).ok_or_else(|| Failure::unusable(CODE, message(), Some(help.to_owned())))
     };
     let allowed = arguments.allow.iter().map(block).collect::<Result<Vec<_>, _>>()?;
-    let common = common(&arguments.congestion, &arguments.orphan_timeout, !arguments.no_ecn)?;
+    let connections = connection_settings(&arguments.congestion, &arguments.orphan_timeout, !arguments.no_ecn)?;
     let started = Resolver::start(system());
     let resolver =
         started.map_err(|source| failed(LinkError::System { what: "starting a thread".to_owned(), source }))?;
-    Ok(Some(ExitSettings { guard: Guard::new(allowed), resolver, common, memory: MEMORY }))
+    Ok(Some(EgressSettings { filter: AddressFilter::new(allowed), resolver, connections, memory: MEMORY }))
 }

@@ -1,31 +1,29 @@
 //! Two namespaces with two pairs of interfaces between them, shaped by `tbf` or not. Needs root.
 
-use super::{Congestion, Downloaded, MSS, Receiver, Sender, admit, proxied, settle, stop};
+use super::{Congestion, Downloaded, MSS, Receiver, Sender, admit, settle, stop};
 use anabranch_carrier::Counters;
 use anabranch_lab::{LabError, Namespace};
-use anabranch_link::measure::Reach;
-use anabranch_link::proxy::Credentials;
-use anabranch_link::{Marks, secrets};
+use anabranch_link::{EcnMarks, secrets};
 use anabranch_units::Duration;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::channel;
 
 /// The client's and the server's network: interfaces `va0`, `va1` there, one address here that both reach.
 pub struct Ground {
-    client: Namespace,
-    server: Namespace,
+    pub client: Namespace,
+    pub server: Namespace,
 }
 
 /// The outcome of a download: the client's, its marks, the server's counters, and the congestion that the server noticed.
 pub struct Carried {
     pub got: Downloaded,
-    pub marks: Marks,
+    pub marks: EcnMarks,
     pub counters: Counters,
     pub congestion: Congestion,
 }
 
-const SERVER: &str = "10.99.9.1";
+/// The server's address.
+pub const SERVER: &str = "10.99.9.1";
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn run(namespace: &Namespace, program: &str, line: &str) {
@@ -89,35 +87,6 @@ impl Ground {
     /// Removes a client's interface.
     pub fn remove(&self, n: u32) {
         run(&self.client, "ip", &format!("link del va{n}"));
-    }
-
-    /// Uses a proxy over both interfaces in the client's namespace; the server in the other one dials addresses of its own, too.
-    pub fn proxied(&self, act: impl FnOnce(&proxied::Running, IpAddr) + Send) {
-        self.proxied_for(None, act);
-    }
-
-    /// The same for the users of a list, who may be on other hosts.
-    pub fn proxied_for(&self, credentials: Option<Credentials>, act: impl FnOnce(&proxied::Running, IpAddr) + Send) {
-        let (server, client, stopped) = (secrets::new_key(), secrets::new_key(), stop());
-        let (public, admitted) = (server.key.public(), admit(&client, "laptop"));
-        let (local, host): (SocketAddr, IpAddr) = (format!("{SERVER}:4500").parse().unwrap(), SERVER.parse().unwrap());
-        let proxied::Setting { lookup, memory, .. } = proxied::Setting::default();
-        let (ready, address) = channel();
-        let flag = stopped.clone();
-        let allow = vec![host.into()];
-        let serve = move || proxied::serve(local, server, admitted, (allow, lookup, memory), &flag, &ready);
-        let serving = self.server.spawn("server", serve).unwrap();
-        let interfaces = vec!["va0".into(), "va1".into()];
-        let reach = Reach { key: client, server: public, address: address.recv().unwrap(), interfaces };
-        let (ready, running) = channel();
-        let flag = stopped.clone();
-        let proxying = self.client.spawn("proxy", move || proxied::run(reach, credentials, &flag, &ready)).unwrap();
-        let end = proxied::End(&stopped);
-        let running = running.recv().unwrap();
-        self.client.enter(move || act(&running, host)).unwrap();
-        drop(end);
-        proxying.join().unwrap().unwrap();
-        serving.join().unwrap().unwrap();
     }
 
     /// Does something on the server.

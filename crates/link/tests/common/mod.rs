@@ -3,7 +3,6 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 pub mod ground;
-pub mod proxied;
 
 use anabranch_carrier::files::{self, KeyFile};
 use anabranch_carrier::{Limits, PeerId};

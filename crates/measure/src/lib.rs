@@ -1,0 +1,26 @@
+//! Runs over real links: the server sends what a scenario says, the client receives it, and both record events, of which the
+//! metrics of every run are made. docs/measure.md has the messages between them. Linux only.
+
+#![cfg(target_os = "linux")]
+
+mod event_log;
+mod message;
+mod path_sample;
+mod real_links;
+mod record;
+mod request;
+mod run_stats;
+mod server;
+mod service;
+mod session;
+mod setup;
+mod station;
+mod survey;
+
+pub use real_links::RealLinks;
+pub use record::{PathRecord, RecordedCapacity, is_recordable};
+pub use server::read_messages;
+pub use service::MeasurementService;
+pub use session::{MeasurementSession, path_names};
+pub use setup::{MSS, overhead};
+pub use survey::PathSurvey;
