@@ -27,7 +27,7 @@ pub(crate) struct Stream {
     /// An event is to report to the application that there is room again.
     pub writable: bool,
     pub data_fin: DataFin,
-    /// Its place in the only subflow's sequence: plain TCP.
+    /// The stream's place in the only subflow's sequence: plain TCP.
     offset: Offset,
 }
 
@@ -180,7 +180,7 @@ impl Stream {
         (self.offset.data + seq).saturating_sub(self.offset.sub)
     }
 
-    /// What `s` has acknowledged of the stream.
+    /// The end of the data that was acknowledged on `s`.
     pub(super) fn acked_on(&self, s: &Subflow) -> u64 {
         let first = s.sender().first().map(|first| first.data().start);
         first.unwrap_or_else(|| self.offset_of(s.sender().nxt())).min(self.end())

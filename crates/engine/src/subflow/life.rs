@@ -139,7 +139,7 @@ impl Subflow {
         }
     }
 
-    /// It is made by MP_JOIN; `pause` as in [`Handshake::joins`](super::handshake::Handshake::joins).
+    /// The subflow is made by MP_JOIN; `pause` as in [`Handshake::joins`](super::handshake::Handshake::joins).
     pub fn join(&mut self, pause: Option<Duration>) {
         self.join = true;
         self.handshake.joins(pause);
@@ -406,12 +406,12 @@ impl Subflow {
         self.sender.watch(watched);
     }
 
-    /// It speaks, only its first packet is not acknowledged: the time of its silence counts from when it was heard last.
+    /// The peer speaks, only the first packet is not acknowledged: silence counts from its last segment.
     pub fn await_news(&mut self) {
         self.sender.await_news(self.last_heard);
     }
 
-    /// Its silence counts at `at`, unless something is acknowledged until then.
+    /// Silence counts at `at`, unless something is acknowledged until then.
     pub fn look_again(&mut self, at: Instant) {
         self.sender.look_again(at);
     }
@@ -421,14 +421,14 @@ impl Subflow {
         self.sender.limit_rto(limit);
     }
 
-    /// It may carry data, or delivers again after it has failed.
+    /// The path may carry data, or delivers again after it has failed.
     pub fn came_up(&mut self) {
         self.failing = false;
         self.path_probe = NEVER;
         self.reported = PathState::Established;
     }
 
-    /// Its path fails. False if it does already.
+    /// The path fails. False if it does already.
     pub fn fell_silent(&mut self) -> bool {
         let is_new = !self.failing;
         if is_new {
@@ -451,7 +451,7 @@ impl Subflow {
         goes_on
     }
 
-    /// Its window was restarted for the time that it was idle.
+    /// The window was restarted for the time that nothing was sent.
     pub fn note_restart(&mut self) {
         self.idle_done = true;
     }

@@ -258,7 +258,7 @@ impl Subflow {
         self.acks.on_sent()
     }
 
-    /// Its own window reaches as far as `edge` at least.
+    /// The subflow's own window reaches as far as `edge` at least.
     pub fn promise(&mut self, edge: u64) {
         self.own_edge = self.own_edge.max(edge);
     }

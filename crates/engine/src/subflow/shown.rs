@@ -1,5 +1,5 @@
-//! What plug-ins see of a subflow. Only the steps here change its sender and its windows, and each writes into the path's view what has become
-//! of them.
+//! The view that plug-ins have of a subflow. Only the steps here change its sender and its windows, and each writes the new values into
+//! the view.
 
 use super::Subflow;
 use super::forward::PeerClock;
@@ -12,7 +12,7 @@ use anabranch_wire::Segment;
 use core::cmp::Ordering;
 
 impl Subflow {
-    /// Its send side. Only steps of the subflow change it.
+    /// The send side. Only steps of the subflow change it.
     #[inline(always)]
     pub fn sender(&self) -> &Sender {
         &self.sender

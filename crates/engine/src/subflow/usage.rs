@@ -96,7 +96,7 @@ impl Subflow {
         self.usage.is_limited(self.allowed.cwnd, self.allowed.ssthresh.saturating_add(at_threshold.into()))
     }
 
-    /// What of its window is unused counts from `now` on.
+    /// The time of an unused window starts again at `now`.
     pub fn restart_underuse(&mut self, now: Instant) {
         self.underuse.restart(now);
     }
