@@ -48,7 +48,7 @@ pub(crate) fn measured(metrics: &RunMetrics) -> Measured {
 
 /// The scenario's network, with traces begun where their paths say. The seed draws one place for all, so that what was
 /// recorded together is replayed together.
-fn topology(scenario: &Scenario, seed: u64) -> Topology {
+pub fn topology(scenario: &Scenario, seed: u64) -> Topology {
     let mut topology = scenario.topology.clone();
     let part = Rng::stream(seed, "trace").unit();
     for (path, options) in topology.paths.iter_mut().zip(&scenario.paths) {
