@@ -1,0 +1,111 @@
+//! A recorded delay between programs: echoes inside `anabranch shell` take as long as the trace says. Where this machine cannot (root,
+//! TUN and MPTCP are needed) the test says SKIPPED and passes.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+const SCENARIO: &str = r#"
+name = "a delay that varies"
+[[path]]
+name = "a"
+rate = "1gbit"
+trace = "delay.csv"
+delay = { up = "5ms" }
+"#;
+/// Delays to the client in ms, each for [`STEP_MS`].
+const DELAYS_MS: [u32; 7] = [20, 35, 10, 60, 15, 45, 25];
+const STEP_MS: u32 = 600;
+/// The client sends them as `ping -i 0.03` does, and tells each number of milliseconds until the answer.
+const PING: &str = r"
+import os, socket, struct, time
+sock = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+sock.settimeout(1)
+def checksum(data):
+    total = sum(struct.unpack(f'!{len(data) // 2}H', data))
+    total = (total >> 16) + (total & 0xffff)
+    return ~(total + (total >> 16)) & 0xffff
+for number in range(NUMBER):
+    head = struct.pack('!BBHHH', 8, 0, 0, os.getpid() & 0xffff, number)
+    packet = head[:2] + struct.pack('!H', checksum(head)) + head[4:]
+    sent = time.perf_counter()
+    sock.sendto(packet, (os.environ['ANABRANCH_SERVER'], 0))
+    while True:
+        answer = sock.recv(2048)
+        got = time.perf_counter()
+        if answer[20] == 0 and struct.unpack('!H', answer[26:28])[0] == number:
+            break
+    print(1e3 * (got - sent), flush=True)
+    time.sleep(max(0, 0.03 - (got - sent)))
+";
+/// The greatest deviation of the median, and the trials in which it may be reached.
+const TOLERANCE_MS: f64 = 0.2;
+const TRIALS: usize = 5;
+
+/// Round trips in ms, and the emulation's own judgement: the median lateness of packets in ms.
+fn trial(folder: &std::path::Path) -> Result<(Vec<f64>, f64), String> {
+    let command =
+        ["shell", "paths.toml", "-q", "--no-preflight", "--summary", "summary.json", "--", "python3", "ping.py"];
+    let shell = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"))
+        .current_dir(folder)
+        .args(command)
+        .stdin(Stdio::null())
+        .output();
+    let Output { status, stdout, stderr } = shell.unwrap();
+    let errors = String::from_utf8_lossy(&stderr).into_owned();
+    if errors.contains("needs root") || errors.contains("python3") {
+        return Err(errors);
+    }
+    assert!(status.success(), "{errors}");
+    let summary: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("summary.json")).unwrap()).unwrap();
+    let late = summary["emulation"]["late_median_s"].as_f64().expect("the summary tells how late packets were");
+    let times = String::from_utf8(stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+    Ok((times, 1e3 * late))
+}
+
+/// How much longer than its step's delay the quickest echo of each step took, and the median of that. An echo belongs to the longest
+/// delay that it can have had: none is quicker than the trace.
+fn median_excess(times: &[f64]) -> f64 {
+    let trip = |delay: u32| f64::from(delay + 5);
+    let mut steps: Vec<u32> = DELAYS_MS.to_vec();
+    steps.sort_unstable();
+    let mut least = vec![f64::INFINITY; steps.len()];
+    for time in times {
+        let step = steps.iter().rposition(|delay| trip(*delay) <= *time);
+        let step = step.unwrap_or_else(|| panic!("{time} ms is less than the shortest delay: {times:?}"));
+        least[step] = least[step].min(time - trip(steps[step]));
+    }
+    least.sort_by(f64::total_cmp);
+    least[least.len() / 2]
+}
+
+#[test]
+fn echoes_take_as_long_as_the_trace_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let lines = DELAYS_MS.iter().enumerate().map(|(n, delay)| format!("{},{delay}\n", n as u32 * STEP_MS));
+    write("delay.csv", &format!("time_ms,delay_ms_down\n{}", lines.collect::<String>()));
+    write("paths.toml", SCENARIO);
+    // Two rounds of the trace at most.
+    write("ping.py", &PING.replace("NUMBER", &(DELAYS_MS.len() as u32 * STEP_MS / 30).to_string()));
+    let mut said = Vec::new();
+    for _ in 0..TRIALS {
+        let (times, late) = match trial(folder.path()) {
+            Ok(found) => found,
+            Err(why) => {
+                let _ = writeln!(std::io::stderr(), "SKIPPED echoes_take_as_long_as_the_trace_says: {}", why.trim());
+                return;
+            }
+        };
+        // Each delay was replayed: on the busiest machine an echo only takes longer.
+        let excess = median_excess(&times);
+        said.push((excess, late));
+        if excess <= TOLERANCE_MS {
+            return println!("the median of the quickest echoes is {excess:.3} ms above the trace: {said:?}");
+        }
+    }
+    // A machine that delivers the median packet late says so, and cannot show more.
+    let in_time: Vec<_> = said.iter().filter(|(_, late)| *late <= TOLERANCE_MS / 2.0).collect();
+    assert!(in_time.is_empty(), "packets were in time and echoes were not: {said:?}");
+    let _ = writeln!(std::io::stderr(), "SKIPPED the upper bound: packets were late on this machine: {said:?}");
+}
