@@ -13,11 +13,11 @@ use std::thread::JoinHandle;
 /// A change of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathChange {
-    /// It appears, as a backup or not.
+    /// The path appears, as a backup or not.
     Comes(bool),
-    /// It goes.
+    /// The path goes.
     Goes,
-    /// It is a backup from now on, or none.
+    /// The path is a backup from now on, or none.
     Backup(bool),
 }
 

@@ -60,7 +60,7 @@ impl ClientPath {
         let _ = writeln!(script, "mptcp endpoint change id {} {kind}", self.id());
     }
 
-    /// Its routes: by source address, to the server, to everything else.
+    /// Routes of the path: by source address, to the server, to everything else.
     fn routes(&self) -> [String; 3] {
         let (address, device, metric) = (self.addresses.client(self.path), device(self.path), self.metric);
         let (server, prefix) = (self.addresses.server(), self.prefix());
