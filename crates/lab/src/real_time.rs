@@ -128,7 +128,7 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
     Ok(())
 }
 
-/// What changes on a host from now on: on a client its paths. A server's address is reached over all of them.
+/// Changes on a host from now on: on a client those of its paths. A server's address is reached over all of them.
 pub(crate) fn host_changes(
     outside: &Outside,
     job: &Job,

@@ -311,8 +311,8 @@ impl Layout {
         if self.over.len() > 1 { job.scenario.settings.first_path } else { FirstPath::First }
     }
 
-    /// The path over which a client that is a kernel opens the connections under test: one, in any case. If the chosen one is not
-    /// there yet, another that is; if none is, the first that appears.
+    /// The path over which a client that is a kernel opens the connections under test: one, in any case. If the chosen one
+    /// appears later, another one; if all do, the first that appears.
     pub fn opens_over(&self, job: &Job) -> usize {
         let chosen = match self.first_path(job) {
             FirstPath::On(path) => path.index(),

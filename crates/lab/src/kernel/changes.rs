@@ -101,7 +101,7 @@ impl Drop for Changes {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // What failed was told.
+            // Failures were reported.
             let _ = thread.join();
         }
     }

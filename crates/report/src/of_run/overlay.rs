@@ -26,7 +26,7 @@ const SENT: &str = "sent_bytes";
 const TWIN: &str = "ofo_packets";
 /// Quantities of a path that are drawn unasked.
 const OPEN: [&str; 3] = ["cwnd_packets", SRTT, "queue_packets"];
-/// What a trace offers, drawn beside what the rows made of it.
+/// Columns of a path, each with the column of its trace that is drawn beside it.
 const BESIDE: [(&str, &str); 2] = [(SENT, recorded::RATE), (SRTT, recorded::RTT)];
 const SRTT: &str = "srtt_s";
 /// The name of such a curve.

@@ -1,4 +1,4 @@
-//! What the recordings of a run's paths offer over time.
+//! Rate, round trip and loss over time, as the recordings of a run's paths have them.
 
 use anabranch_metrics::{CapacityCurve, MetricRef};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, WaySpec};
