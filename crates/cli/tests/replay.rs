@@ -1,5 +1,5 @@
-//! A recorded delay between programs: echoes inside `anabranch shell` take as long as the trace says. Where this machine cannot (root,
-//! TUN and MPTCP are needed) the test says SKIPPED and passes.
+//! Links that waver between programs, in `anabranch shell`: a recorded delay, and paths that come and go. Where this machine cannot (root,
+//! TUN and MPTCP are needed) a test says SKIPPED and passes.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
@@ -119,4 +119,43 @@ fn load_per_core() -> f64 {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = text.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(f64::INFINITY);
     load / std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
+}
+
+const PRESENCE: &str = r#"
+name = "one path goes, another appears"
+[[path]]
+name = "a"
+rate = "10mbit"
+delay = "5ms"
+stop = "4s"
+[[path]]
+name = "b"
+rate = "10mbit"
+delay = "5ms"
+start = "3s"
+"#;
+/// Waits for each state of the client's addresses and MPTCP endpoints, and prints it.
+const STATES: &str = r"
+until ip -4 addr | grep -q 10.1.0.1; do echo before; ip -4 -o addr; sleep 0.2; done
+until ! ip -4 addr | grep -q 10.0.0.1; do sleep 0.1; done
+echo after; ip mptcp endpoint; ip route
+";
+
+#[test]
+fn addresses_and_endpoints_come_and_go_with_their_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("paths.toml"), PRESENCE).unwrap();
+    let command = ["shell", "paths.toml", "-q", "--no-preflight", "--", "sh", "-c", STATES];
+    let mut shell = Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    let Output { status, stdout, stderr } =
+        shell.current_dir(folder.path()).args(command).stdin(Stdio::null()).output().unwrap();
+    let (output, errors) = (String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    if errors.contains("needs root") {
+        let _ = writeln!(std::io::stderr(), "SKIPPED addresses_and_endpoints_come_and_go_with_their_paths: {errors}");
+        return;
+    }
+    assert!(status.success(), "{errors}");
+    let (before, after) = output.split_once("after\n").expect("both states");
+    assert!(before.is_empty() || before.contains("10.0.0.1"), "{output}");
+    assert!(after.contains("10.1.0.1 id 2 subflow dev path1") && !after.contains("path0"), "{output}");
 }
