@@ -26,7 +26,7 @@ fn a_field_changes_the_run_and_what_is_wrong_in_it_is_told() {
         let found = digest(&mut page);
         assert!(!seen.contains(&found), "{key}");
         seen.push(found);
-        assert!(page.text(&format!("{}.value", field(key))) != "", "{key} is shown");
+        assert!(!page.text(&format!("{}.value", field(key))).is_empty(), "{key} is shown");
     }
     // Empty fields are what the scenario says.
     for key in ["stop", "start", "queue", "burst", "police", "jitter"] {
