@@ -15,7 +15,9 @@ fn main() {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = own.join("../..");
     let target = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    for (file, folder) in [("scenarios.rs", "scenarios"), ("frontier.rs", "scenarios/frontier")] {
+    let folders =
+        [("scenarios.rs", "scenarios"), ("frontier.rs", "scenarios/frontier"), ("wavering.rs", "scenarios/wavering")];
+    for (file, folder) in folders {
         fs::write(target.join(file), scenario_list(&own.join(folder))).expect("OUT_DIR takes files");
     }
     fs::write(target.join("site.rs"), site_list(&own.join("site"))).expect("OUT_DIR takes files");

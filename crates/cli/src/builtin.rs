@@ -6,6 +6,9 @@ pub const SCENARIOS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scena
 /// `(name, text)` of every path set of `scenarios/frontier/`, in the order of the names.
 pub const FRONTIER: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/frontier.rs"));
 
+/// `(name, text)` of every path set of `scenarios/wavering/`, in the order of the names.
+pub const WAVERING: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/wavering.rs"));
+
 /// The `.toml` files of a folder with their texts, in the order of the names.
 type Files = &'static [(&'static str, &'static str)];
 
@@ -53,10 +56,10 @@ mod tests {
 
     #[test]
     fn every_scenario_is_found_checked_and_described() {
-        for (name, text) in FRONTIER {
+        for (name, text) in FRONTIER.iter().chain(WAVERING) {
             assert!(anabranch_scenario::Document::parse(name, text).is_ok(), "{name}");
             assert!(labelled(text, "Kind") != "own", "{name}");
-            assert!(["basic", "extended"].contains(&labelled(text, "Part")), "{name}");
+            assert!(["basic", "extended", "wavering"].contains(&labelled(text, "Part")), "{name}");
         }
         for (name, text) in SCENARIOS {
             assert_eq!(find(&format!("{name}.toml")), Some(*text));

@@ -150,7 +150,7 @@ impl Observer for Watch {
             }
         }
         if let (Some(file), Some(recorder)) = (&series, files.series) {
-            let series = Series::of(&recorder.finish(files.now), &paths, |path| job.job.choice.uses(path));
+            let series = Series::of(&recorder.finish(files.now), job.job);
             self.keep(file, in_folder(file).and_then(|file| series.write(file)));
         }
         if let (Some((file, _)), Some(recorder)) = (&timeline, files.timeline)

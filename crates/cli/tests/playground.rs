@@ -14,6 +14,8 @@ mod digests;
 mod own;
 #[path = "playground/site.rs"]
 mod site;
+#[path = "playground/waver.rs"]
+mod waver;
 
 use browser::Browser;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! The loop that runs a world in real time.
 
-use crate::kernel::{Application, KernelHost, Report, Sample, Sampler, SocketInfo, events};
+use crate::kernel::{Application, Changes, KernelHost, Report, Sample, Sampler, SocketInfo, events};
 use crate::priority::Priority;
 use crate::{Capture, Clock, Delays, InOut, Known, LabError, Lateness, Middlebox, Tun, interrupt};
 use anabranch_run::TcpInfo;
@@ -23,6 +23,8 @@ pub struct Outside {
     pub applications: Vec<Application>,
     /// The middlebox between host and network.
     pub middlebox: Option<Middlebox>,
+    /// Changes of its paths.
+    pub changes: Option<Changes>,
     /// Samples its subflows.
     pub sampler: Option<Sampler>,
     /// Receives the connection of each subflow.
@@ -54,8 +56,8 @@ impl Subflows {
 impl Outside {
     /// A host without applications and without a middlebox.
     pub fn new(side: Side, host: KernelHost) -> Self {
-        let (sampler, known, subflows) = (None, None, Subflows::default());
-        Self { side, host, applications: Vec::new(), middlebox: None, sampler, known, subflows }
+        let (applications, subflows) = (Vec::new(), Subflows::default());
+        Self { side, host, applications, middlebox: None, changes: None, sampler: None, known: None, subflows }
     }
 
     /// Records the events that samples imply for the measured connections.
@@ -245,6 +247,7 @@ impl Exchange {
     fn listen(&mut self, recorder: &mut dyn Recorder) -> Result<(), LabError> {
         for outside in &mut self.outside {
             outside.look(recorder);
+            outside.changes.as_ref().map_or(Ok(()), Changes::check)?;
             for application in &outside.applications {
                 while let Some(told) = application.poll() {
                     match told {

@@ -1,7 +1,9 @@
 //! The driver for real time.
 
 use crate::exchange::{Ended, Exchange, Outside};
-use crate::kernel::{Addresses, Application, KernelHost, KernelSettings, Line, Protocol, Sampler, facts};
+use crate::kernel::{
+    Addresses, Application, Changes, KernelHost, KernelSettings, Line, Protocol, Sampler, changes, facts, is_there,
+};
 use crate::seen::Seen;
 use crate::{Clock, LabError, interrupt, readiness};
 use anabranch_engine::FirstPath;
@@ -93,6 +95,9 @@ pub(crate) fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError
             let backup: Vec<bool> = job.scenario.paths.iter().map(|path| path.backup).collect();
             let first = plan.opens_over(job);
             let mut over = plan.over.clone();
+            if side == Side::Client {
+                over.retain(|path| is_there(job, plan, *path));
+            }
             over.sort_by_key(|path| *path != first);
             let host = KernelHost::new(side, addresses(job), &over, &backup, &settings(job, plan, side))?;
             Ok(Outside::new(side, host))
@@ -112,15 +117,28 @@ fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabErr
             congestion: outside.host.settings.congestion.clone(),
             no_delay: !job.scenario.settings.tcp.nagle,
             clock: exchange.clock,
-            start: plan.start(),
+            start: plan.opens_at(job),
             opening: plan.opening().clone(),
             from: addresses(job).client(plan.opens_over(job)),
         };
+        outside.changes = host_changes(outside, job, plan, exchange.clock)?;
         let namespace = &outside.host.namespace;
         outside.sampler = Some(Sampler::start(namespace, addresses(job).v6, exchange.clock)?);
         outside.applications.push(Application::start(namespace, line, plan.workloads(outside.side))?);
     }
     Ok(())
+}
+
+/// Changes on a host from now on: on a client those of its paths. A server's address is reached over all of them.
+pub(crate) fn host_changes(
+    outside: &Outside,
+    job: &Job,
+    plan: &Layout,
+    clock: Clock,
+) -> Result<Option<Changes>, LabError> {
+    let changes = if outside.side == Side::Client { changes(job, plan) } else { Vec::new() };
+    let first = plan.opens_over(job);
+    (!changes.is_empty()).then(|| Changes::start(&outside.host, first, &changes, clock)).transpose()
 }
 
 /// The results that only a run in real time has.

@@ -24,16 +24,26 @@ export function dropPath(toml, name) {
   return join(split(toml).filter((block) => !names(block)).map((block) => block.replace(`\nfirst_path = ${quoted}`, "")));
 }
 
+function pathBlock(toml, name) {
+  return split(toml).find((one) => one.startsWith("[[path]]") && one.includes(`\nname = ${JSON.stringify(name)}`)) ?? "";
+}
+
 // A key of a path, as it stands there for each direction: `key = { down = …, up = … }`.
 function directions(toml, name, key) {
-  const block = split(toml).find((one) => one.startsWith("[[path]]") && one.includes(`\nname = ${JSON.stringify(name)}`)) ?? "";
-  const [, down, up] = new RegExp(`^${key} = \\{ down = (.*), up = (.*) \\}`, "m").exec(block) ?? [];
+  const [, down, up] = new RegExp(`^${key} = \\{ down = (.*), up = (.*) \\}`, "m").exec(pathBlock(toml, name)) ?? [];
   return [down, up];
 }
 
 export function differs(toml, name, key) {
   const [down, up] = directions(toml, name, key);
   return down !== up;
+}
+
+// A key of a path as a setting takes it, the same value for both directions or a table of both; undefined if the path has none.
+export function written(toml, name, key) {
+  const [down, up] = directions(toml, name, key);
+  const whole = new RegExp(`^${key} = (.*)$`, "m").exec(pathBlock(toml, name))?.[1];
+  return (down !== undefined && down === up ? down : whole)?.replace(/^"(.*)"$/, "$1");
 }
 
 // The value is a table, a model: one number would replace it.

@@ -14,6 +14,7 @@ import { SoFar } from "./sofar.js";
 import { Study } from "./study.js";
 import { chosen as chosenTheme, followTheme } from "./theme.js";
 import { tours } from "./tours.js";
+import { Waver } from "./waver.js";
 import { explain } from "./why.js";
 
 // Seconds of a run that has not been shown yet: without motion its beginning would be an empty picture.
@@ -48,6 +49,7 @@ class Page {
         cut: (path) => this.#cut(path),
         drop: (path) => this.model.useText(dropPath(this.described.toml, path)),
       });
+    this.waver = new Waver(find("waver-values"), (path, key, value) => this.#setWhole(path, key, value));
     this.choices = new Choices(
       pick({ form: "choices", preset: "preset", scheduler: "scheduler", congestion: "congestion", traffic: "traffic", buffer: "buffer", seed: "seed" }), this.model);
     this.soFar = new SoFar(pick({ figures: "figures", log: "log" }));
@@ -107,9 +109,15 @@ class Page {
       set.delete(whole);
       this.model.put(`${whole}.down`, value);
     } else {
-      for (const end of [".down", ".up"]) set.delete(whole + end);
-      this.model.put(whole, value);
+      this.#setWhole(path, key, value);
     }
+  }
+
+  // A key of a path for both directions; null for what the scenario says.
+  #setWhole(path, key, value) {
+    const whole = `path.${path}.${key}`;
+    for (const end of [".down", ".up"]) this.model.set.delete(whole + end);
+    this.model.put(whole, value);
   }
 
   // From the shown time on.
@@ -181,7 +189,10 @@ class Page {
     this.#problems(error.list ?? [{ message: error.message }]);
     this.model.refuse();
     this.#target = null;
-    if (this.described) this.choices.show(this.described);
+    if (this.described) {
+      this.choices.show(this.described);
+      this.waver.show(this.described);
+    }
   }
 
   #typing(typed) {
@@ -204,6 +215,7 @@ class Page {
     if (this.run?.described.network.paths.length !== paths.length) this.run = null;
     this.choices.show(described);
     this.lanes.build(paths);
+    this.waver.show(described);
     this.place();
     if (find("toml").value === this.model.text) this.#typing(false);
     if (!this.#typed) find("toml").value = described.toml;

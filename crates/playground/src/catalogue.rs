@@ -28,7 +28,8 @@ macro_rules! presets {
 /// In the order of the list; the first is shown first.
 const PRESETS: &[Preset] = presets![
     "wifi-lte", "Wi-Fi and LTE", "../scenarios/wifi-lte.toml", AS_IT_IS;
-    "train", "On a train: Wi-Fi comes and goes", "../presets/train.toml", AS_IT_IS;
+    "train", "A train with two carriers", "../scenarios/train.toml", AS_IT_IS;
+    "hotel", "A hotel that polices its guests", "../scenarios/hotel.toml", AS_IT_IS;
     "starlink-dsl", "Satellite and DSL (synthetic)", "../presets/starlink-dsl.toml", AS_IT_IS;
     "two-equal-paths", "Two equal paths", "../scenarios/two-equal-paths.toml", AS_IT_IS;
     "tight-window", "A tight receive window", "../scenarios/tight-window.toml", AS_IT_IS;

@@ -116,7 +116,7 @@ impl Observer for Watch {
         let mut recorder = Tee(Clock::default(), Tee(series, follow));
         run(&mut recorder);
         let Tee(Clock(now), Tee(series, follow)) = recorder;
-        let series = Series::of(&series.finish(now), &paths, |path| labelled.job.choice.uses(path));
+        let series = Series::of(&series.finish(now), labelled.job);
         let cell = of_run::cell_name(labelled.job.cell.iter().map(|(key, value)| (key, value)));
         let (row, seed) = (labelled.scheduler.to_owned(), Some(labelled.job.seed));
         let timeline = OfRow { row: row.clone(), cell: cell.clone(), seed, record: follow.finish(now, paths) };

@@ -51,7 +51,7 @@ pub(crate) fn measured(metrics: &RunMetrics) -> Measured {
 
 /// The scenario's network, with traces begun where their paths say. The seed draws one place for all, so that what was
 /// recorded together is replayed together.
-fn topology(scenario: &Scenario, seed: u64) -> Topology {
+pub fn topology(scenario: &Scenario, seed: u64) -> Topology {
     let mut topology = scenario.topology.clone();
     let part = Rng::stream(seed, "trace").unit();
     for (path, options) in topology.paths.iter_mut().zip(&scenario.paths) {
@@ -342,12 +342,23 @@ impl Layout {
         if self.over.len() > 1 { job.scenario.settings.first_path } else { FirstPath::First }
     }
 
-    /// The path over which a client that is a kernel opens the connections under test: one, in any case.
+    /// The path over which a client that is a kernel opens the connections under test: one, in any case. If the chosen one
+    /// appears later, another one; if all do, the first that appears.
     pub fn opens_over(&self, job: &Job) -> usize {
-        match self.first_path(job) {
+        let chosen = match self.first_path(job) {
             FirstPath::On(path) => path.index(),
             FirstPath::First | FirstPath::Race => self.over[0],
-        }
+        };
+        let presence = |path: usize| job.scenario.paths[path].presence;
+        let there = [chosen].into_iter().chain(self.over.iter().copied()).find(|path| presence(*path).at(self.start()));
+        let later = || self.over.iter().copied().filter(|path| presence(*path).start > Some(self.start()));
+        there.or_else(|| later().min_by_key(|path| presence(*path).start)).unwrap_or(chosen)
+    }
+
+    /// When such a client opens the first of them: not before its path is there.
+    pub fn opens_at(&self, job: &Job) -> Instant {
+        let start = job.scenario.paths[self.opens_over(job)].presence.start;
+        self.start().max(start.unwrap_or(Instant::ZERO))
     }
 
     /// The applications at one end of the connections under test, in their order.

@@ -424,6 +424,11 @@ pub enum OptionChange {
 }
 
 impl OptionChange {
+    /// Whether a Linux client can make it.
+    pub fn is_of_kernels(self) -> bool {
+        matches!(self, Self::Backup(_))
+    }
+
     pub(crate) fn apply(self, options: &mut PathOptions) {
         match self {
             Self::Backup(backup) => options.backup = backup,

@@ -13,6 +13,7 @@ Examples:
   anabranch compare --scheduler minrtt,blest --congestion lia --traffic web
   anabranch compare --grid my-paths --out results
   anabranch compare --first-path --room --out results
+  anabranch compare --wavering --quick
 
 The reference grid is 53 path sets (scenarios/frontier) with six applications each: unlimited bulk, a web page of 1 MB, \
 transfers of 256 KB, 2 MB and 8 MB, and frames 25 times per second that fill 60 % of the paths; 16 KB runs only on \
@@ -42,6 +43,9 @@ pub struct CompareArguments {
     /// Path sets: every scenario file of this directory instead of the reference grid
     #[arg(long, value_name = "DIR")]
     pub grid: Option<PathBuf>,
+    /// The 24 wavering path sets instead of the reference grid: jitter, rates that step, paths that come and go, policers
+    #[arg(long, conflicts_with = "grid")]
+    pub wavering: bool,
     /// Two seeds per cell instead of the scenarios' number
     #[arg(long, conflicts_with = "repeat")]
     pub quick: bool,

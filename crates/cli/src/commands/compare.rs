@@ -213,7 +213,10 @@ fn path_sets(arguments: &CompareArguments) -> Result<Vec<PathSet>, Failure> {
     let overrides = || repeat.map(|n| Override::new("--repeat", "repeat", n.to_string())).into_iter().collect();
     let loaded: Result<Vec<Loaded>, Failure> = match &arguments.grid {
         Some(folder) => scenario_files(folder)?.iter().map(|file| Loaded::read(file, overrides())).collect(),
-        None => builtin::FRONTIER.iter().map(|(name, text)| Loaded::given(name, text, overrides())).collect(),
+        None => {
+            let ready = if arguments.wavering { builtin::WAVERING } else { builtin::FRONTIER };
+            ready.iter().map(|(name, text)| Loaded::given(name, text, overrides())).collect()
+        }
     };
     let sets = |loaded: Loaded| {
         let [kind, part] = ["Kind", "Part"].map(|label| builtin::labelled(&loaded.source.text, label).to_owned());

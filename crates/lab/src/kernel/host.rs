@@ -1,6 +1,6 @@
 //! A kernel as a host: a namespace, one device per path, addresses, routes, MPTCP endpoints.
 
-use super::{Counters, KernelSettings, counters, facts};
+use super::{ClientPath, Counters, KernelSettings, counters, facts};
 use crate::{LabError, Namespace, Tun};
 use anabranch_sim::address;
 use anabranch_units::{PathId, Side};
@@ -56,8 +56,6 @@ pub struct KernelHost {
 
 /// Packets that a device holds for us: the default of 500 overflows silently at speed.
 const QUEUE: u32 = 10_000;
-/// First routing table of the paths.
-const TABLE: usize = 100;
 
 /// MPTCP_PM_ADDR_MAX of Linux (net/mptcp/protocol.h): a client's endpoints, one for each path; and the subflows that either end adds to the first.
 const ENDPOINTS: usize = 8;
@@ -75,7 +73,7 @@ pub fn check_paths(side: Side, paths: usize) -> Result<(), LabError> {
 }
 
 /// The device of a path.
-fn device(path: usize) -> String {
+pub(super) fn device(path: usize) -> String {
     format!("path{path}")
 }
 
@@ -101,18 +99,22 @@ impl KernelHost {
         let open = |path| Tun::open(&device(path), settings.mtu(addresses.v6, path), settings.offload);
         let open = || (0..addresses.paths).map(open).collect::<Result<Vec<_>, _>>();
         let devices = namespace.enter(open)??;
-        let mut script = match side {
-            Side::Client => client(addresses, over, &settings.route),
-            Side::Server => server(addresses, &settings.route),
-        };
+        let mut script = String::new();
+        devices_up(addresses, &mut script);
         if settings.mptcp {
             let _ = writeln!(script, "mptcp limits set subflow {ENDPOINTS} add_addr_accepted {ENDPOINTS}");
-            if side == Side::Client {
-                endpoints(addresses, over, backup, &mut script);
-            }
         }
-        let family = if addresses.v6 { "-6" } else { "-4" };
-        namespace.command("ip", &[family, "-batch", "-"], &script)?;
+        match side {
+            Side::Client => {
+                let backup = |path: usize| backup.get(path) == Some(&true);
+                let paths = over.iter().enumerate().map(|(rank, path)| (*path, rank == 0));
+                for (path, first) in paths {
+                    ClientPath::new(addresses, path, first).comes(&settings, backup(path), &mut script);
+                }
+            }
+            Side::Server => server(addresses, &settings.route, &mut script),
+        }
+        namespace.command("ip", &batch(addresses), &script)?;
         let before = counters(&namespace)?;
         Ok(Self { namespace, devices, addresses, settings, before })
     }
@@ -202,42 +204,17 @@ fn devices_up(addresses: Addresses, script: &mut String) {
     }
 }
 
+/// Arguments with which `ip` reads its commands from standard input.
+pub(super) fn batch(addresses: Addresses) -> [&'static str; 3] {
+    [if addresses.v6 { "-6" } else { "-4" }, "-batch", "-"]
+}
+
 /// The prefix length of a single address.
-fn host_prefix(addresses: Addresses) -> u8 {
+pub(super) fn host_prefix(addresses: Addresses) -> u8 {
     if addresses.v6 { 128 } else { 32 }
 }
 
-fn client(addresses: Addresses, over: &[usize], route: &str) -> String {
-    let mut script = String::new();
-    devices_up(addresses, &mut script);
-    let (server, prefix) = (addresses.server(), host_prefix(addresses));
-    let nodad = if addresses.v6 { " nodad" } else { "" };
-    for (rank, path) in over.iter().copied().enumerate() {
-        let (address, device, table) = (addresses.client(path), device(path), TABLE + path);
-        let _ = writeln!(script, "addr add {address}/{prefix} dev {device}{nodad}");
-        // Packets from this address leave by this device, whatever their destination.
-        let _ = writeln!(script, "rule add from {address} table {table}");
-        let _ = writeln!(script, "route add default dev {device} table {table}{route}");
-        let metric = rank + 1;
-        let _ = writeln!(script, "route add {server}/{prefix} dev {device} src {address} metric {metric}{route}");
-        let _ = writeln!(script, "route add default dev {device} src {address} metric {metric}{route}");
-    }
-    script
-}
-
-/// The addresses from which a client joins.
-fn endpoints(addresses: Addresses, over: &[usize], backup: &[bool], script: &mut String) {
-    // The first path too: a connection that begins on another path joins over it.
-    for path in over.iter().copied() {
-        let kind = if backup.get(path) == Some(&true) { "subflow backup" } else { "subflow" };
-        let (address, device) = (addresses.client(path), device(path));
-        let _ = writeln!(script, "mptcp endpoint add {address} dev {device} id {} {kind}", path + 1);
-    }
-}
-
-fn server(addresses: Addresses, route: &str) -> String {
-    let mut script = String::new();
-    devices_up(addresses, &mut script);
+fn server(addresses: Addresses, route: &str, script: &mut String) {
     let (server, prefix) = (addresses.server(), host_prefix(addresses));
     let nodad = if addresses.v6 { " nodad" } else { "" };
     let _ = writeln!(script, "addr add {server}/{prefix} dev lo{nodad}");
@@ -245,5 +222,4 @@ fn server(addresses: Addresses, route: &str) -> String {
         let client = addresses.client(path);
         let _ = writeln!(script, "route add {client}/{prefix} dev {} src {server}{route}", device(path));
     }
-    script
 }

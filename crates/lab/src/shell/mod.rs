@@ -11,12 +11,12 @@ mod summary;
 
 use crate::exchange::{Exchange, FLOW, Outside};
 use crate::kernel::KernelHost;
-use crate::real_time::{addresses, live, outside};
+use crate::real_time::{addresses, host_changes, live, outside};
 use crate::{Capture, Clock, LabError, Namespace, privilege};
 use anabranch_metrics::LinkMeter;
 use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job, RunError};
-use anabranch_scenario::{Host, Hosts, Scenario, TimelineChange, TrafficKind};
+use anabranch_scenario::{Host, Hosts, Scenario, TimelineChange, TimelineEntry, TrafficKind};
 use anabranch_sim::{Checks, World};
 use anabranch_units::{Duration, Instant, Side};
 pub use keeper::keep;
@@ -43,6 +43,7 @@ pub struct Shell {
     exchange: Exchange,
     meter: LinkMeter,
     job: Job,
+    plan: Layout,
     signals: Signals,
 }
 
@@ -89,11 +90,11 @@ const PULSE: Duration = Duration::from_millis(10);
 const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
 /// Refuses a scenario that demands of a path what no Linux host does.
-fn check_paths(scenario: &Scenario) -> Result<(), LabError> {
-    let what = if scenario.paths.iter().any(|path| !path.presence.is_constant()) {
-        "`start` and `stop` of a path: here paths are there from the beginning; `outage` lets nothing pass"
-    } else if scenario.timeline.iter().any(|entry| matches!(entry.change, TimelineChange::Option(..))) {
-        "backup, price, cap or weight in the timeline: both hosts are Linux, which keeps the options of its paths"
+fn check_options(scenario: &Scenario) -> Result<(), LabError> {
+    let is_unknown =
+        |entry: &TimelineEntry| matches!(entry.change, TimelineChange::Option(_, change) if !change.is_of_kernels());
+    let what = if scenario.timeline.iter().any(is_unknown) {
+        "price, cap or weight in the timeline: both hosts are Linux, which has none of these for a path"
     } else if scenario.mixes_ip() {
         "`ip` of a path: here all paths have the version of hosts.ip"
     } else if scenario.changes_interfaces() {
@@ -111,7 +112,7 @@ impl Shell {
     /// # Errors
     /// A lack of privilege; a program or a setting that this system does not have.
     pub fn new(scenario: &Scenario) -> Result<Self, LabError> {
-        check_paths(scenario)?;
+        check_options(scenario)?;
         privilege::acquire()?;
         let signals = Signals::hold().map_err(LabError::system("holding signals back"))?;
         let refused = |error: RunError| LabError::World { what: error.to_string() };
@@ -129,7 +130,7 @@ impl Shell {
         let meter = LinkMeter::new(&scenario.topology, &timeline, scenario.topology.paths.len());
         let mut exchange = Exchange::new(world, outside);
         exchange.captured = false;
-        Ok(Self { client: None, server: None, exchange, meter, job, signals })
+        Ok(Self { client: None, server: None, exchange, meter, job, plan, signals })
     }
 
     /// Captures the packets of the client and of the server from now on into these files, each with its name for messages.
@@ -222,6 +223,9 @@ impl Shell {
         };
         let name = program.display().to_string();
         self.exchange.clock = Clock::start();
+        for outside in &mut self.exchange.outside {
+            outside.changes = host_changes(outside, &self.job, &self.plan, self.exchange.clock)?;
+        }
         let namespace = &self.host(Side::Client).namespace;
         let started = Program::start(namespace, Place::Foreground, command, self.environment(), &name)?;
         let child = self.client.insert(started);
@@ -362,12 +366,13 @@ mod tests {
         let refused = |of_path: &str, changes: &str| {
             let text = format!("[[path]]\nname = 'a'\nrate = '1mbit'\ndelay = '1ms'\n{of_path}\n{changes}");
             let document = Document::parse("x.toml", &format!("duration = '9s'\n{text}")).unwrap();
-            check_paths(&document.scenario).err().map(|error| error.to_string())
+            check_options(&document.scenario).err().map(|error| error.to_string())
         };
         assert_eq!(refused("", ""), None);
-        assert!(refused("stop = '2s'", "").unwrap().contains("`stop`"));
+        assert_eq!(refused("start = '1s'\nstop = '2s'", ""), None);
         let change = |key| format!("[[timeline]]\nat = '1s'\nset = 'path.a.{key}'\nvalue = ");
-        assert!(refused("", &(change("backup") + "true")).unwrap().contains("backup"));
+        assert_eq!(refused("", &(change("backup") + "true")), None);
+        assert!(refused("", &(change("weight") + "2")).unwrap().contains("weight"));
         assert_eq!(refused("", &(change("queue") + "'9p'")), None);
     }
 }

@@ -20,6 +20,7 @@ mod options;
 mod outages;
 mod plain;
 mod plug_ins;
+mod presence;
 mod runs;
 mod sizes;
 mod tight_window;

@@ -8,6 +8,7 @@ mod gain;
 mod network;
 mod over_cells;
 mod overlay;
+mod recorded;
 pub(crate) mod rows;
 mod series;
 mod shape;

@@ -1,6 +1,6 @@
 //! The rows of a cell over time, in charts that they share.
 
-use super::{OfRow, Series};
+use super::{OfRow, Series, recorded};
 use crate::chart::{Axis, Chart, Curve, Panel, TimeSeries};
 use crate::quantity::Quantity;
 use crate::value::Figure;
@@ -25,7 +25,24 @@ const SENT: &str = "sent_bytes";
 /// The same queue in another unit.
 const TWIN: &str = "ofo_packets";
 /// Quantities of a path that are drawn unasked.
-const OPEN: [&str; 3] = ["cwnd_packets", "srtt_s", "queue_packets"];
+const OPEN: [&str; 3] = ["cwnd_packets", SRTT, "queue_packets"];
+/// Columns of a path, each with the column of its trace that is drawn beside it.
+const BESIDE: [(&str, &str); 2] = [(SENT, recorded::RATE), (SRTT, recorded::RTT)];
+const SRTT: &str = "srtt_s";
+/// The name of such a curve.
+const TRACE: &str = "the trace";
+
+/// Title and caption of the paths' figure if one of them has a trace.
+const OF_TRACED: (&str, &str) = (
+    "Each path: window, RTT, queue; what was sent, and what the trace offers",
+    "The trace's rate counts whole packets, the data sent has no headers and includes what a full queue drops. The trace's \
+     delay is of both directions, without the queue.",
+);
+
+/// A column that is drawn in another one's panel.
+fn is_beside(name: &str) -> bool {
+    BESIDE.iter().any(|(_, offered)| MetricRef::parse(name).name == *offered)
+}
 
 /// The figures of every cell: the connection, then each path's window, RTT and queue, then the paths' other columns, folded.
 pub fn figures(all: &[OfRow<Series>], warmup_s: f64) -> Vec<Figure> {
@@ -39,8 +56,10 @@ pub fn figures(all: &[OfRow<Series>], warmup_s: f64) -> Vec<Figure> {
         let (open, other): (Vec<&str>, Vec<&str>) = names
             .iter()
             .copied()
-            .filter(|name| MetricRef::parse(name).path.is_some())
-            .partition(|name| OPEN.contains(&MetricRef::parse(name).name));
+            .filter(|name| MetricRef::parse(name).path.is_some() && !is_beside(name))
+            .partition(|name| OPEN.contains(&MetricRef::parse(name).name) || overlay.offered(name).is_some());
+        let is_traced = open.iter().any(|name| overlay.offered(name).is_some());
+        let (title, caption) = if is_traced { OF_TRACED } else { ("Each path: window, RTT, queue", "") };
         let figure = |title: &str, caption: &str, folded: bool, panels: Vec<Panel>| Figure {
             title: title.to_owned(),
             caption: caption.to_owned(),
@@ -52,7 +71,7 @@ pub fn figures(all: &[OfRow<Series>], warmup_s: f64) -> Vec<Figure> {
             "Goodput is a moving mean over a second; in a run of less than 20 s, over a twentieth of the run.";
         let figures = [
             figure("The connection", connection, false, overlay.connection(&names)),
-            figure("Each path: window, RTT, queue", "", false, overlay.panels(&open)),
+            figure(title, caption, false, overlay.panels(&open)),
             figure("Each path: other columns", "", true, overlay.panels(&other)),
         ];
         figures
@@ -111,17 +130,35 @@ impl<'a> Overlay<'a> {
         self.panel(quantity.axis(), of)
     }
 
+    /// The first row's column of what a trace offers beside the column `name`. All rows of a cell have the seed of its first run, so the
+    /// same part of the trace.
+    fn offered(&self, name: &str) -> Option<(&'a Series, String)> {
+        let MetricRef { path, name } = MetricRef::parse(name);
+        let (_, offered) = BESIDE.iter().find(|(achieved, _)| *achieved == name)?;
+        let column = MetricRef::of_path(path?, offered).to_string();
+        let row = self.rows.iter().find(|row| row.record.names().any(|name| name == column))?;
+        Some((&row.record, column))
+    }
+
     /// A panel a column.
     fn panels(&self, names: &[&str]) -> Vec<Panel> {
         let panel = |name: &&str| {
             let MetricRef { path, name: of } = MetricRef::parse(name);
-            if of == SENT {
+            let offered = self.offered(name);
+            let (quantity, mut panel) = if of == SENT {
                 let rate = path.map_or("sent_bps".to_owned(), |path| MetricRef::of_path(path, "sent_bps").to_string());
-                return self.rate(name, &Quantity::of(&rate, 0.0));
-            }
-            let greatest = self.rows.iter().map(|row| row.record.greatest(name)).fold(0.0, f64::max);
-            let quantity = Quantity::of(name, greatest);
-            self.panel(quantity.axis(), |series| series.means(name, quantity.per, self.steps))
+                let quantity = Quantity::of(&rate, 0.0);
+                let panel = self.rate(name, &quantity);
+                (quantity, panel)
+            } else {
+                let greatest = self.rows.iter().map(|row| row.record.greatest(name)).fold(0.0, f64::max);
+                let quantity = Quantity::of(name, greatest);
+                let panel = self.panel(quantity.axis(), |series| series.means(name, quantity.per, self.steps));
+                (quantity, panel)
+            };
+            let trace = offered.and_then(|(series, column)| series.means(&column, quantity.per, self.steps));
+            panel.curves.extend(trace.map(|curve| Curve { name: TRACE.into(), ..curve }));
+            panel
         };
         names.iter().map(panel).filter(|panel| !panel.curves.is_empty()).collect()
     }
@@ -166,6 +203,24 @@ mod tests {
         assert_eq!(figures.iter().map(|figure| figure.folded).collect::<Vec<_>>(), [false, false, true]);
         let Chart::TimeSeries(chart) = &figures[0].chart else { panic!() };
         assert_eq!((chart.warmup_s, chart.panels[0].curves[0].mean[50]), (10.0, Some(10.0)));
+    }
+
+    #[test]
+    fn what_a_trace_offers_stands_beside_what_was_made_of_it() {
+        let columns = "time_s,path.lte.srtt_s,path.lte.sent_bytes,path.lte.trace_rate_bps,path.lte.trace_rtt_s";
+        let lines: String = (0..100).map(|i| format!("{},0.06,1250,2000000,0.04\n", i as f64 / 100.0)).collect();
+        let record = Series::parse(&format!("{columns}\n{lines}")).unwrap();
+        let row = |name: &str| OfRow { row: name.into(), cell: String::new(), seed: Some(1), record: record.clone() };
+        let figures = figures(&[row("minrtt"), row("blest")], 0.0);
+        let all = vec!["minrtt", "blest", TRACE];
+        assert_eq!(shown(&figures[0]), [("SRTT of path lte, ms", all.clone()), ("sent of path lte, Mbit/s", all)]);
+        let Chart::TimeSeries(chart) = &figures[0].chart else { panic!() };
+        let last = |panel: usize| chart.panels[panel].curves.iter().map(|curve| curve.mean[50]).collect::<Vec<_>>();
+        assert_eq!(
+            (last(0), last(1)),
+            (vec![Some(60.0), Some(60.0), Some(40.0)], vec![Some(1.0), Some(1.0), Some(2.0)])
+        );
+        assert!(figures[0].title.contains("what the trace offers") && figures.len() == 1, "{figures:?}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Time series as `series/*.csv` holds them, made short enough to draw.
 
+use super::recorded;
 use crate::chart::Curve;
 use anabranch_metrics::MetricRef;
+use anabranch_run::Job;
 use std::io;
 
 /// Columns over time.
@@ -65,11 +67,16 @@ impl Series {
         Ok(series)
     }
 
-    /// The samples of a recorder, as their file reads: `paths` are the names of all paths, and of `used` alone there are columns.
-    pub fn of(sampled: &anabranch_recorders::Series, paths: &[String], used: impl Fn(usize) -> bool) -> Self {
+    /// The samples of a job's recorder, as their file reads, with the columns of the paths in use alone; and what the recordings of
+    /// these paths offer meanwhile.
+    pub fn of(sampled: &anabranch_recorders::Series, job: &Job) -> Self {
+        let paths = &job.scenario.topology.paths;
+        let used = |path: usize| job.choice.uses(path);
         let named = |column: &anabranch_recorders::Column| match column.path {
             None => Some(column.name.to_owned()),
-            Some(path) if used(path.index()) => Some(MetricRef::of_path(&paths[path.index()], column.name).to_string()),
+            Some(path) if used(path.index()) => {
+                Some(MetricRef::of_path(&paths[path.index()].name, column.name).to_string())
+            }
             Some(_) => None,
         };
         let known = |value: &f64| value.is_finite().then_some(*value);
@@ -78,7 +85,9 @@ impl Series {
         };
         let samples = sampled.columns.first().map_or(0, |column| column.values.len());
         let time_s = (0..samples as u64).map(|sample| (sampled.step * sample).as_secs_f64()).collect();
-        Self { time_s, columns: sampled.columns.iter().filter_map(of).collect() }
+        let offered = recorded::columns(job, (sampled.step, samples as u64));
+        let offered = offered.into_iter().map(|(name, values)| Column { name, values });
+        Self { time_s, columns: sampled.columns.iter().filter_map(of).chain(offered).collect() }
     }
 
     /// How many curves it has.

@@ -242,18 +242,11 @@ fn check_race(report: &mut Report, connection: &Fields<'_>, scenario: &Scenario)
     }
 }
 
-/// A path is there for some time before the end of the run, and a kernel's paths from the beginning.
+/// A path is there for some time before the end of the run.
 fn check_presence(report: &mut Report, paths: &[Fields<'_>], scenario: &Scenario) {
     let end = scenario.duration.map(|duration| scenario.warmup + duration);
-    let linux = [scenario.hosts.sender, scenario.hosts.receiver].contains(&Host::Linux);
     for fields in paths {
         let [start, stop] = ["start", "stop"].map(|name| fields.written(name));
-        if let Some(node) = start.or(stop).filter(|_| linux) {
-            report
-                .error(Code::Conflict, node.at, "a Linux host's paths are there from the beginning")
-                .label("needs engines as hosts")
-                .help("use `outage`, which no host sees, or let this engine be both hosts");
-        }
         if !fields.are_sound(report, &["start", "stop"]) {
             continue;
         }

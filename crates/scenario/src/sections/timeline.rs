@@ -49,14 +49,14 @@ pub(crate) fn entry(
                 .help("leave .down and .up out: the key is of the whole path");
             return None;
         }
-        if !reader.has_engine {
+        let change = options::change(report, key, node)?;
+        if !reader.has_engine && !change.is_of_kernels() {
             report
-                .error(Code::Conflict, set.at, "a Linux host keeps the options of its paths")
+                .error(Code::Conflict, set.at, format!("a Linux host has no {} of a path", key.name))
                 .label("both hosts are Linux")
                 .help("let this engine be one of the hosts");
         }
-        let change = TimelineChange::Option(path, options::change(report, key, node)?);
-        return Some(vec![TimelineEntry { at, change }]);
+        return Some(vec![TimelineEntry { at, change: TimelineChange::Option(path, change) }]);
     }
     let values = match direction {
         None => {

@@ -1,6 +1,6 @@
 //! The applications that run over every path set.
 
-use anabranch_network::{Bottleneck, CapacitySpec, PathSpec, Topology};
+use anabranch_network::{Bottleneck, BottleneckSpec, PathSpec, Topology};
 use anabranch_scenario::{ConnectionsPer, ObjectSizes, Scenario, Traffic, TrafficKind};
 use anabranch_units::{Duration, Rate};
 
@@ -90,14 +90,46 @@ fn unlimited(capacity: Rate) -> Duration {
     LONGEST.min(capacity.time_for(MOST_BYTES)).max(SHORTEST)
 }
 
-/// The capacity of all paths together towards the client, at first; of a recording, its mean.
-fn capacity(topology: &Topology) -> Rate {
-    let links = topology.links.iter().map(|link| &link.down.capacity);
-    let own = |path: &PathSpec| match &path.down.bottleneck {
-        Bottleneck::Own(own) => Some(own.capacity.clone()),
+/// The bottleneck of a path towards the client, unless it is shared.
+fn own(path: &PathSpec) -> Option<&BottleneckSpec> {
+    match &path.down.bottleneck {
+        Bottleneck::Own(own) => Some(own),
         Bottleneck::Shared(_) => None,
+    }
+}
+
+/// The capacity of all paths together towards the client, at first; of a recording, its mean; of a policed path, its contract.
+fn capacity(topology: &Topology) -> Rate {
+    let links = topology.links.iter().map(|link| &link.down);
+    let bps = |bottleneck: &BottleneckSpec| {
+        let contract = bottleneck.police.map_or(u64::MAX, |police| police.rate.as_bps());
+        bottleneck.capacity.initial_rate().as_bps().min(contract)
     };
-    let bps = |capacity: &CapacitySpec| capacity.initial_rate().as_bps();
-    let own: u64 = topology.paths.iter().filter_map(own).map(|capacity| bps(&capacity)).sum();
-    Rate::from_bps(own + links.map(bps).sum::<u64>())
+    let own = topology.paths.iter().filter_map(own);
+    Rate::from_bps(own.chain(links).map(bps).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_scenario::Document;
+
+    #[test]
+    fn frames_over_a_policed_path_fit_its_contract() {
+        let text = |police: &str| {
+            let paths = format!("[[path]]\nname = 'a'\nrate = '20mbit'\ndelay = '5ms'\n{police}\n");
+            format!("{paths}[[traffic]]\nkind = 'bulk'\nsize = '1MB'\n")
+        };
+        let size = |police: &str| {
+            let scenario = Document::parse("x.toml", &text(police)).unwrap().scenario;
+            match applications(&scenario, &[FRAMES]).remove(0).scenario.traffic[0].kind {
+                TrafficKind::Frames { size, .. } => size,
+                _ => panic!("frames"),
+            }
+        };
+        // 60 % of what passes in 40 ms.
+        assert_eq!(size(""), 60_000);
+        assert_eq!(size("police = { rate = '5mbit', burst = '20KB' }"), 15_000);
+        assert_eq!(size("police = { rate = '50mbit', burst = '20KB' }"), 60_000);
+    }
 }

@@ -1,0 +1,43 @@
+//! The fields of what wavers.
+
+use super::{digest, served};
+
+#[test]
+fn a_field_changes_the_run_and_what_is_wrong_in_it_is_told() {
+    let Some((_server, mut page)) = served() else { return };
+    let plain = digest(&mut page);
+    page.value("document.getElementById('waver').open = true");
+    let field = |key: &str| format!("document.querySelector('#waver [data-key=\"wifi.{key}\"]')");
+    let enter = |page: &mut super::Browser, key: &str, text: &str| {
+        page.value("document.getElementById('digest').textContent = '…'");
+        page.value(&format!("{}.value = {}", field(key), serde_json::json!(text)));
+        page.value(&format!("{}.dispatchEvent(new Event('change'))", field(key)));
+    };
+    let mut seen = vec![plain.clone()];
+    for (key, text) in [
+        ("jitter", "3ms"),
+        ("police", "{ rate = \"10mbit\", burst = \"32KB\" }"),
+        ("burst", "16KB"),
+        ("queue", "{ kind = \"pie\" }"),
+        ("start", "1s"),
+        ("stop", "4s"),
+    ] {
+        enter(&mut page, key, text);
+        let found = digest(&mut page);
+        assert!(!seen.contains(&found), "{key}");
+        seen.push(found);
+        assert!(!page.text(&format!("{}.value", field(key))).is_empty(), "{key} is shown");
+    }
+    // Empty fields are what the scenario says.
+    for key in ["stop", "start", "queue", "burst", "police", "jitter"] {
+        enter(&mut page, key, "");
+        digest(&mut page);
+    }
+    assert_eq!(digest(&mut page), plain);
+    enter(&mut page, "queue", "{ kind = \"pei\" }");
+    page.wait_for("!document.getElementById('problem').hidden");
+    let said = page.text("document.getElementById('problem').textContent");
+    assert!(said.contains("pie"), "{said}");
+    page.photograph("playground-waver", Some("#waver"));
+    assert_eq!(page.complaints, Vec::<String>::new());
+}
