@@ -1,14 +1,14 @@
 //! Parts that the commands for real links share.
 
 use crate::args::{NearArguments, PORT, default_socket};
-use crate::failure::{Failure, Salvage};
-use crate::load::unusable;
 use crate::terminal;
 use anabranch_link::files::KeyFile;
 use anabranch_link::measure::Reach;
 use anabranch_link::proxy::Common;
 use anabranch_link::{LinkError, PublicKey, Unmet, Window, secrets};
 use anabranch_scenario::PlugIn;
+use anabranch_workbench::failure::{Failure, Salvage};
+use anabranch_workbench::load::unusable;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -2,14 +2,14 @@
 
 use super::links::{CODE, common, failed, interfaces, native_window, reach, say, scheduler};
 use crate::args::{ProxyArguments, default_socket};
-use crate::failure::Failure;
-use crate::input::{TEXT, read_within};
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
 use anabranch_link::native::{NativeProxy, NativeSettings};
 use anabranch_link::proxy::{Common, Credentials, Forward, Listeners, Proxy, ProxySettings, Rules, system};
 use anabranch_link::{LinkError, Window, raise_file_limit};
 use anabranch_scenario::PlugIn;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::input::{TEXT, read_within};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -2,13 +2,13 @@
 
 use super::links::{CODE, absent, common, failed, interfaces, native_window, read_key, say, scheduler};
 use crate::args::{ServeArguments, default_socket};
-use crate::failure::Failure;
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
 use anabranch_link::files::Client;
 use anabranch_link::native::{NativeHost, NativeHostSettings};
 use anabranch_link::proxy::{ExitSettings, Guard, Resolver, Service, parse_block, system};
 use anabranch_link::{Host, LinkError, Services, Window, raise_file_limit, secrets};
+use anabranch_workbench::failure::Failure;
 use std::net::SocketAddr;
 use std::path::Path;
 
