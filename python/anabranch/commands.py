@@ -135,10 +135,11 @@ def compare(
     Without ``grid``, a folder of scenario files, it is the reference grid, which takes hours unless ``quick`` or few
     schedulers and applications are given. The names are those of ``anabranch compare --help``.
     """
-    names = [_listed(given) for given in (schedulers, congestion)]
     applications = [word for given in _listed(traffic) for word in given.split(",")]
     with Bar() as bar:
-        text, document, rows, picture = _native.compare(*names, applications, grid, quick, repeat, jobs, bar)
+        text, document, rows, picture = _native.compare(
+            _listed(schedulers), _listed(congestion), applications, grid, quick, repeat, jobs, bar
+        )
     return Comparison(json.loads(document), picture, _table(rows), text)
 
 
