@@ -58,10 +58,10 @@ ABOUT = {
 #: Where the source documents a file's fields: a prefix of names, the file, the struct.
 RUN = ("crates/run/src/record.rs", "RunRecord")
 SUMMARY, COMPARISON = (("crates/run/src/results.rs", name) for name in ("Summary", "Comparison"))
-MANIFEST, SCENARIO, MACHINE = (("crates/cli/src/artifacts.rs", name) for name in ("Manifest", "ScenarioText", "Machine"))
+MANIFEST, SCENARIO, MACHINE = (("crates/workbench/src/artifacts.rs", name) for name in ("Manifest", "ScenarioText", "Machine"))
 FIELDS = {
-    "files.json": {"": ("crates/cli/src/listed.rs", "Document")},
-    "inputs.json": {"": ("crates/cli/src/inputs.rs", "Inputs"), "whole.": ("crates/cli/src/inputs.rs", "Whole"), "plug_ins[].": ("crates/cli/src/inputs.rs", "Object")},
+    "files.json": {"": ("crates/workbench/src/listed.rs", "Document")},
+    "inputs.json": {"": ("crates/workbench/src/inputs.rs", "Inputs"), "whole.": ("crates/workbench/src/inputs.rs", "Whole"), "plug_ins[].": ("crates/workbench/src/inputs.rs", "Object")},
     "manifest.json": {"": MANIFEST, "scenario.": SCENARIO, "machine.": MACHINE, "network.": ("crates/report/src/of_run/network.rs", "Network")},
     "results.json": {
         "": ("crates/run/src/results.rs", "Results"),

@@ -1,1 +1,1 @@
-../cli/sources.rs
+../workbench/sources.rs

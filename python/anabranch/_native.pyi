@@ -4,7 +4,6 @@ from typing import Any
 
 __version__: str
 
-def answer(arguments: Sequence[str]) -> tuple[str, str, int]: ...
 def builtin(name: str) -> str | None: ...
 def codes() -> list[str]: ...
 def scenarios() -> list[tuple[str, str]]: ...
@@ -12,6 +11,33 @@ def main_metric(names: Sequence[str]) -> str: ...
 def program() -> str: ...
 def read_text(file: str | PathLike[str]) -> str: ...
 def schema() -> int: ...
+def page(name: str) -> str: ...
+def listed(what: str) -> str: ...
+def model(name: str, scenario: str | PathLike[str] | None, set: Sequence[str], sweep: Sequence[str]) -> str: ...
+def compare(
+    schedulers: Sequence[str],
+    congestions: Sequence[str],
+    traffic: Sequence[str],
+    grid: str | PathLike[str] | None,
+    quick: bool,
+    repeat: int | None,
+    jobs: int | None,
+    progress: Callable[[int, int], object] | None,
+) -> tuple[str, str, str, str]: ...
+def reproduced(
+    paper: str,
+    item: str | None,
+    quick: bool,
+    repeat: int | None,
+    readings: bool,
+    out: str | PathLike[str],
+    jobs: int | None,
+    progress: Callable[[int, int], object] | None,
+) -> str: ...
+def rerun(
+    folder: str | PathLike[str], out: str | PathLike[str] | None, progress: Callable[[int, int], object] | None
+) -> tuple[bool, str]: ...
+def write_report(folder: str | PathLike[str]) -> None: ...
 
 class Table:
     """Columns of equal length, which any library that reads Arrow takes without a copy."""
@@ -132,6 +158,15 @@ class Results:
     def text(self) -> str: ...
     def runs(self) -> Table: ...
     def write(self, folder: str | PathLike[str]) -> None: ...
+    def write_manifest(
+        self,
+        folder: str | PathLike[str],
+        scenario: Checked | None,
+        source: str,
+        text: str,
+        command: Sequence[str],
+        wall_time_s: float,
+    ) -> None: ...
 
 class Session:
     def __init__(self, scenario: Checked, seed: int) -> None: ...
@@ -292,6 +327,9 @@ class Round:
         """
     def messages(self) -> list[tuple[int, int]]:
         """The messages that the application announced and the peer has not wholly acknowledged: (start, end), ascending."""
+    @property
+    def window_left(self) -> int:
+        """Bytes that the peer's window admits beyond all data that was bound."""
     @property
     def send_window(self) -> int:
         """The peer's whole window in bytes, as last advertised."""

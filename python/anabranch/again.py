@@ -13,7 +13,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from . import _native
-from .commands import command
+from .bar import Bar
 from .errors import PlugInError, ResultsError
 from .plugins import CongestionControl, Scheduler
 from .scenario import Scenario
@@ -141,7 +141,9 @@ def rerun(
 
     inputs = _native.Inputs.read(folder)
     if not inputs.objects:
-        return command("rerun", str(FilePath(folder)), *(["--out", str(FilePath(out))] if out is not None else []))
+        with Bar() as bar:
+            is_same, text = _native.rerun(folder, out, bar)
+        return _told(folder, is_same, text)
     given: dict[str, Any] = {one.name: one for one in plug_ins}
     for name, cls, source, state in inputs.objects:
         if name in given:
@@ -159,6 +161,10 @@ def rerun(
     is_same, text = inputs.compare(folder, results._native)
     if out is not None:
         results.save(out)
+    return _told(folder, is_same, text)
+
+
+def _told(folder: str | PathLike[str], is_same: bool, text: str) -> str:
     if not is_same:
         raise ResultsError(f"the results of {folder} do not come out again: {text}")
     return text

@@ -1,33 +1,40 @@
-"""What the commands `explain`, `list`, `model`, `compare` and `reproduce` answer."""
+"""The work of the commands `explain`, `list`, `model`, `compare` and `reproduce`."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import os
 import shutil
-import tempfile
+import subprocess
 from collections.abc import Mapping, Sequence
 from html import escape
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any
 
 from . import _native
+from .bar import Bar
 from .errors import CommandError
 from .scenario import toml
 from .tables import Table
 
 
 def command(*arguments: str) -> str:
-    """What the command ``anabranch ARGUMENTS`` prints.
+    """What the program ``anabranch ARGUMENTS`` prints. It is the one on the path, or that which the variable ``ANABRANCH`` names.
 
-    Raises :class:`CommandError` with its messages if it fails.
+    Raises :class:`CommandError` with its messages if it fails, or if there is no such program.
     """
-    output, errors, code = _native.answer(arguments)
-    if code != 0:
-        raise CommandError("\n" + (errors.rstrip() or output.rstrip()))
-    return output
+    program = os.environ.get("ANABRANCH", "anabranch")
+    try:
+        done = subprocess.run([program, *arguments], capture_output=True, text=True, encoding="utf-8")
+    except OSError as error:
+        remedy = "`cargo install --path crates/cli` installs it; the variable ANABRANCH may name it"
+        raise CommandError(f"cannot run the program `{program}`: {error.strerror}. {remedy}") from error
+    if done.returncode != 0:
+        raise CommandError("\n" + (done.stderr.rstrip() or done.stdout.rstrip()))
+    return done.stdout
 
 
 class Page(str):
@@ -42,12 +49,12 @@ class Page(str):
 
 def explain(name: str) -> Page:
     """The reference page of a scheduler, congestion control, metric, scenario key, word or model."""
-    return Page(command("explain", "--", name))
+    return Page(_native.page(name))
 
 
 def names(what: str) -> Table:
     """A list: ``schedulers``, ``congestion``, ``scenarios``, ``papers``, ``metrics``, ``keys`` or ``models``."""
-    entries: list[dict[str, Any]] = json.loads(command("list", what, "--format", "json"))
+    entries: list[dict[str, Any]] = json.loads(_native.listed(what))
     keys = list(dict.fromkeys(key for entry in entries for key in entry))
 
     def text(value: object) -> str | None:
@@ -76,23 +83,22 @@ def _table(text: str) -> Table:
 
 
 def model(
-    name: str, *arguments: str, sweep: Mapping[str, Sequence[object] | str] | None = None, **parameters: object
+    name: str, scenario: str | PathLike[str] | None = None, /, *, sweep: Mapping[str, Sequence[object] | str] | None = None, **parameters: object
 ) -> Table:
     """The rows of a closed-form model: ``ab.model("mathis", rtt="30ms")``; ``names("models")`` lists them.
 
     ``sweep`` has one row per value of a parameter, as a list or ``"FROM..TO"``. The model ``oracle`` takes a scenario.
     """
-    words = ["model", name, *arguments, "--format", "csv"]
-    for key, value in parameters.items():
-        words += ["--set", f"{key}={value if isinstance(value, str) else toml(value)}"]
+    set_ = [f"{key}={value if isinstance(value, str) else toml(value)}" for key, value in parameters.items()]
+    swept = []
     for key, values in (sweep or {}).items():
         listed = values if isinstance(values, str) else ",".join(str(value) for value in values)
-        words += ["--sweep", f"{key}={listed}"]
-    return _table(command(*words))
+        swept.append(f"{key}={listed}")
+    return _table(_native.model(name, scenario, set_, swept))
 
 
-def _joined(given: str | Sequence[str]) -> str:
-    return given if isinstance(given, str) else ",".join(given)
+def _listed(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) and given else list(given)
 
 
 class Comparison:
@@ -129,20 +135,12 @@ def compare(
     Without ``grid``, a folder of scenario files, it is the reference grid, which takes hours unless ``quick`` or few
     schedulers and applications are given. The names are those of ``anabranch compare --help``.
     """
-    words = ["compare"]
-    options = [("--scheduler", schedulers), ("--congestion", congestion), ("--traffic", traffic)]
-    for option, given in options:
-        words += [option, _joined(given)] if given else []
-    words += ["--grid", fspath(grid)] if grid is not None else []
-    words += ["--quick"] if quick else []
-    words += ["--repeat", str(repeat)] if repeat is not None else []
-    words += ["--jobs", str(jobs)] if jobs is not None else []
-    with tempfile.TemporaryDirectory() as folder:
-        text = command(*words, "--out", folder)
-        place = FilePath(folder)
-        document = json.loads((place / "frontier.json").read_text())
-        picture = (place / "frontier.svg").read_text()
-        return Comparison(document, picture, _table((place / "frontier.csv").read_text()), text)
+    applications = [word for given in _listed(traffic) for word in given.split(",")]
+    with Bar() as bar:
+        text, document, rows, picture = _native.compare(
+            _listed(schedulers), _listed(congestion), applications, grid, quick, repeat, jobs, bar
+        )
+    return Comparison(json.loads(document), picture, _table(rows), text)
 
 
 class Reproduction:
@@ -179,11 +177,7 @@ def reproduce(
 
     Finished runs are kept in the directory ``out``: the same call continues where the last one stopped.
     """
-    words = ["reproduce", paper, *([item] if item else []), "--out", fspath(out)]
-    words += ["--quick"] if quick else []
-    words += ["--readings"] if readings else []
-    words += ["--repeat", str(repeat)] if repeat is not None else []
-    words += ["--jobs", str(jobs)] if jobs is not None else []
-    text = command(*words)
     folder = FilePath(out)
+    with Bar() as bar:
+        text = _native.reproduced(paper, item, quick, repeat, readings, folder, jobs, bar)
     return Reproduction(json.loads((folder / "reproduction.json").read_text()), text, folder)

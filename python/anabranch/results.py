@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import json
 import os
@@ -11,7 +10,6 @@ import platform
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from html import escape
@@ -237,12 +235,10 @@ class Results:
 
         Raises :class:`~anabranch.errors.CommandError` if it cannot be written, or if files of another program would be lost.
         """
-        from .commands import command
-
         folder = FilePath(folder)
         self.follow()
-        scenario = self._scenario_text()
-        out = _native.Folder(folder, scenario["source"], scenario["text"], force)
+        source, text = self._source()
+        out = _native.Folder(folder, source, text, force)
         assert out.beside is not None
         beside = FilePath(out.beside)
         try:
@@ -255,10 +251,12 @@ class Results:
             else:
                 self._keep("inputs.json", beside)
             if self._work is not None or not self._keep("manifest.json", beside):
-                (beside / "manifest.json").write_text(json.dumps(self._manifest(), indent=2) + "\n")
+                checked = None if self.scenario is None else self.scenario._checked
+                command = [f"python {platform.python_version()}", *sys.argv]
+                self._native.write_manifest(beside, checked, source, text, command, self._wall_time_s)
         except OSError as error:
             raise CommandError(f"cannot write to {folder}: {error.strerror}") from error
-        command("report", str(beside))
+        _native.write_report(beside)
         out.take()
         return folder
 
@@ -270,43 +268,22 @@ class Results:
         (beside / name).write_text(_native.read_text(self._folder / name))
         return True
 
-    def _scenario_text(self) -> dict[str, Any]:
-        """The scenario as the manifest has it. One of Python has no file: its title names it."""
-        scenario = self.scenario
-        if scenario is None:
-            return self._read_scenario() or {"source": self.name, "text": "", "overrides": [], "files": {}}
-        checked = scenario._checked
-        return {
-            "source": self.name if checked.source == UNNAMED else checked.source,
-            "text": checked.text,
-            "overrides": [f"{key}={value}" for key, value in scenario._set],
-            "files": {name: hashlib.sha256(text.encode()).hexdigest() for name, text in checked.files},
-        }
+    def _source(self) -> tuple[str, str]:
+        """The scenario's name and text, as the manifest has them. One of Python has no file: its title names it."""
+        if self.scenario is None:
+            return self._read_source() or (self.name, "")
+        checked = self.scenario._checked
+        return (self.name if checked.source == UNNAMED else checked.source), checked.text
 
-    def _read_scenario(self) -> dict[str, Any] | None:
+    def _read_source(self) -> tuple[str, str] | None:
         """The same of results that were read, if they have a manifest."""
         if self._folder is None or not os.path.lexists(self._folder / "manifest.json"):
             return None
         try:
             scenario = json.loads(_native.read_text(self._folder / "manifest.json"))["scenario"]
-            return {"source": str(scenario["source"]), "text": str(scenario["text"])}
+            return str(scenario["source"]), str(scenario["text"])
         except _NONSENSE as error:
             raise ResultsError(f"cannot read {self._folder / 'manifest.json'}: {type(error).__name__}: {error}") from error
-
-    def _manifest(self) -> dict[str, Any]:
-        machine = {"os": platform.system().lower(), "architecture": platform.machine(), "cores": os.cpu_count() or 1}
-        return {
-            "schema": self._document["schema"],
-            "anabranch": self._document["anabranch"],
-            "git_commit": None,
-            "command": [f"python {platform.python_version()}", *sys.argv],
-            "scenario": self._scenario_text(),
-            "seeds": sorted({run["seed"] for run in self._document["runs"]}),
-            "digest": self.digest,
-            "started_unix_s": int(time.time() - self._wall_time_s),
-            "wall_time_s": self._wall_time_s,
-            "machine": machine,
-        }
 
     def report(self, file: str | PathLike[str]) -> FilePath:
         """Writes the report, one HTML page that needs no other file."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import multiprocessing
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -12,6 +11,7 @@ from os import PathLike
 from typing import Any
 
 from . import _native
+from .bar import Bar
 from .errors import Interrupted, RunFailed, ScenarioError, StoreError
 from .plugins import CongestionControl, Scheduler
 from .results import Results
@@ -38,33 +38,6 @@ def _listed(given: Any) -> list[Any]:
             kind = "a class: give an object, as in Mine()" if isinstance(one, type) else type(one).__name__
             raise TypeError(f"a scheduler or congestion control is a name or an object, not {kind}")
     return listed
-
-
-class _Bar:
-    """A progress bar on standard error, if that is a terminal or a notebook is there."""
-
-    def __init__(self, wanted: bool | None) -> None:
-        notebook = "ipykernel" in sys.modules
-        self._shown = wanted if wanted is not None else (notebook or sys.stderr.isatty())
-        self._begun = time.monotonic()
-        self._wrote = 0.0
-
-    def __call__(self, done: int, planned: int) -> None:
-        now = time.monotonic()
-        passed = now - self._begun
-        # Short work needs no bar, and a notebook keeps every line.
-        if not self._shown or passed < 0.5 or now - self._wrote < 0.5:
-            return
-        filled = 30 * done // max(planned, 1)
-        left = f", {passed / done * (planned - done):.0f} s left" if done else ""
-        sys.stderr.write(f"\r{'█' * filled}{'░' * (30 - filled)} {done} of {planned} runs{left}   ")
-        sys.stderr.flush()
-        self._wrote = now
-
-    def close(self) -> None:
-        if self._wrote:
-            sys.stderr.write("\r" + " " * 72 + "\r")
-            sys.stderr.flush()
 
 
 def _outcomes_of(work: Work) -> str:
@@ -146,11 +119,11 @@ def _work(
 
 
 def _carry_out(work: Work, jobs: int | None, progress: bool | None) -> Results:
-    begun, bar = time.monotonic(), _Bar(progress)
+    begun = time.monotonic()
     # Rows of Python objects are run apart from the others.
     outcomes = _native.Outcomes() if work.has_objects else None
     plan = work.plan()
-    try:
+    with Bar(progress) as bar:
         built_in = work.built_in() if work.has_objects else None
         native, is_complete = built_in.plan().run(outcomes, jobs, bar) if built_in is not None else (None, True)
         if is_complete:
@@ -158,8 +131,6 @@ def _carry_out(work: Work, jobs: int | None, progress: bool | None) -> Results:
                 is_complete = _in_processes(work, outcomes, jobs, bar)
             native, all_done = plan.run(outcomes, jobs, bar, not is_complete)
             is_complete &= all_done
-    finally:
-        bar.close()
     assert native is not None
     results = Results(native, work=work, wall_time_s=time.monotonic() - begun)
     if not is_complete:
@@ -229,18 +200,16 @@ def fill(
     if work.has_objects:
         raise StoreError("a store takes schedulers and congestion controls by their names: an object has no key")
     store.begin(work, shard_runs)
-    bar = _Bar(progress)
     try:
-        if client is None:
-            store.make_all(jobs, bar)
-        else:
-            from .cluster import make_all
+        with Bar(progress) as bar:
+            if client is None:
+                store.make_all(jobs, bar)
+            else:
+                from .cluster import make_all
 
-            make_all(client, store, bar)
+                make_all(client, store, bar)
     except KeyboardInterrupt as error:
         raise Interrupted(f"interrupted: {store.state()}; the same call continues") from error
-    finally:
-        bar.close()
 
 
 def _grid(scenario: Given, keys: Mapping[str, Iterable[object]]) -> tuple[dict[str, list[object]], Scenario]:

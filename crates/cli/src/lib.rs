@@ -3,82 +3,37 @@
 //! The drivers come from outside, and an answer is a value, so that tests can ask without a process.
 
 mod args;
-mod artifacts;
-mod beside;
-mod builtin;
-mod cache;
+mod bar;
 mod commands;
-mod digest;
-mod drivers;
-mod failure;
-mod folder;
-mod input;
-mod inputs;
-mod journal;
-mod kept;
 #[cfg(target_os = "linux")]
 mod link_table;
-mod listed;
-mod load;
 mod marked;
 mod number;
 mod opener;
-mod out_folder;
 mod outcome;
-mod output;
-mod papers;
-mod pool;
 #[cfg(target_os = "linux")]
 mod programs;
 mod reference;
-mod results_folder;
-mod runs_csv;
-mod runs_parquet;
-mod runs_table;
 mod search_path;
-mod shard;
 mod site;
 mod site_server;
-mod spool;
-mod stage;
 mod terminal;
-mod tidy_csv;
-mod verdict;
-mod watch;
 
+use anabranch_workbench::builtin;
+use anabranch_workbench::cache::Cached;
+use anabranch_workbench::failure::Failure;
 use args::{Arguments, Command};
-use cache::Cached;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue};
-use failure::Failure;
 use outcome::Outcome;
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
-pub use cache::cache_folder;
-pub use drivers::Drivers;
+pub use anabranch_workbench::cache::cache_folder;
+pub use anabranch_workbench::drivers::Drivers;
+pub use anabranch_workbench::visible::visible;
 pub use outcome::Answer;
-pub use terminal::visible;
-
-/// The parts of commands, for programs that read scenarios as the commands do and show their runs otherwise.
-pub mod parts {
-    pub use crate::artifacts::write_results;
-    pub use crate::builtin::{SCENARIOS, find as builtin_scenario};
-    pub use crate::cache::Cached;
-    pub use crate::failure::Failure;
-    pub use crate::folder::Folder;
-    pub use crate::input::{RESULTS, read_within, why};
-    pub use crate::inputs::{INPUTS, Inputs, Object, Whole};
-    pub use crate::kept::PROGRAM;
-    pub use crate::load::{Loaded, congestions, schedulers};
-    pub use crate::out_folder::{OutFolder, Owner};
-    pub use crate::pool::Threads;
-    pub use crate::runs_table::{Cells, Column, Columns};
-    pub use crate::spool::spooled;
-    pub use crate::verdict::Earlier;
-    pub use crate::watch::{Wanted, Watch};
-}
 
 /// Executes the command that `arguments` (the program's name first) name. `drivers` run scenarios; `colour` is for diagnostics.
 pub fn answer(arguments: impl IntoIterator<Item = OsString>, drivers: &Drivers<'_>, colour: bool) -> Answer {

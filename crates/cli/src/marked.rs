@@ -1,8 +1,8 @@
 //! Files with places for tables, each between two marks.
 
-use crate::failure::Failure;
-use crate::input::{TEXT, read_within, why};
-use crate::output::write;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::input::{TEXT, read_within, why};
+use anabranch_workbench::output::write;
 use std::path::Path;
 
 /// A file whose text between `<!-- NAME -->` and `<!-- /NAME -->` is written by a command.

@@ -1,6 +1,7 @@
 //! Whole numbers on the command line.
 
 use anabranch_run::Shard;
+use anabranch_workbench::making::Repetitions;
 use std::num::IntErrorKind;
 use std::str::FromStr;
 
@@ -14,15 +15,6 @@ const MOST_SHARDS: u64 = 1_000_000;
 const MOST_THREADS: u64 = 1024;
 /// Greatest number of packets or connections that are counted.
 const MOST_COUNTED: u64 = u32::MAX as u64;
-
-/// How often each row is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repetitions {
-    /// So many seeds.
-    Count(u32),
-    /// As many as the interval needs.
-    Auto,
-}
 
 /// `--repeat N`.
 pub fn repeat<T: FromStr>(text: &str) -> Result<T, String> {

@@ -1,7 +1,7 @@
 //! Shows a file with whatever the desktop has for it.
 
-use crate::failure::Failure;
 use crate::search_path::is_on_path;
+use anabranch_workbench::failure::Failure;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,7 +1,7 @@
 //! The outcome of a command: its results, and its failures beside them.
 
-use crate::failure::Failure;
-use crate::terminal::visible;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::visible::visible;
 
 /// The answer of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Programs that a command line starts and this machine lacks.
 
-use crate::failure::Failure;
 use crate::search_path::is_on_path;
+use anabranch_workbench::failure::Failure;
 use indexmap::IndexSet;
 use std::ffi::{OsStr, OsString};
 

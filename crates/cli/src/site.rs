@@ -1,6 +1,6 @@
 //! The files of the playground, which the command carries.
 
-use crate::failure::Failure;
+use anabranch_workbench::failure::Failure;
 use std::borrow::Cow;
 
 /// `(name, bytes)` of every file in `crates/playground/site/`.

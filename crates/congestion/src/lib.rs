@@ -1,4 +1,4 @@
-//! Congestion controls, one file each, and their registry.
+#![doc = include_str!("../README.md")]
 
 pub mod balia;
 pub mod bbr;

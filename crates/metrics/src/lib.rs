@@ -1,5 +1,4 @@
-//! From what happened to what it means: folds over one run's events, statistics over many runs, and the best that any
-//! scheduler could have done.
+#![doc = include_str!("../README.md")]
 
 mod benefit;
 mod capacity;

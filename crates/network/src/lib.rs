@@ -1,10 +1,4 @@
-//! The model of paths: per direction a queue, a capacity, a delay, impairments. Sans-IO: time is an argument.
-//!
-//! ```text
-//! send → Bottleneck (Qdisc, Capacity; own or shared) → Way (delay, Impairments, outages) → poll_deliver
-//! ```
-//!
-//! One [`Network`] serves every driver: virtual time carries values through it, real time carries bytes.
+#![doc = include_str!("../README.md")]
 
 mod agenda;
 mod bottleneck;

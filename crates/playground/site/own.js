@@ -3,11 +3,9 @@
 
 import { Client } from "./client.js";
 
-export const EXAMPLE = `// view: { now, backlog, outstanding, window, known, paths: [...] }; times in seconds, data in bytes.
-// A path: { id, usable, eligible, srtt, rttvar, minRtt, cwnd, inFlight, queued, mss, loss, rate, mayWait, copy,
-// capacity, spread, leastForward, lastSent, elsewhere }.
+export const EXAMPLE = `// view: { now, backlog, paths: [{ id, eligible, srtt, cwnd, inFlight, mss, copy, ... }], ... }; times in seconds, data in bytes.
 // srtt is NaN before the first sample; eligible = it may take a segment now; copy = offset of the lowest outstanding data that
-// the path has not carried, NaN if there is none.
+// the path has not carried, NaN if there is none. The page "Playground" of the documentation has all names.
 // The answer: a path's id for the next segment; -1 to wait; { path, skip: bytes } for a segment further on;
 // { path, copy: offset } for outstanding data once more.
 function choose(view) {
@@ -31,9 +29,11 @@ const choose = (() => { "use strict"; ${code}
 onmessage = async ({ data: { module } }) => {
   const page = {
     progress: (done, planned) => postMessage({ progress: { done, planned } }),
-    choose: (numbers) => { const view = viewOf(numbers); return commandOf(choose(view), view); },
+    choose: (numbers) => { const view = viewOf(numbers, fields); return commandOf(choose(view), view); },
   };
-  serve(globalThis, await enter(module, page));
+  const border = await enter(module, page);
+  const fields = border.ask("fields");
+  serve(globalThis, border);
 };`;
 }
 

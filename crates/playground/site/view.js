@@ -1,17 +1,13 @@
 // A question of the engine as an object for the reader's scheduler, and its answer as a command; `src/own.rs` says what the numbers are.
 
-const HEAD = 6;
-const FIELDS = ["id", "usable", "eligible", "srtt", "rttvar", "minRtt", "cwnd", "inFlight", "queued", "mss", "loss", "rate", "mayWait", "copy",
-  "capacity", "spread", "leastForward", "lastSent", "elsewhere"];
-const FLAGS = new Set(["usable", "eligible", "mayWait"]);
+const valueOf = ({ words }, number) => words ? words[number] : number;
 
-export function viewOf(numbers) {
-  const [now, backlog, outstanding, window, count, known] = numbers;
-  const paths = Array.from({ length: count }, (_, path) => {
-    const at = HEAD + FIELDS.length * path;
-    return Object.fromEntries(FIELDS.map((name, i) => [name, FLAGS.has(name) ? numbers[at + i] === 1 : numbers[at + i]]));
-  });
-  return { now, backlog, outstanding, window, known, paths };
+// `fields` names the numbers, of the connection and of each path.
+export function viewOf(numbers, fields) {
+  const read = (named, at) => Object.fromEntries(named.map((field, i) => [field.name, valueOf(field, numbers[at + i])]));
+  const head = fields.view.length;
+  const paths = Array.from({ length: numbers[head] }, (_, path) => read(fields.path, head + 1 + fields.path.length * path));
+  return { ...read(fields.view, 0), paths };
 }
 
 const KINDS = { skip: 1, copy: 2 };

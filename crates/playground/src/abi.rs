@@ -1,9 +1,9 @@
 //! The functions of the WebAssembly module. A caller writes JSON into the memory that [`input`] gives, calls, and reads the answer
 //! at [`output`]: JSON, or for [`advance`] numbers. Every call that may fail returns 0 for success, 1 for an answer of mistakes.
 
-use crate::numbers::flag;
 use crate::own::Ask;
 use crate::{Live, Mistake, Request, Slice, catalogue, study};
+use anabranch_run::fields::Fact;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::cell::RefCell;
@@ -98,6 +98,12 @@ pub extern "C" fn offer() -> u32 {
     answer(Ok(text(&catalogue())))
 }
 
+/// The names of the numbers that a reader's scheduler gets.
+#[unsafe(no_mangle)]
+pub extern "C" fn fields() -> u32 {
+    answer(Ok(text(&crate::fields())))
+}
+
 /// The scenario of a request, as the page draws it.
 #[unsafe(no_mangle)]
 pub extern "C" fn describe() -> u32 {
@@ -127,7 +133,7 @@ pub extern "C" fn advance(to_s: f64) -> u32 {
 
 fn numbers(slice: &Slice) -> Vec<u8> {
     let parts = [&slice.packets, &slice.notes, &slice.decisions];
-    let mut head = vec![flag(slice.over), slice.now_s];
+    let mut head = vec![slice.over.number(), slice.now_s];
     head.extend(parts.iter().zip(slice.widths).flat_map(|(part, width)| [part.len() as f64, width as f64]));
     debug_assert_eq!(head.len(), SLICE);
     head.iter().chain(parts.into_iter().flatten()).flat_map(|number| number.to_le_bytes()).collect()

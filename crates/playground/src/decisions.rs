@@ -1,6 +1,6 @@
 //! Decisions of a scheduler as rows of numbers.
 
-use crate::numbers::flag;
+use anabranch_run::fields::Fact;
 use anabranch_trace::{Decision, Decisions, SeenPath};
 
 /// Numbers of a decision before those of its paths: time in seconds, its outcome ([`anabranch_trace::Outcome`]), bytes of backlog,
@@ -36,7 +36,7 @@ fn put(rows: &mut Vec<f64>, decision: &Decision, (of_path, of_all): (usize, usiz
 fn numbers(path: &SeenPath) -> [f64; OF_PATH] {
     let [room, left, cwnd, in_flight, queued] =
         [path.room, path.left, path.cwnd, path.in_flight, path.queued].map(f64::from);
-    [flag(path.usable), room, left, path.srtt_s.unwrap_or(f64::NAN), cwnd, in_flight, queued]
+    [path.usable.number(), room, left, path.srtt_s.number(), cwnd, in_flight, queued]
 }
 
 /// The values, and NaN for those that had no value yet.

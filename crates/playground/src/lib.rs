@@ -12,13 +12,12 @@ mod catalogue;
 mod decisions;
 mod live;
 mod notes;
-mod numbers;
 mod own;
 mod request;
 mod study;
 
 pub use catalogue::catalogue;
 pub use live::{Live, Slice};
-pub use own::{Ask, FIELDS, HEAD, OWN};
+pub use own::{Ask, HEAD, OWN, WIDTH, fields};
 pub use request::{Described, Mistake, Request};
 pub use study::{Study, study};

@@ -2,10 +2,10 @@
 
 use crate::decisions;
 use crate::notes::{self, Notes};
-use crate::numbers::flag;
 use crate::own::{Ask, equip, stand_in};
 use crate::request::{Mistake, Request};
 use anabranch_recorders::{Fate, TimelinePacket, TimelineRecorder};
+use anabranch_run::fields::Fact;
 use anabranch_run::{CONNECTION, RunError, Running, VirtualTime};
 use anabranch_trace::{DecisionLog, SendKind, Tee};
 use anabranch_units::{Duration, Instant};
@@ -143,6 +143,6 @@ fn row(number: usize, packet: &TimelinePacket) -> [f64; OF_PACKET] {
         arrived[2],
         data[0],
         data[1],
-        flag(packet.fate == Fate::Superseded),
+        (packet.fate == Fate::Superseded).number(),
     ]
 }

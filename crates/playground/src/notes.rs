@@ -1,8 +1,8 @@
 //! The events of a connection beside its packets: windows, timers, the scheduler's own value.
 
 use crate::acks::Acks;
-use crate::numbers::flag;
 use anabranch_run::CONNECTION;
+use anabranch_run::fields::Fact;
 use anabranch_trace::{DropCause, Event, LinkEvent, Origin, PathState, Recorder, RecoveryPhase, value_name};
 use anabranch_units::{Direction, Instant, PathId, Side};
 use anabranch_wire::Packet;
@@ -140,7 +140,7 @@ impl Notes {
                 self.note(What::Path, now, path, [state, 0.0, 0.0]);
             }
             Event::WindowBlocked(full) => {
-                self.note(What::Blocked, now, path, [flag(full), 0.0, 0.0]);
+                self.note(What::Blocked, now, path, [full.number(), 0.0, 0.0]);
             }
             Event::SchedulerValue { name, micro } => {
                 self.value = Some(value_name(name));

@@ -1,25 +1,54 @@
 //! A scheduler that the page has: it is asked, segment by segment, for a path.
 
-use crate::numbers::{flag, seconds};
 use anabranch_engine::schedule::{Command, PathView, Repeat, Round, Scheduler, View};
 use anabranch_run::Choice;
+use anabranch_run::fields::{Fact, Field, Form, PATH_FIELDS, VIEW_FIELDS, path_numbers, view_numbers};
 use anabranch_scenario::PlugIn;
 use anabranch_sim::{End, FlowSetup, Party};
-use anabranch_units::{Instant, PathId, Range};
+use anabranch_units::{PathId, Range};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::iter;
 
 /// The name of the page's scheduler in plans and results.
 pub const OWN: &str = "yours";
 
-/// Numbers of a question before those of its paths: time in seconds, bytes of backlog, bytes outstanding, bytes that the peer's
-/// window still admits, number of paths that have a subflow, number of paths.
-pub const HEAD: usize = 6;
+/// Numbers of a question before those of its paths: the facts of the connection ([`VIEW_FIELDS`]) and the number of paths that have a
+/// subflow.
+pub const HEAD: usize = VIEW_FIELDS.len() + 1;
 
-/// Numbers of each path: its number, usable (1, or 0), eligible, smoothed RTT in seconds (NaN before the first sample), its
-/// variation in seconds (0 until then), the least sample in seconds (NaN until then), congestion window, packets in flight, packets queued, bytes of a packet, estimated loss, bytes per second that the
-/// window admits, whether it is safe to wait for it, the offset of the lowest outstanding data that it has not carried (NaN for none), bytes
-/// per second of its bottleneck by its acknowledgments, how much that varies, the least forward delay in seconds by the clocks of both hosts, and
-/// when its newest segment left in seconds (NaN until they are known).
-pub const FIELDS: usize = 19;
+/// Numbers of each path: its number, its facts ([`PATH_FIELDS`]), and [`WITHIN`].
+pub const WIDTH: usize = 1 + PATH_FIELDS.len() + WITHIN.len();
+
+/// Facts of a path within its connection: whether it is safe to wait for it, and the offset of the lowest outstanding data that it has
+/// not carried (NaN for none).
+const WITHIN: [(&str, Form); 2] = [("mayWait", Form::Flag), ("copy", Form::Number)];
+
+/// A name of the page's objects, and the words for which its number stands, if so.
+#[derive(Debug, Serialize)]
+struct Name {
+    name: &'static str,
+    words: Value,
+}
+
+impl Name {
+    fn of((name, form): (&'static str, Form)) -> Self {
+        let words = match form {
+            Form::Number => Value::Null,
+            Form::Flag => json!([false, true]),
+            Form::Word(words) => json!(words),
+        };
+        Self { name, words }
+    }
+}
+
+/// The names of a question's numbers, as JSON: of those of the connection, and of those of each path.
+pub fn fields() -> Value {
+    let named = |field: &Field| Name::of((field.javascript, field.form));
+    let path = iter::once(Name::of(("id", Form::Number))).chain(PATH_FIELDS.iter().map(named));
+    let path: Vec<Name> = path.chain(WITHIN.map(Name::of)).collect();
+    json!({ "view": VIEW_FIELDS.iter().map(named).collect::<Vec<_>>(), "path": path })
+}
 
 /// Asks the page: a path, below zero to wait; and in the second argument what to send on it: its kind, 0 the next new segment, 1 the
 /// one that lies so many unassigned bytes further on, 2 outstanding data once more from an offset on; and these bytes.
@@ -49,41 +78,16 @@ struct Own {
 
 impl Own {
     fn put(&mut self, view: &View) {
-        let head = [view.backlog().bytes(), view.outstanding().bytes(), view.window_left()];
-        let paths = [view.paths().len(), view.known_paths()];
         self.question.clear();
-        self.question.push(view.now().as_secs_f64());
-        self.question.extend(head.map(|number| number as f64).into_iter().chain(paths.map(|number| number as f64)));
+        self.question.extend(view_numbers(view));
+        self.question.push(view.paths().len() as f64);
         self.question.extend(view.paths().iter().flat_map(|path| of_path(view, path)));
     }
 }
 
-fn known(value: Option<f64>) -> f64 {
-    value.unwrap_or(f64::NAN)
-}
-
-fn of_path(view: &View, path: &PathView) -> [f64; FIELDS] {
-    [
-        f64::from(path.id.0),
-        flag(path.usable),
-        flag(path.eligible()),
-        seconds(path.srtt),
-        path.rttvar.as_secs_f64(),
-        seconds(path.min_rtt),
-        f64::from(path.cwnd),
-        f64::from(path.in_flight),
-        f64::from(path.queued),
-        f64::from(path.mss),
-        path.loss,
-        path.window_rate(),
-        flag(view.may_wait_for(path.id)),
-        missing(view, path.id).map_or(f64::NAN, |start| start as f64),
-        known(path.capacity_rate()),
-        known(path.capacity.and_then(|capacity| capacity.spread())),
-        seconds(path.least_forward()),
-        known(path.capacity.and_then(|capacity| capacity.last_sent()).map(Instant::as_secs_f64)),
-        path.elsewhere() as f64,
-    ]
+fn of_path(view: &View, path: &PathView) -> impl Iterator<Item = f64> {
+    let within = [view.may_wait_for(path.id).number(), missing(view, path.id).number()];
+    iter::once(f64::from(path.id.0)).chain(path_numbers(path)).chain(within)
 }
 
 /// The offset of the lowest outstanding data that a path has not carried and does not queue: the round's own commands count.
@@ -150,17 +154,47 @@ mod tests {
         (live.finish().metrics["connection"].clone(), rows)
     }
 
-    /// The number of a field of a path in a question.
-    fn field(question: &[f64], path: usize, field: usize) -> f64 {
-        question[super::HEAD + path * super::FIELDS + field]
+    /// The place of a name among those of the connection or of a path.
+    fn place(of: &str, name: &str) -> usize {
+        let fields = super::fields();
+        let names = fields[of].as_array().unwrap();
+        names.iter().position(|field| field["name"] == name).unwrap()
+    }
+
+    fn now(question: &[f64]) -> f64 {
+        question[place("view", "now")]
+    }
+
+    /// The number of paths that have a subflow.
+    fn paths(question: &[f64]) -> usize {
+        question[super::HEAD - 1] as usize
+    }
+
+    /// A fact of a path.
+    fn field(question: &[f64], path: usize, name: &str) -> f64 {
+        question[super::HEAD + path * super::WIDTH + place("path", name)]
+    }
+
+    /// The first path that may take a segment.
+    fn eligible(question: &[f64]) -> Option<usize> {
+        (0..paths(question)).find(|path| field(question, *path, "eligible") == 1.0)
+    }
+
+    #[test]
+    fn a_question_has_a_number_for_each_name() {
+        run(|question, _| {
+            assert_eq!(question.len(), super::HEAD + paths(question) * super::WIDTH);
+            assert_eq!(place("path", "copy"), super::WIDTH - 1);
+            assert!((0..paths(question)).all(|path| field(question, path, "id") == path as f64));
+            eligible(question).map_or(-1, |path| path as i32)
+        });
     }
 
     #[test]
     fn it_copies_what_the_other_path_carries() {
         let (metrics, packets) = run(|question, command| {
-            let eligible = |path: &usize| field(question, *path, 2) == 1.0;
-            let Some(path) = (0..question[4] as usize).find(eligible) else { return -1 };
-            let missing = field(question, path, 13);
+            let Some(path) = eligible(question) else { return -1 };
+            let missing = field(question, path, "copy");
             if !missing.is_nan() {
                 *command = [2.0, missing];
             }
@@ -176,14 +210,13 @@ mod tests {
     #[test]
     fn a_round_names_no_offset_of_a_path_twice() {
         let (metrics, _) = run(|question, command| {
-            let copy = |path: &usize| field(question, *path, 2) == 1.0 && !field(question, *path, 13).is_nan();
-            let Some(path) = (0..question[4] as usize).find(copy) else {
-                return (0..question[4] as usize)
-                    .find(|path| field(question, *path, 2) == 1.0)
-                    .map_or(-1, |path| path as i32);
+            let of = |path: usize, name| field(question, path, name);
+            let copy = |path: &usize| of(*path, "eligible") == 1.0 && !of(*path, "copy").is_nan();
+            let Some(path) = (0..paths(question)).find(copy) else {
+                return eligible(question).map_or(-1, |path| path as i32);
             };
-            let missing = field(question, path, 13);
-            let this = [question[0], path as f64, missing];
+            let missing = of(path, "copy");
+            let this = [now(question), path as f64, missing];
             let mut last = LAST.lock().unwrap();
             *last = (this, last.1 + u32::from(last.0 == this));
             *command = [2.0, missing];
@@ -199,9 +232,9 @@ mod tests {
     #[test]
     fn it_sees_the_capacities_of_the_paths() {
         run(|question, _| {
-            let of = |n| field(question, 0, n);
-            *KNOWN.lock().unwrap() = [of(14), of(15), of(17), question[0]];
-            (0..question[4] as usize).find(|path| field(question, *path, 2) == 1.0).map_or(-1, |path| path as i32)
+            let of = |name| field(question, 0, name);
+            *KNOWN.lock().unwrap() = [of("capacity"), of("spread"), of("lastSent"), now(question)];
+            eligible(question).map_or(-1, |path| path as i32)
         });
         let [capacity, spread, sent, now] = *KNOWN.lock().unwrap();
         // 10 Mbit/s, of which headers take a twentieth.
@@ -213,11 +246,11 @@ mod tests {
     fn it_skips_what_it_leaves_to_the_other_path() {
         const AHEAD: f64 = 28_000.0;
         let (_, packets) = run(|question, command| {
-            if field(question, 0, 2) == 1.0 {
+            if field(question, 0, "eligible") == 1.0 {
                 return 0;
             }
             *command = [1.0, AHEAD];
-            if question[4] > 1.0 && field(question, 1, 2) == 1.0 { 1 } else { -1 }
+            if paths(question) > 1 && field(question, 1, "eligible") == 1.0 { 1 } else { -1 }
         });
         let first = packets.iter().find(|[path, ..]| *path == 1.0).unwrap();
         let sent_before =

@@ -1,6 +1,6 @@
 //! Failures as exceptions of `anabranch.errors`.
 
-use anabranch_cli::parts::Failure;
+use anabranch_workbench::failure::Failure;
 use miette::Report;
 use pyo3::intern;
 use pyo3::prelude::*;

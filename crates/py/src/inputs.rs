@@ -3,7 +3,10 @@
 use crate::errors;
 use crate::plan::{Results, options};
 use crate::scenario::Checked;
-use anabranch_cli::parts::{self, Earlier, Failure, Folder, INPUTS, Object, Whole};
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::folder::Folder;
+use anabranch_workbench::inputs::{self, INPUTS, Object, Whole};
+use anabranch_workbench::verdict::Earlier;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +15,7 @@ type Kept = (String, String, Option<String>, Option<String>);
 
 /// `inputs.json`.
 #[pyclass(frozen, module = "anabranch._native")]
-pub struct Inputs(parts::Inputs);
+pub struct Inputs(inputs::Inputs);
 
 fn opened(py: Python<'_>, folder: &Path) -> PyResult<Folder> {
     Folder::open(folder)
@@ -39,13 +42,13 @@ impl Inputs {
     ) -> PyResult<Self> {
         let (options, ..) = options(py, &schedulers, &congestions, (baselines, auto))?;
         let object = |(name, class, source, state)| Object { name, class, source, state };
-        Ok(Self(parts::Inputs::new(Whole::of(&scenario.0, &options), objects.into_iter().map(object).collect())))
+        Ok(Self(inputs::Inputs::new(Whole::of(&scenario.0, &options), objects.into_iter().map(object).collect())))
     }
 
     /// Those of a results directory.
     #[staticmethod]
     fn read(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
-        parts::Inputs::read(&opened(py, &folder)?).map(Self).map_err(|failure| unreadable(py, &failure))
+        inputs::Inputs::read(&opened(py, &folder)?).map(Self).map_err(|failure| unreadable(py, &failure))
     }
 
     /// Writes `inputs.json` into `folder`.

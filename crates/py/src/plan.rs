@@ -4,11 +4,8 @@ use crate::errors;
 use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
-use anabranch_cli::parts::{
-    self, Cached, Columns, Failure, OutFolder, Owner, PROGRAM, Threads, Wanted, Watch, congestions, schedulers,
-    spooled, write_results,
-};
-use anabranch_cli::visible;
+use crate::waiting::{Attendant, Counts};
+use anabranch_report::of_run::Network;
 use anabranch_report::text::results_table;
 use anabranch_run::{
     Choice, Driver, Failure as RunFailure, Job, Labelled, Observer, Options, Plan as RunPlan, Repeat,
@@ -16,14 +13,26 @@ use anabranch_run::{
 };
 use anabranch_scenario::PlugIn;
 use anabranch_trace::Recorder;
+use anabranch_workbench::artifacts::{Manifest, ScenarioText, write_results};
+use anabranch_workbench::cache::Cached;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::folder;
+use anabranch_workbench::input::{RESULTS, read_within, why};
+use anabranch_workbench::kept::PROGRAM;
+use anabranch_workbench::load::{congestions, schedulers};
+use anabranch_workbench::out_folder::{OutFolder, Owner};
+use anabranch_workbench::pool::Threads;
+use anabranch_workbench::runs_table::Columns;
+use anabranch_workbench::spool::spooled;
+use anabranch_workbench::visible::visible;
+use anabranch_workbench::watch::{Wanted, Watch};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Plug-ins that are objects of Python, by name.
 type Objects = BTreeMap<String, Py<PyAny>>;
@@ -31,7 +40,8 @@ type Objects = BTreeMap<String, Py<PyAny>>;
 /// Plug-ins in order, and those of them that are objects.
 type PlugIns = (Vec<PlugIn>, Objects);
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// A panic elsewhere leaves nothing half done in here.
+pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -205,7 +215,7 @@ impl Plan {
     fn follow(&self, py: Python<'_>, folder: PathBuf, packets: usize, threads: Option<NonZeroUsize>) -> PyResult<bool> {
         let (series, timeline) = (Some(folder.join("series")), Some((folder.join("timeline"), packets)));
         let wanted = Wanted { series, timeline: timeline.filter(|_| packets > 0), ..Wanted::default() };
-        let watch = Watch::new(wanted).map_err(|failure| errors::failure(py, &failure))?;
+        let watch = Watch::new(wanted, &()).map_err(|failure| errors::failure(py, &failure))?;
         let results = self.carry_out(py, None, threads, None, &watch, false)?;
         let is_complete = results.incomplete.is_none();
         watch.finish().map_or(Ok(is_complete), |failure| Err(errors::failure(py, &failure)))
@@ -215,10 +225,9 @@ impl Plan {
 /// Counts runs, and lets `inner` listen.
 struct Counting<'a> {
     inner: &'a dyn Observer,
-    done: AtomicUsize,
-    planned: AtomicUsize,
-    /// Called after each run on the thread that does all of them.
-    at_once: Option<&'a (dyn Fn(usize, usize) + Sync)>,
+    counts: Counts,
+    /// Attends after each run on the thread that does all of them.
+    at_once: Option<&'a Attendant<'a>>,
 }
 
 impl Observer for Counting<'_> {
@@ -227,10 +236,9 @@ impl Observer for Counting<'_> {
     }
 
     fn progress(&self, done: usize, planned: usize) {
-        self.done.store(done, Ordering::Relaxed);
-        self.planned.store(planned, Ordering::Relaxed);
-        if let Some(call) = self.at_once {
-            call(done, planned);
+        self.counts.set(done, planned);
+        if let Some(attendant) = self.at_once {
+            Python::attach(|py| attendant.attend(py, [done, planned]));
         }
     }
 }
@@ -292,7 +300,6 @@ impl Bench<'_> {
 }
 
 impl Plan {
-    #[expect(clippy::disallowed_methods, reason = "one thread waits for signals while the pool works")]
     fn carry_out(
         &self,
         py: Python<'_>,
@@ -308,47 +315,20 @@ impl Plan {
         }
         let bench = Bench { plan: self, outcomes, fate: fate.clone() };
         let driver = Cached::new(&bench, None);
-        let interrupted: Mutex<Option<PyErr>> = Mutex::default();
-        // Signals and the progress bar; an exception in either ends the runs.
-        let attend = |py: Python<'_>, done: usize, planned: usize| {
-            let tell = || match &progress {
-                Some(progress) if planned > 0 => progress.call1(py, (done, planned)).map(drop),
-                _ => Ok(()),
-            };
-            if let Err(error) = py.check_signals().and_then(|()| tell()) {
-                locked(&interrupted).get_or_insert(error);
-                fate.stop();
-            }
-        };
+        let attendant = Attendant::new(progress.as_ref(), &fate);
+        let counting = |at_once| Counting { inner: observer, counts: Counts::default(), at_once };
         let answer = if self.schedulers.is_empty() && self.congestions.is_empty() {
-            let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: None };
-            let pool = Threads::new(threads);
-            py.detach(|| {
-                std::thread::scope(|scope| {
-                    let (end, ended) = channel();
-                    let runner = Runner { driver: &driver, pool: &pool, observer: &counting };
-                    let work = scope.spawn(move || {
-                        let answer = runner.run_into(&self.plan, spooled(None));
-                        let _ = end.send(());
-                        answer
-                    });
-                    while ended.recv_timeout(std::time::Duration::from_millis(50)) == Err(RecvTimeoutError::Timeout) {
-                        let count = |of: &AtomicUsize| of.load(Ordering::Relaxed);
-                        Python::attach(|py| attend(py, count(&counting.done), count(&counting.planned)));
-                    }
-                    work.join()
-                })
-            })
+            let (counting, pool) = (counting(None), Threads::new(threads));
+            let runner = Runner { driver: &driver, pool: &pool, observer: &counting };
+            attendant.beside(py, &counting.counts, || runner.run_into(&self.plan, spooled(None)))
         } else {
             // Python runs on one thread at a time, so there is no use for another.
-            let at_once = |done, planned| Python::attach(|py| attend(py, done, planned));
-            let counting = Counting { inner: observer, done: 0.into(), planned: 0.into(), at_once: Some(&at_once) };
-            Ok(Runner { driver: &driver, pool: &Serial, observer: &counting }.run_into(&self.plan, spooled(None)))
+            let counting = counting(Some(&attendant));
+            Some(Runner { driver: &driver, pool: &Serial, observer: &counting }.run_into(&self.plan, spooled(None)))
         };
         let (results, failure) =
-            answer.map_err(|_| errors::error(py, "RunFailed", "a run panicked: this is a defect"))?;
-        let interrupted = interrupted.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let error = interrupted.or_else(|| ended_by(py, fate.take(), failure));
+            answer.ok_or_else(|| errors::error(py, "RunFailed", "a run panicked: this is a defect"))?;
+        let error = attendant.take().or_else(|| ended_by(py, fate.take(), failure));
         // Ctrl-C leaves the results of the runs that were done.
         error.filter(|error| !error.is_instance_of::<PyKeyboardInterrupt>(py)).map_or(Ok(results), Err)
     }
@@ -388,10 +368,10 @@ struct Begun {
 /// The text of a file, within the limit of results.
 fn read(py: Python<'_>, file: &Path, inside: bool, help: &str) -> PyResult<String> {
     let text = match inside {
-        true => parts::Folder::around(file).and_then(|(folder, name)| folder.read_within(parts::RESULTS, 0, name)),
-        false => parts::read_within(parts::RESULTS, 0, file),
+        true => folder::Folder::around(file).and_then(|(folder, name)| folder.read_within(RESULTS, 0, name)),
+        false => read_within(RESULTS, 0, file),
     };
-    let why = |error| format!("cannot read {}: {}{help}", file.display(), parts::why(&error));
+    let why = |error| format!("cannot read {}: {}{help}", file.display(), why(&error));
     text.map_err(|error| errors::error(py, "ResultsError", &why(error)))
 }
 
@@ -457,7 +437,29 @@ impl Results {
 
     /// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv` and `comparisons.csv` into `folder`.
     fn write(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
-        let written = parts::Folder::make(&folder).and_then(|folder| write_results(&folder, &self.0));
+        let written = folder::Folder::make(&folder).and_then(|folder| write_results(&folder, &self.0));
+        written.map_err(|failure| errors::failure(py, &failure))
+    }
+
+    /// Writes `manifest.json` into `folder`: the results are those of `scenario`, called `source`, or of a scenario of which only this name
+    /// and `text` are known. The work took so many seconds, and ended now.
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
+    fn write_manifest(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        scenario: Option<PyRef<'_, Checked>>,
+        source: String,
+        text: String,
+        command: Vec<String>,
+        wall_time_s: f64,
+    ) -> PyResult<()> {
+        let known = scenario.as_ref().map(|checked| &checked.0);
+        let network = known.map(|loaded| Network::of(&loaded.document.scenario)).unwrap_or_default();
+        let scenario = known.map_or_else(|| ScenarioText { text, ..ScenarioText::default() }, ScenarioText::of);
+        let manifest = Manifest::new(&self.0, ScenarioText { source, ..scenario }, network, command);
+        let wall_time = Duration::try_from_secs_f64(wall_time_s).unwrap_or_default();
+        let written = folder::Folder::make(&folder).and_then(|folder| manifest.after(wall_time).write(&folder));
         written.map_err(|failure| errors::failure(py, &failure))
     }
 

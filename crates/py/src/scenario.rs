@@ -1,8 +1,9 @@
 //! Scenarios: read and checked as the command line does.
 
 use crate::errors;
-use anabranch_cli::parts::{Loaded, SCENARIOS, builtin_scenario};
 use anabranch_scenario::{Code, Host, Override, Source};
+use anabranch_workbench::builtin::{SCENARIOS, find};
+use anabranch_workbench::load::Loaded;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
@@ -106,7 +107,7 @@ pub fn scenarios() -> Vec<(&'static str, &'static str)> {
 /// The text of a built-in scenario; `None` if there is none of this name.
 #[pyfunction]
 pub fn builtin(name: &str) -> Option<&'static str> {
-    builtin_scenario(name)
+    find(name)
 }
 
 /// The codes of mistakes in scenarios.

@@ -2,8 +2,9 @@
 //! read nothing.
 
 use anabranch_engine::schedule::{Cause, Command, PathView, RecoveryPhase, Repeat, Round as EngineRound, View};
+use anabranch_run::fields::PHASES;
 use anabranch_trace::SendKind;
-use anabranch_units::{Duration, PathId, Range};
+use anabranch_units::{Duration, Instant, PathId, Range, Rate};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -116,18 +117,88 @@ impl Path {
     }
 }
 
-fn nanos(time: Option<Duration>) -> Option<u64> {
-    time.map(Duration::as_nanos)
+/// A fact as Python has it: times in nanoseconds, rates in bits per second, what is unknown as `None`.
+trait Plain {
+    type Out;
+    fn plain(self) -> Self::Out;
 }
 
-fn phase(phase: RecoveryPhase) -> &'static str {
-    match phase {
-        RecoveryPhase::Open => "open",
-        RecoveryPhase::Disorder => "disorder",
-        RecoveryPhase::Recovery => "recovery",
-        RecoveryPhase::Loss => "loss",
+macro_rules! as_it_is {
+    ($($kind:ty),*) => {$(
+        impl Plain for $kind {
+            type Out = Self;
+            fn plain(self) -> Self {
+                self
+            }
+        }
+    )*};
+}
+
+as_it_is!(bool, u32, u64, f64);
+
+impl Plain for Duration {
+    type Out = u64;
+    fn plain(self) -> u64 {
+        self.as_nanos()
     }
 }
+
+impl Plain for Instant {
+    type Out = u64;
+    fn plain(self) -> u64 {
+        self.as_nanos()
+    }
+}
+
+impl Plain for Rate {
+    type Out = u64;
+    fn plain(self) -> u64 {
+        self.as_bps()
+    }
+}
+
+impl Plain for RecoveryPhase {
+    type Out = &'static str;
+    fn plain(self) -> &'static str {
+        PHASES[self as usize]
+    }
+}
+
+impl<T: Plain> Plain for Option<T> {
+    type Out = Option<T::Out>;
+    fn plain(self) -> Self::Out {
+        self.map(T::plain)
+    }
+}
+
+macro_rules! path_getters {
+    ($($name:ident, $_js:literal, $kind:ty, $about:literal, |$path:ident| $read:expr;)*) => {
+        #[pymethods]
+        impl Path {$(
+            #[doc = $about]
+            #[getter]
+            fn $name(&self) -> PyResult<<$kind as Plain>::Out> {
+                self.get(|$path| -> $kind { $read }).map(Plain::plain)
+            }
+        )*}
+    };
+}
+
+macro_rules! round_getters {
+    ($($name:ident, $_js:literal, $kind:ty, $about:literal, |$view:ident| $read:expr;)*) => {
+        #[pymethods]
+        impl Round {$(
+            #[doc = $about]
+            #[getter]
+            fn $name(&self) -> PyResult<<$kind as Plain>::Out> {
+                read(|$view| -> $kind { $read }).map(Plain::plain)
+            }
+        )*}
+    };
+}
+
+anabranch_run::path_fields!(path_getters);
+anabranch_run::view_fields!(round_getters);
 
 #[pymethods]
 impl Path {
@@ -135,154 +206,6 @@ impl Path {
     #[getter(id)]
     fn number(&self) -> u8 {
         self.id().0
-    }
-    /// Established and not failing: it may be given data.
-    #[getter]
-    fn usable(&self) -> PyResult<bool> {
-        self.get(|p| p.usable)
-    }
-    /// Only to be used when no other path is usable.
-    #[getter]
-    fn backup(&self) -> PyResult<bool> {
-        self.get(|p| p.backup)
-    }
-    /// The path may take a segment now.
-    #[getter]
-    fn eligible(&self) -> PyResult<bool> {
-        self.get(PathView::eligible)
-    }
-    /// Packets that the window has room for, beyond those in flight and queued.
-    #[getter]
-    fn room(&self) -> PyResult<u32> {
-        self.get(PathView::room)
-    }
-    /// Largest payload in bytes.
-    #[getter]
-    fn mss(&self) -> PyResult<u32> {
-        self.get(|p| p.mss)
-    }
-    /// Packets that may be in flight now.
-    #[getter]
-    fn cwnd(&self) -> PyResult<u32> {
-        self.get(|p| p.cwnd)
-    }
-    /// Slow-start threshold in packets; `None` = none yet.
-    #[getter]
-    fn ssthresh(&self) -> PyResult<Option<u32>> {
-        self.get(|p| (p.ssthresh != u32::MAX).then_some(p.ssthresh))
-    }
-    /// Packets sent, neither acknowledged, SACKed nor marked lost.
-    #[getter]
-    fn in_flight(&self) -> PyResult<u32> {
-        self.get(|p| p.in_flight)
-    }
-    /// Payload bytes sent and not acknowledged at subflow level.
-    #[getter]
-    fn in_flight_bytes(&self) -> PyResult<u64> {
-        self.get(|p| p.in_flight_bytes)
-    }
-    /// Packets bound to the path and not yet sent.
-    #[getter]
-    fn queued(&self) -> PyResult<u32> {
-        self.get(|p| p.queued)
-    }
-    /// Bytes bound to the path and not yet sent.
-    #[getter]
-    fn queued_bytes(&self) -> PyResult<u64> {
-        self.get(|p| p.queued_bytes)
-    }
-    /// Smoothed RTT in ns; `None` before the first sample.
-    #[getter]
-    fn srtt_ns(&self) -> PyResult<Option<u64>> {
-        self.get(|p| nanos(p.srtt))
-    }
-    /// Smoothed RTT in ns for comparisons: unknown counts as longest.
-    #[getter]
-    fn rtt_or_max_ns(&self) -> PyResult<u64> {
-        self.get(|p| p.rtt_or_max().as_nanos())
-    }
-    /// RTT variation in ns.
-    #[getter]
-    fn rttvar_ns(&self) -> PyResult<u64> {
-        self.get(|p| p.rttvar.as_nanos())
-    }
-    /// The newest RTT sample in ns.
-    #[getter]
-    fn latest_rtt_ns(&self) -> PyResult<Option<u64>> {
-        self.get(|p| nanos(p.latest_rtt))
-    }
-    /// Least RTT sample of the subflow in ns.
-    #[getter]
-    fn min_rtt_ns(&self) -> PyResult<Option<u64>> {
-        self.get(|p| nanos(p.min_rtt))
-    }
-    /// Retransmission timeout without back-off in ns.
-    #[getter]
-    fn rto_ns(&self) -> PyResult<u64> {
-        self.get(|p| p.rto.as_nanos())
-    }
-    /// Estimated probability of losing a packet.
-    #[getter]
-    fn loss(&self) -> PyResult<f64> {
-        self.get(|p| p.loss)
-    }
-    /// Phase of loss recovery: `open`, `disorder`, `recovery` or `loss`.
-    #[getter]
-    fn recovery(&self) -> PyResult<&'static str> {
-        self.get(|p| phase(p.recovery))
-    }
-    /// Bits per second at which the path is paced, or would be by Linux's rule; `None` without an RTT sample.
-    #[getter]
-    fn pacing_rate_bps(&self) -> PyResult<Option<u64>> {
-        self.get(|p| p.pacing_rate().map(|rate| rate.as_bps()))
-    }
-    /// Bytes per second that the window admits: cwnd/srtt; zero without an RTT sample.
-    #[getter]
-    fn window_rate(&self) -> PyResult<f64> {
-        self.get(PathView::window_rate)
-    }
-    /// Bytes per second of its bottleneck by its acknowledgments; `None` until the bottleneck was busy between two of them, and
-    /// unless the scheduler has `measures_capacity`.
-    #[getter]
-    fn capacity(&self) -> PyResult<Option<f64>> {
-        self.get(PathView::capacity_rate)
-    }
-    /// How much the capacity varies: the standard deviation of the time per byte over its mean. `None` as for `capacity`.
-    #[getter]
-    fn capacity_spread(&self) -> PyResult<Option<f64>> {
-        self.get(|p| p.capacity.and_then(|capacity| capacity.spread()))
-    }
-    /// Least forward delay in ns by the clocks of both hosts: only differences between paths mean anything. `None` before the first sample,
-    /// and unless the scheduler has `measures_capacity`.
-    #[getter]
-    fn least_forward_ns(&self) -> PyResult<Option<u64>> {
-        self.get(|p| nanos(p.least_forward()))
-    }
-    /// When the newest segment left, in ns of virtual time; `None` before the first, and unless the scheduler has `measures_capacity`.
-    #[getter]
-    fn last_sent_ns(&self) -> PyResult<Option<u64>> {
-        self.get(|p| p.capacity.and_then(|capacity| capacity.last_sent()).map(|at| at.as_nanos()))
-    }
-    /// Bytes that the host's other connections have in flight or queued between the same two addresses; those whose schedulers have
-    /// `measures_capacity`, and zero unless this one has.
-    #[getter]
-    fn elsewhere_bytes(&self) -> PyResult<u64> {
-        self.get(PathView::elsewhere)
-    }
-    /// Payload bytes that the connection has sent on it, repetitions included.
-    #[getter]
-    fn used_bytes(&self) -> PyResult<u64> {
-        self.get(|p| p.used_bytes)
-    }
-    /// Price per byte, as the scenario says.
-    #[getter]
-    fn price(&self) -> PyResult<f64> {
-        self.get(|p| p.policy.price)
-    }
-    /// Share of the traffic in the scenario; `None` = not said.
-    #[getter]
-    fn weight(&self) -> PyResult<Option<f64>> {
-        self.get(|p| p.policy.weight)
     }
     fn __repr__(&self) -> String {
         format!("<Path {}>", self.id().0)
@@ -342,11 +265,6 @@ fn range(start: u64, end: u64) -> PyResult<Range> {
 
 #[pymethods]
 impl Round {
-    /// The virtual time in ns since the run began.
-    #[getter]
-    fn now_ns(&self) -> PyResult<u64> {
-        read(|view| view.now().as_nanos())
-    }
     /// Why the scheduler is called: `written`, `ack`, `window`, `path_change`, `timeout` or `wakeup`; `event` outside rounds.
     #[getter]
     fn cause(&self) -> PyResult<&'static str> {
@@ -402,25 +320,10 @@ impl Round {
     fn may_wait_for(&self, path: PathArgument<'_>) -> PyResult<bool> {
         read(|view| view.may_wait_for(path.id()))
     }
-    /// Bytes written and bound to no subflow.
-    #[getter]
-    fn backlog(&self) -> PyResult<u64> {
-        read(|view| view.backlog().bytes())
-    }
-    /// Bytes sent and not acknowledged at connection level, counted once.
-    #[getter]
-    fn outstanding(&self) -> PyResult<u64> {
-        read(|view| view.outstanding().bytes())
-    }
     /// Data sent and not acknowledged: (start, end, the ids of the paths that carry it), ascending.
     fn outstanding_runs(&self) -> PyResult<Vec<(u64, u64, Vec<u8>)>> {
         let ids = |paths: u32| (0..32u8).filter(|id| paths & (1 << id) != 0).collect();
         read(|view| view.outstanding().iter().map(|(r, copies)| (r.start, r.end, ids(copies.paths))).collect())
-    }
-    /// Bytes stranded by a timeout or a lost subflow, to be retransmitted elsewhere.
-    #[getter]
-    fn stranded(&self) -> PyResult<u64> {
-        read(|view| view.rescue().bytes())
     }
     /// Data bound to a path and not yet sent, first to go first: (start, end, why).
     fn queue(&self, path: PathArgument<'_>) -> PyResult<Vec<(u64, u64, &'static str)>> {
@@ -435,51 +338,6 @@ impl Round {
     /// The messages that the application announced and the peer has not wholly acknowledged: (start, end), ascending.
     fn messages(&self) -> PyResult<Vec<(u64, u64)>> {
         read(|view| view.messages().map(pair).collect())
-    }
-    /// The peer's whole window in bytes, as last advertised.
-    #[getter]
-    fn send_window(&self) -> PyResult<u64> {
-        read(View::send_window)
-    }
-    /// First offset that the peer's window does not admit.
-    #[getter]
-    fn window_edge(&self) -> PyResult<u64> {
-        read(View::window_edge)
-    }
-    /// New data waits and the peer's window does not admit its next segment.
-    #[getter]
-    fn window_blocked(&self) -> PyResult<bool> {
-        read(View::window_blocked)
-    }
-    /// First offset that the peer has not acknowledged at connection level.
-    #[getter]
-    fn data_acked(&self) -> PyResult<u64> {
-        read(View::data_acked)
-    }
-    /// First offset not yet written by the application.
-    #[getter]
-    fn written(&self) -> PyResult<u64> {
-        read(View::written)
-    }
-    /// The application will write no more.
-    #[getter]
-    fn write_ended(&self) -> PyResult<bool> {
-        read(View::write_ended)
-    }
-    /// Bytes that the application may have written and the peer not yet acknowledged.
-    #[getter]
-    fn send_buffer(&self) -> PyResult<u64> {
-        read(View::send_buffer)
-    }
-    /// The application wants to write and the send buffer is full.
-    #[getter]
-    fn send_buffer_full(&self) -> PyResult<bool> {
-        read(View::send_buffer_full)
-    }
-    /// Paths known beforehand, whether or not they have a subflow yet.
-    #[getter]
-    fn known_paths(&self) -> PyResult<usize> {
-        read(View::known_paths)
     }
     /// Binds the next new segment to `path`, to be sent now. False, without effect, if the path is not eligible, if there is
     /// no new data, or if the peer's window does not admit it.

@@ -1,6 +1,6 @@
 //! Tables of columns, handed over through Arrow's C interface.
 
-use anabranch_cli::parts::{Cells, Column};
+use anabranch_workbench::runs_table::{Cells, Column};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,

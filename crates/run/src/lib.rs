@@ -1,6 +1,4 @@
-//! A scenario and its seeds in, results out: plans the runs, hands them to a driver, and draws statistics.
-//!
-//! This crate starts no thread and opens no file: the driver, the pool and the observer come from outside.
+#![doc = include_str!("../README.md")]
 
 mod ask;
 mod batch;
@@ -11,6 +9,7 @@ mod curves;
 mod diagnosis;
 mod driver;
 mod estimate;
+pub mod fields;
 mod job;
 mod known;
 mod known_rates;

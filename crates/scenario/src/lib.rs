@@ -1,4 +1,4 @@
-//! Scenario files: TOML in, a checked [`Scenario`] out, with diagnostics that point at the token.
+#![doc = include_str!("../README.md")]
 
 mod assign;
 mod diagnostic;

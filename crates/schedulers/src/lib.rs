@@ -1,6 +1,4 @@
-//! Packet schedulers, one file each, and their registry.
-//!
-//! A name is a scheduler's canonical name or an alias, with `+pr` or `+or` after a pull scheduler: see [`resolve`].
+#![doc = include_str!("../README.md")]
 
 /// Makes a plug-in's reference page: the text of `explain` is also its documentation here.
 macro_rules! page {

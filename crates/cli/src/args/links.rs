@@ -1,7 +1,8 @@
 //! Arguments of the commands for real links.
 
 use super::run::Output;
-use crate::number::{self, Repetitions};
+use crate::number;
+use anabranch_workbench::making::Repetitions;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use std::net::SocketAddr;
 use std::path::PathBuf;

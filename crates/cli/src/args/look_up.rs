@@ -1,6 +1,8 @@
 //! Arguments of the commands that check, list, explain and create.
 
 use super::format::ListFormat;
+use anabranch_workbench::list::{LISTINGS, Listing};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -18,30 +20,17 @@ pub struct CheckArguments {
 #[derive(Debug, Args)]
 pub struct ListArguments {
     /// The kind of entries
-    #[arg(value_enum)]
-    pub what: Listing,
+    #[arg(value_parser = listing())]
+    pub what: &'static Listing,
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,
 }
 
-/// The kinds of entries that can be listed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Listing {
-    /// Packet schedulers
-    Schedulers,
-    /// Congestion controls
-    Congestion,
-    /// Built-in scenarios
-    Scenarios,
-    /// Papers to reproduce, with their items
-    Papers,
-    /// Measured values
-    Metrics,
-    /// Keys of a scenario file
-    Keys,
-    /// Closed-form models
-    Models,
+/// Reads the name of a list. The help has all of them.
+fn listing() -> impl TypedValueParser<Value = &'static Listing> {
+    let words = LISTINGS.iter().map(|listing| PossibleValue::new(listing.name).help(listing.about));
+    PossibleValuesParser::new(words).try_map(|name| Listing::find(&name).map_err(|failure| failure.render(false)))
 }
 
 /// `anabranch explain`.

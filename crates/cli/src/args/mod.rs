@@ -13,7 +13,7 @@ pub use links::{
     KeyAction, MeasureArguments, NearArguments, PORT, ProxyArguments, ServeArguments, StatusArguments, TrafficName,
     default_socket,
 };
-pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, Listing, NewArguments, PlugInKind};
+pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, NewArguments, PlugInKind};
 pub use playground::PlaygroundArguments;
 pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RerunArguments, RunArguments};
 pub use shell::ShellArguments;

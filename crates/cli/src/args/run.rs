@@ -1,9 +1,10 @@
 //! Arguments of the commands that run scenarios, and of those that take their results.
 
 use super::format::Format;
-use crate::number::{self, Repetitions};
+use crate::number;
 use anabranch_run::Shard;
 use anabranch_units::Duration;
+use anabranch_workbench::making::{Filing, Repetitions};
 use clap::Args;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -129,6 +130,20 @@ pub struct Output {
     /// Show the report when it is written
     #[arg(long, requires = "out")]
     pub open: bool,
+}
+
+impl Output {
+    /// Where the files go, and what is in them.
+    pub fn filing(&self) -> Filing<'_> {
+        Filing {
+            out: self.out.as_deref(),
+            force: self.force,
+            timeline: self.timeline,
+            packets: self.packets,
+            connection: self.connection,
+            jobs: self.jobs,
+        }
+    }
 }
 
 pub(super) const RERUN_EXAMPLES: &str = "\

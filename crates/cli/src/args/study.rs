@@ -2,7 +2,8 @@
 
 use super::format::{Format, ListFormat};
 use super::run::CacheArguments;
-use crate::number::{self, Repetitions};
+use crate::number;
+use anabranch_workbench::making::Repetitions;
 use clap::{Args, Subcommand};
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! `anabranch check`
 
 use crate::args::CheckArguments;
-use crate::failure::Failure;
-use crate::load::{Loaded, set_overrides};
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::load::{Loaded, set_overrides};
 
 /// The resolved scenario as a scenario file.
 pub fn check(arguments: &CheckArguments) -> Result<String, Failure> {

@@ -1,13 +1,14 @@
 //! `anabranch demo`
 
-use super::run::{Making, execute, print};
+use super::run::{execute, print};
 use crate::args::{DemoArguments, Format};
-use crate::failure::Failure;
-use crate::load::{Loaded, schedulers};
 use crate::outcome::Outcome;
-use crate::watch::Wanted;
 use anabranch_run::{Driver, Options};
 use anabranch_scenario::Override;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::load::{Loaded, schedulers};
+use anabranch_workbench::making::Making;
+use anabranch_workbench::watch::Wanted;
 
 /// The scenario, shortened so that two cores need well under a minute.
 const SCENARIO: &str = "blest-3g-wlan-bulk";

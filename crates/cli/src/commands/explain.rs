@@ -1,186 +1,24 @@
 //! `anabranch explain`
 
-use crate::args::{Arguments, Catalogue, ExplainArguments, Listing};
-use crate::builtin;
-use crate::commands::model;
-use crate::failure::Failure;
-use crate::reference::{self, page, table};
-use anabranch_engine::Scheduler;
-use anabranch_engine::plugin::Entry;
-use anabranch_metrics::{METRICS, MetricRef};
-use anabranch_scenario::{Key, NamedValue, Section};
-use anabranch_schedulers::BuildError;
-use clap::ValueEnum;
+use crate::args::{Arguments, Catalogue, ExplainArguments};
+use crate::reference::commands;
+use anabranch_workbench::explain::{explain as explain_name, pages};
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::reference;
 
 /// The page of a name, or all pages of a kind.
 pub fn explain(arguments: &ExplainArguments) -> Result<String, Failure> {
-    match (arguments.all, &arguments.name) {
+    match (arguments.all, arguments.name.as_deref().unwrap_or_default()) {
         (Some(Catalogue::Schedulers), _) => Ok(reference::schedulers()),
         (Some(Catalogue::Congestion), _) => Ok(reference::congestion()),
         (Some(Catalogue::Keys), _) => Ok(reference::keys()),
         (Some(Catalogue::Metrics), _) => Ok(reference::metrics()),
-        (Some(Catalogue::Commands), _) => Ok(reference::commands()),
+        (Some(Catalogue::Commands), _) => Ok(commands()),
         (Some(Catalogue::Scenarios), _) => Ok(reference::scenarios()),
-        (None, name) => explain_name(name.as_deref().unwrap_or_default()),
-    }
-}
-
-/// Everything of this name, one page after the other.
-fn explain_name(name: &str) -> Result<String, Failure> {
-    let mut pages = scheduler_pages(name)?;
-    pages.extend(anabranch_congestion::find(name).map(|entry| page("congestion control", entry, &[])));
-    // Metrics of a path may also be named as in results: `path.wlan.share`.
-    let asked = MetricRef::parse(name);
-    pages.extend(
-        METRICS.iter().filter(|metric| metric.name == asked.name && (asked.path.is_none() || metric.per_path)).map(
-            |metric| {
-                let unit = if metric.unit.is_empty() { "a count or ratio" } else { metric.unit };
-                let kind = if metric.per_path { "metric of a path" } else { "metric" };
-                format!("{} ({kind}, {unit})\n\n{}\n", metric.name, metric.about)
-            },
-        ),
-    );
-    pages.extend(keys(name).into_iter().map(|key| {
-        let (expected, default) = (key.form.expected(), key.default());
-        let scope = key.scope().map_or(String::new(), |scope| format!("  applies  {scope}\n"));
-        let kinds = key.kinds_between(" of ", "");
-        let head = format!("{} (scenario key{kinds})\n\n{}\n", key.full_name(), key.about);
-        format!("{head}\n  form     {expected}\n  default  {default}\n{scope}")
-    }));
-    let sections = Section::ALL.into_iter().filter(|section| !name.is_empty() && section.name() == name);
-    pages.extend(sections.map(section_page));
-    pages.extend(anabranch_scenario::words().filter(|word| word.name == name).map(|word| word_page(&word)));
-    pages.extend(model::page(name));
-    pages.extend(builtin::find(name).map(|text| format!("{name} (built-in scenario)\n\n{text}")));
-    pages.extend(name.starts_with("single:").then(|| SINGLE.to_owned()));
-    pages.extend((name == "sweep").then(|| SWEEP.to_owned()));
-    match pages.is_empty() {
-        false => Ok(pages.join("\n")),
-        true if Arguments::has_command(name) => {
+        (None, name) if Arguments::has_command(name) && pages(name)?.is_empty() => {
             let help = Some(format!("anabranch {name} --help"));
             Err(Failure::unusable("anabranch::cli::command", format!("`{name}` is a command"), help))
         }
-        true => Err(unknown(name)),
+        (None, name) => explain_name(name),
     }
-}
-
-const SWEEP: &str = "\
-sweep (section [sweep], and `run --sweep`)
-
-Every value of a key is run, and with several keys every combination: a cell. Each cell runs all
-schedulers, congestion controls and seeds. In a scenario file:
-
-  [sweep]
-  scheduler = [\"minrtt\", \"blest\"]
-  \"path.lte.delay\" = [\"30ms\", \"60ms\", \"120ms\"]
-
-On the command line, where --sweep takes the place of the file's values of that key:
-
-  --sweep path.lte.delay=30ms,60ms,120ms   as listed
-  --sweep path.lte.delay=10ms..320ms*2     from 10 ms on, doubled each time, up to 320 ms
-  --sweep path.lte.delay=10ms..100ms/4     4 values at equal distances: 10, 40, 70, 100 ms
-  --sweep seed=1..9:2                      from 1 on, 2 more each time
-  --sweep path.lte.delay=10ms,20ms --sweep path.lte.rate=5mbit,9mbit --zip
-                                           two cells: the first values, the second values
-
-Results name a cell's values as written (`cell`) and, where they are numbers, in SI units under the
-key itself: 60ms is 0.06. A sweep over scheduler or congestion makes rows, not cells. A key that the
-timeline sets cannot be swept.
-";
-
-const SINGLE: &str = "\
-single:PATH (baseline)
-
-The same scenario, seed and buffers over one path alone: plain TCP without MPTCP options, with the
-single-path form of the congestion control (a coupled one becomes reno, vegas or veno; an uncoupled
-one stays). aggregation_benefit and best_single_ratio hold multipath runs against it.
-";
-
-/// The scheduler's page, and after it that of its suffix; a suffix has a page of its own.
-fn scheduler_pages(name: &str) -> Result<Vec<String>, Failure> {
-    match anabranch_schedulers::resolve(name) {
-        Ok(resolved) => {
-            let suffix = resolved.suffix.map(|entry| page("scheduler suffix", entry, &[]));
-            Ok(std::iter::once(page("scheduler", resolved.base, &suffixes(resolved.base))).chain(suffix).collect())
-        }
-        Err(error @ BuildError::NoSuffix { .. }) => {
-            Err(Failure::unusable("anabranch::cli::no_suffix", error.to_string(), None))
-        }
-        Err(_) => {
-            let suffix = anabranch_schedulers::suffixes().iter().find(|entry| entry.answers_to(name));
-            Ok(suffix.map(|entry| page("scheduler suffix", entry, &[])).into_iter().collect())
-        }
-    }
-}
-
-/// The keys that `name` may mean, also as `--set` writes them: with the name of a path, a direction, a parameter behind.
-fn keys(name: &str) -> Vec<&'static Key> {
-    let found = anabranch_scenario::find_keys(name);
-    let parts: Vec<&str> = name.split('.').collect();
-    let list = |part: &str| Section::ALL.into_iter().any(|section| section.is_list() && section.name() == part);
-    match &parts[..] {
-        _ if !found.is_empty() => found,
-        [_, .., "down" | "up"] => keys(&parts[..parts.len() - 1].join(".")),
-        [section, _, key @ ..] if list(section) && !key.is_empty() => keys(&format!("{section}.{}", key.join("."))),
-        _ => found,
-    }
-}
-
-/// A section with its keys.
-fn section_page(section: Section) -> String {
-    let header = match (section.has_header(), section.is_list()) {
-        (true, true) => format!("section [[{}]]", section.name()),
-        (true, false) => format!("section [{}]", section.name()),
-        (false, _) => "a table that is a key's value".to_owned(),
-    };
-    let rows = section
-        .keys()
-        .map(|key| [key.name.to_owned(), key.default().to_owned(), key.kinds_between("", ": ") + key.about]);
-    let keys = table(KEY_COLUMNS, rows);
-    format!("{} ({header})\n\n{}\n\n{keys}", section.name(), section.about())
-}
-
-/// A word that a key takes, with the keys that count for it.
-fn word_page(word: &NamedValue) -> String {
-    let mut text = format!("{} (value of {})\n\n{}\n", word.name, word.key.full_name(), word.about());
-    let keys = word.keys();
-    if !keys.is_empty() {
-        let rows = keys.into_iter().map(|(key, about)| [key.name, key.default(), about].map(str::to_owned));
-        text += &format!("\n{}", table(KEY_COLUMNS, rows));
-    }
-    text
-}
-
-/// The columns of tables of keys.
-const KEY_COLUMNS: [&str; 3] = ["key", "default", "meaning"];
-
-/// Which suffixes a scheduler takes.
-fn suffixes(entry: &Entry<dyn Scheduler>) -> Vec<String> {
-    let names: Vec<&str> = anabranch_schedulers::suffixes().iter().map(|suffix| suffix.name).collect();
-    let takes = anabranch_schedulers::takes_suffix(entry);
-    takes.then(|| format!("may be followed by: {}", names.join(", "))).into_iter().collect()
-}
-
-fn unknown(name: &str) -> Failure {
-    let keys: Vec<String> = anabranch_scenario::keys().iter().map(|key| key.full_name()).collect();
-    let mut candidates: Vec<&str> = Vec::new();
-    for entry in anabranch_schedulers::suffixes().iter().chain(anabranch_schedulers::all()) {
-        candidates.extend(entry.aliases.iter().chain([&entry.name]));
-    }
-    for entry in anabranch_congestion::all() {
-        candidates.extend(entry.aliases.iter().chain([&entry.name]));
-    }
-    candidates.extend(model::names());
-    candidates.extend(METRICS.iter().map(|metric| metric.name));
-    candidates.extend(anabranch_scenario::keys().iter().map(|key| key.name));
-    candidates.extend(keys.iter().map(String::as_str));
-    candidates.extend(Section::ALL.map(Section::name).into_iter().chain(["sweep"]));
-    candidates.extend(anabranch_scenario::words().map(|word| word.name));
-    candidates.extend(builtin::SCENARIOS.iter().map(|(name, _)| *name));
-    let lists: Vec<String> = Listing::value_variants()
-        .iter()
-        .filter_map(|listing| listing.to_possible_value())
-        .map(|listing| format!("`anabranch list {}`", listing.get_name()))
-        .collect();
-    Failure::unknown_word("page", name, &candidates, &format!("names are listed by {}", lists.join(", ")))
 }

@@ -2,8 +2,8 @@
 
 use super::links::{CODE, failed, read_key};
 use crate::args::KeyAction;
-use crate::failure::Failure;
 use anabranch_link::secrets;
+use anabranch_workbench::failure::Failure;
 
 /// Makes a key, or shows what others need of one.
 pub fn key(action: &KeyAction) -> Result<String, Failure> {

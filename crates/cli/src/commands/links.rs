@@ -1,13 +1,13 @@
 //! Parts that the commands for real links share.
 
 use crate::args::{NearArguments, PORT, default_socket};
-use crate::failure::{Failure, Salvage};
-use crate::load::unusable;
 use crate::terminal;
 use anabranch_link::files::KeyFile;
 use anabranch_link::{LinkError, PublicKey, SessionSettings, StatusSocket, secrets};
 use anabranch_proxy::ConnectionSettings;
 use anabranch_scenario::PlugIn;
+use anabranch_workbench::failure::{Failure, Salvage};
+use anabranch_workbench::load::unusable;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -3,18 +3,19 @@
 use super::links::{CODE, failed, session_settings};
 use super::measurement::{options, overrides, scenario_text};
 use super::record::{check_target, recorded};
-use super::run::{Making, execute, print};
+use super::run::{execute, print};
 use crate::args::{Format, MeasureArguments};
-use crate::failure::Failure;
-use crate::load::Loaded;
 use crate::outcome::Outcome;
-use crate::watch::Wanted;
 use anabranch_lab::interrupt;
 use anabranch_measure::{MSS, MeasurementSession, PathSurvey, RealLinks, is_recordable, overhead, path_names};
 use anabranch_report::text::{plain_table, print_table};
 use anabranch_run::{Driver, RunError};
 use anabranch_scenario::Override;
 use anabranch_units::{Duration, Side};
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::load::Loaded;
+use anabranch_workbench::making::Making;
+use anabranch_workbench::watch::Wanted;
 use std::net::SocketAddr;
 use toml_writer::ToTomlValue;
 

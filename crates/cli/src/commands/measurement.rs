@@ -1,12 +1,12 @@
 //! The options and the scenario of a measurement, by the arguments of `anabranch measure`.
 
 use crate::args::{MeasureArguments, TrafficName};
-use crate::failure::Failure;
-use crate::load::{congestions, schedulers, set_overrides};
-use crate::number::Repetitions;
 use anabranch_measure::{MSS, path_names};
 use anabranch_run::{Options, Repeat};
 use anabranch_scenario::Override;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::load::{congestions, schedulers, set_overrides};
+use anabranch_workbench::making::Repetitions;
 use toml_writer::ToTomlValue;
 
 /// Schedulers, congestion controls, baselines and repetitions.

@@ -1,14 +1,15 @@
 //! `anabranch merge`
 
-use super::run::{Making, execute, print};
+use super::run::{execute, print};
 use crate::args::MergeArguments;
-use crate::drivers::Drivers;
-use crate::failure::Failure;
-use crate::kept::Kept;
 use crate::outcome::Outcome;
-use crate::shard::{ShardFile, missing, refuse_shard};
-use crate::watch::Wanted;
 use anabranch_run::Plan;
+use anabranch_workbench::drivers::Drivers;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::kept::Kept;
+use anabranch_workbench::making::Making;
+use anabranch_workbench::shard::{ShardFile, missing, refuse_shard};
+use anabranch_workbench::watch::Wanted;
 
 /// Brings the shards of a command together.
 pub fn merge(arguments: &MergeArguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {

@@ -1,18 +1,19 @@
 //! `anabranch parity`
 
 use crate::args::{ListFormat, ParityArguments};
-use crate::drivers::Drivers;
-use crate::failure::{Failure, Salvage};
-use crate::folder::Folder;
-use crate::kept::{Kept, salvage, through};
-use crate::load::{Loaded, congestions, scenario_files, set_overrides};
+use crate::bar::Bar;
 use crate::marked::Marked;
 use crate::outcome::Outcome;
-use crate::stage::{Carried, Stage, carry_out};
-use crate::watch::Wanted;
 use anabranch_report::text::{parity_markdown, parity_text};
 use anabranch_scenario::{Override, PlugIn};
 use anabranch_studies::parity::{BRIEF, Later, MODES, Mode, Parity};
+use anabranch_workbench::drivers::Drivers;
+use anabranch_workbench::failure::{Failure, Salvage};
+use anabranch_workbench::folder::Folder;
+use anabranch_workbench::kept::{Kept, salvage, through};
+use anabranch_workbench::load::{Loaded, congestions, scenario_files, set_overrides};
+use anabranch_workbench::stage::{Carried, Stage, carry_out};
+use anabranch_workbench::watch::Wanted;
 use std::path::Path;
 
 /// Runs one scenario or a grid of them in all modes.
@@ -30,7 +31,7 @@ pub fn parity(arguments: &ParityArguments, drivers: &Drivers<'_>) -> Result<Outc
         Drivers { virtual_time: &later, real_time: through(in_real_time.as_ref(), drivers.real_time), ..*drivers };
     let stages: Vec<Stage<'_>> =
         loaded.iter().flat_map(|one| stages(one, modes, &congestions, arguments, &drivers, kept)).collect();
-    let Carried { results, mut wrong, .. } = carry_out(&stages, Wanted::default())?;
+    let Carried { results, mut wrong, .. } = carry_out(&stages, Wanted::default(), &Bar::new())?;
     let whole = results.len() == stages.len();
     // A scenario with missing modes has no comparison.
     let measured: Vec<Parity> = results.chunks_exact(modes.len()).map(|one| Parity::of(modes, one)).collect();

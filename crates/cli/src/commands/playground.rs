@@ -1,13 +1,13 @@
 //! `anabranch playground`
 
 use crate::args::PlaygroundArguments;
-use crate::failure::Failure;
-use crate::folder::Folder;
 use crate::opener::Opener;
 use crate::outcome::Outcome;
 use crate::site::{File, files};
 use crate::site_server::serve;
 use crate::terminal::say;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::folder::Folder;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;

@@ -4,14 +4,14 @@ use super::links::{
     CODE, connection_settings, failed, interfaces, native_status_socket, say, scheduler, session_settings,
 };
 use crate::args::{ProxyArguments, default_socket};
-use crate::failure::Failure;
-use crate::input::{TEXT, read_within};
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
 use anabranch_link::{LinkError, StatusSocket, raise_file_limit};
 use anabranch_proxy::native::{NativeProxy, NativeProxySettings};
 use anabranch_proxy::{ConnectionSettings, Credentials, Forward, Listeners, Proxy, ProxySettings, Rules, system};
 use anabranch_scenario::PlugIn;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::input::{TEXT, read_within};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 

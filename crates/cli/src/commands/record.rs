@@ -3,20 +3,21 @@
 use super::links::CODE;
 use super::measurement::{options, overrides, scenario_text};
 use crate::args::MeasureArguments;
-use crate::failure::{Failure, Salvage};
-use crate::folder::Folder;
-use crate::input::TRACES;
-use crate::listed::Listed;
-use crate::load::Loaded;
-use crate::output::write;
-use crate::stage::{Carried, Stage, carry_out};
-use crate::watch::Wanted;
+use crate::bar::Bar;
 use anabranch_measure::{PathRecord, RealLinks, RecordedCapacity, is_recordable};
 use anabranch_report::text::prediction_table;
 use anabranch_run::{Driver, Options, Plan, Repeat, Results};
 use anabranch_scenario::{Override, Source};
 use anabranch_studies::Prediction;
 use anabranch_units::Duration;
+use anabranch_workbench::failure::{Failure, Salvage};
+use anabranch_workbench::folder::Folder;
+use anabranch_workbench::input::TRACES;
+use anabranch_workbench::listed::Listed;
+use anabranch_workbench::load::Loaded;
+use anabranch_workbench::output::write;
+use anabranch_workbench::stage::{Carried, Stage, carry_out};
+use anabranch_workbench::watch::Wanted;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
@@ -138,7 +139,7 @@ fn predict(
     let (name, kept) = ("prediction, ".to_owned(), Salvage::Printed);
     let jobs = arguments.output.jobs;
     let stage = Stage { plan, driver: virtual_time, real_time: false, jobs, name, kept, folder: None, order: None };
-    let Carried { results, mut wrong, .. } = carry_out(&[stage], Wanted::default())?;
+    let Carried { results, mut wrong, .. } = carry_out(&[stage], Wanted::default(), &Bar::new())?;
     match results.first() {
         Some(simulated) => {
             let shown = is_recordable(&loaded.document.scenario);

@@ -1,31 +1,23 @@
 //! `anabranch run`
 
 use crate::args::{Format, Output, RunArguments};
-use crate::artifacts;
-use crate::drivers::Drivers;
-use crate::failure::{Failure, Salvage};
-use crate::folder::Folder;
-use crate::inputs::Whole;
-use crate::kept::{Kept, salvage, through};
-use crate::load::{Loaded, congestions, schedulers, set_overrides};
-use crate::number::Repetitions;
+use crate::bar::Bar;
 use crate::opener::Opener;
-use crate::out_folder::{OutFolder, Owner};
 use crate::outcome::Outcome;
-use crate::results_folder::{PAGE, make_run_report};
-use crate::runs_csv::runs_csv;
-use crate::shard::{ShardFile, refuse_shard};
-use crate::stage::{Carried, Stage, carry_out, carry_out_shard};
-use crate::watch::Wanted;
 use anabranch_report::text::{auto_notes, results_table};
 use anabranch_run::{Driver, Options, Plan, Repeat, Results, Shard};
-use anabranch_scenario::{Host, Override, Role, Scenario, Traffic};
-use anabranch_units::ConnId;
-use std::num::NonZeroUsize;
-use std::time::{Instant, SystemTime};
-
-/// Packets that timelines follow unless the user says otherwise.
-const PACKETS: usize = 20_000;
+use anabranch_scenario::{Host, Override, Role};
+use anabranch_workbench::drivers::Drivers;
+use anabranch_workbench::failure::{Failure, Salvage};
+use anabranch_workbench::folder::Folder;
+use anabranch_workbench::inputs::Whole;
+use anabranch_workbench::kept::Kept;
+use anabranch_workbench::load::{Loaded, congestions, schedulers, set_overrides};
+use anabranch_workbench::making::{self, Made, Making, Repetitions};
+use anabranch_workbench::runs_csv::runs_csv;
+use anabranch_workbench::shard::ShardFile;
+use anabranch_workbench::stage::{Stage, carry_out_shard};
+use anabranch_workbench::watch::Wanted;
 
 /// Runs a scenario.
 pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {
@@ -123,23 +115,13 @@ fn run_shard(
     let (name, kept) = (String::new(), Salvage::Kept);
     let stage =
         Stage { plan, driver: &journal, real_time: false, jobs: output.jobs, name, kept, folder: None, order: None };
-    let done = carry_out_shard(&stage, shard)?;
+    let done = carry_out_shard(&stage, shard, &Bar::new())?;
     let Shard { number, of } = shard;
     let text = format!("Shard {number}/{of}: {done} runs are kept in {}.\n", folder.display());
     Ok(Outcome::new(text, journal.failure().into_iter().collect()))
 }
 
-/// The maker of runs.
-#[derive(Clone, Copy)]
-pub enum Making<'a> {
-    /// A driver whose runs a journal keeps, so that an interrupted command continues.
-    Kept(&'a dyn Driver),
-    /// Networks that change: the runs of each repetition come in a random order with this seed, and those of an earlier command
-    /// cannot be continued.
-    Changing(&'a dyn Driver, u64),
-}
-
-/// Plans, runs, and writes the files of `--out`: the results, and the errors of files that could not be written.
+/// Plans, runs, writes the files of `--out`, and opens the report if asked: the results, and what went wrong beside them.
 ///
 /// # Errors
 /// There are no results.
@@ -147,57 +129,19 @@ pub fn execute(
     loaded: &Loaded,
     options: &Options,
     output: &Output,
-    mut wanted: Wanted,
+    wanted: Wanted,
     making: Making<'_>,
 ) -> Result<(Results, Vec<Failure>), Failure> {
     // The program that opens the report is located before the runs.
     let opener = output.open.then(Opener::find).transpose()?;
-    let (started, clock) = (SystemTime::now(), Instant::now());
-    wanted.connection = followed(loaded, output.connection.get())?;
-    refuse_shard(output.out.as_deref())?;
-    let owner = Owner::of(&loaded.source);
-    let out = output.out.as_deref().map(|folder| OutFolder::claim(folder, &owner, output.force)).transpose()?;
-    let plan = Plan::new(&loaded.variants(), options);
-    // Those of each cell would be most of what a sweep writes.
-    let unless_given = (!plan.is_sweep()).then_some(PACKETS).max(output.packets.filter(|packets| *packets > 0));
-    let timeline = output.timeline.or(unless_given);
-    wanted.series = out.as_ref().filter(|_| timeline.is_some()).map(OutFolder::series);
-    wanted.timeline = out.as_ref().zip(timeline.filter(|packets| *packets > 0)).map(|(out, n)| (out.timeline(), n));
-    // Runs that follow the clock disturb each other where they share the machine: only if asked.
-    let jobs = output.jobs.or(NonZeroUsize::new(1).filter(|_| options.real_time));
-    let (driver, folder, order) = match making {
-        Making::Kept(driver) => (driver, output.out.as_deref(), None),
-        Making::Changing(driver, seed) => (driver, None, Some(seed)),
-    };
-    let journal = Kept::in_out(folder, driver, options.real_time)?;
-    let (driver, kept) = (through(journal.as_ref(), driver), salvage(journal.as_ref()));
-    let folder = out.as_ref().map(|out| out.beside().to_owned());
-    let stage = Stage { plan, driver, real_time: options.real_time, jobs, name: String::new(), kept, folder, order };
-    let Carried { mut results, part, mut wrong } = carry_out(&[stage], wanted)?;
-    let Some(results) = results.pop().or(part) else { return Err(wrong.remove(0)) };
-    // Whole results of an earlier command do not give way to a part.
-    let out = out.filter(|out| results.incomplete.is_none() || out.is_free());
-    let keep = |out: OutFolder| {
-        artifacts::write(&Folder::make(out.beside())?, (loaded, options), &results, started, clock.elapsed())?;
-        make_run_report(out.beside(), &results, output.packets)?;
-        let report = out.take()?.join(PAGE);
-        opener.map_or(Ok(()), |opener| opener.open(&report))
-    };
-    wrong.extend(out.and_then(|out| keep(out).err()));
-    journal.into_iter().for_each(|journal| journal.close(&mut wrong));
-    Ok((results, wrong))
+    let made = making::execute((loaded, options), &output.filing(), wanted, making, &Bar::new())?;
+    Ok(opened(made, opener))
 }
 
-/// The connection that its number names, counted from 1, if every cell has one.
-fn followed(loaded: &Loaded, number: u32) -> Result<ConnId, Failure> {
-    let count = |scenario: &Scenario| scenario.traffic.iter().map(Traffic::connections).sum::<u32>();
-    let fewest = loaded.document.cells.iter().map(|(_, scenario)| count(scenario)).min().unwrap_or(1);
-    if number > fewest {
-        let message = format!("--connection {number}: there is no such connection");
-        let help = if fewest == 1 { "there is one".to_owned() } else { format!("there are {fewest}") };
-        return Err(Failure::unusable("anabranch::cli::usage", message, Some(help)));
-    }
-    Ok(ConnId(number - 1))
+/// Results with everything that went wrong, after the report was opened if asked.
+pub fn opened(Made { results, page, mut wrong }: Made, opener: Option<Opener>) -> (Results, Vec<Failure>) {
+    wrong.extend(opener.zip(page).and_then(|(opener, page)| opener.open(&page).err()));
+    (results, wrong)
 }
 
 /// The results in the requested format.

@@ -4,7 +4,6 @@ use super::links::{
     CODE, absent, connection_settings, failed, interfaces, native_status_socket, read_key, say, scheduler,
 };
 use crate::args::{ServeArguments, default_socket};
-use crate::failure::Failure;
 use crate::outcome::Outcome;
 use anabranch_lab::interrupt;
 use anabranch_link::files::Client;
@@ -12,6 +11,7 @@ use anabranch_link::{LinkError, Server, StatusSocket, raise_file_limit, secrets}
 use anabranch_measure::MeasurementService;
 use anabranch_proxy::native::{NativeServer, NativeServerSettings};
 use anabranch_proxy::{AddressFilter, EgressSettings, ProxyService, PublishedPort, Resolver, parse_block, system};
+use anabranch_workbench::failure::Failure;
 use std::net::SocketAddr;
 use std::path::Path;
 

@@ -1,12 +1,8 @@
 //! `anabranch shell`
 
 use crate::args::ShellArguments;
-use crate::failure::Failure;
-use crate::folder::Folder;
 use crate::link_table::link_table;
-use crate::load::{Loaded, set_overrides};
 use crate::outcome::Outcome;
-use crate::output::Output;
 use crate::programs::{absent_of_command, absent_of_line, refusal};
 use crate::terminal;
 use anabranch_lab::LabError;
@@ -15,6 +11,10 @@ use anabranch_lab::shell::{Pending, Served, Shell, ShellSummary, Unarrived, Why}
 use anabranch_report::text::{preflight_table, seconds};
 use anabranch_scenario::{Override, Scenario};
 use anabranch_units::Side;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::folder::Folder;
+use anabranch_workbench::load::{Loaded, set_overrides};
+use anabranch_workbench::output::Output;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs::File;

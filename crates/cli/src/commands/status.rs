@@ -2,9 +2,9 @@
 
 use super::links::{CODE, likely_sockets};
 use crate::args::StatusArguments;
-use crate::failure::Failure;
 use anabranch_link::{ClientStatus, PathState, Status, read_status};
 use anabranch_report::text::{plain_table, print_table};
+use anabranch_workbench::failure::Failure;
 use std::path::PathBuf;
 
 /// The state of a running server.

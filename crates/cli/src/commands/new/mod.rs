@@ -3,9 +3,9 @@
 mod edit;
 
 use crate::args::{NewArguments, PlugInKind};
-use crate::failure::Failure;
-use crate::input::{TEXT, read_within, why};
-use crate::output::write;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::input::{TEXT, read_within, why};
+use anabranch_workbench::output::write;
 use edit::{Names, names, registered, source, with_module};
 use std::env;
 use std::path::{Path, PathBuf};

@@ -4,11 +4,11 @@ mod draw;
 mod formats;
 
 use crate::args::TraceAction;
-use crate::failure::Failure;
-use crate::input::{Limit, read_within, why};
 use crate::outcome::Outcome;
-use crate::output::Output;
 use anabranch_network::Recording;
+use anabranch_workbench::failure::Failure;
+use anabranch_workbench::input::{Limit, read_within, why};
+use anabranch_workbench::output::Output;
 use formats::recognise;
 use std::path::Path;
 

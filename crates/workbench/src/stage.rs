@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Salvage};
 use crate::pool::{Mixed, Threads};
+use crate::progress::Progress;
 use crate::spool::spooled;
 use crate::watch::{Wanted, Watch};
 use anabranch_run::{Driver, Labelled, Observer, Plan, Results, RunError, Runner, Shard};
@@ -44,13 +45,13 @@ pub struct Carried {
 ///
 /// # Errors
 /// The drivers lack something, or a file cannot be made: reported before the first run.
-pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failure> {
+pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted, progress: &dyn Progress) -> Result<Carried, Failure> {
     for stage in stages {
         stage.driver.prepare(&stage.plan).map_err(Failure::refused)?;
     }
-    let watch = Watch::new(wanted)?;
+    let watch = Watch::new(wanted, progress)?;
     if let Some(text) = real_time_notice(stages) {
-        watch.say(&text);
+        progress.say(&text);
     }
     let mut ahead = Ahead { watch: &watch, before: 0, behind: stages.iter().map(Stage::runs).sum() };
     let mut carried = Carried { results: Vec::new(), part: None, wrong: Vec::new() };
@@ -76,9 +77,9 @@ pub fn carry_out(stages: &[Stage<'_>], wanted: Wanted) -> Result<Carried, Failur
 ///
 /// # Errors
 /// As [`carry_out`], and the failure that ended the work early.
-pub fn carry_out_shard(stage: &Stage<'_>, shard: Shard) -> Result<usize, Failure> {
+pub fn carry_out_shard(stage: &Stage<'_>, shard: Shard, progress: &dyn Progress) -> Result<usize, Failure> {
     stage.driver.prepare(&stage.plan).map_err(Failure::refused)?;
-    let watch = Watch::new(Wanted::default())?;
+    let watch = Watch::new(Wanted::default(), progress)?;
     let ahead = Ahead { watch: &watch, before: 0, behind: 0 };
     let (done, failure) = stage.runner(&ahead, &Threads::new(stage.jobs)).run_shard(&stage.plan, shard);
     let failure = failure.map(|failure| stage.failure(&failure, &watch, stage.kept));
@@ -87,7 +88,7 @@ pub fn carry_out_shard(stage: &Stage<'_>, shard: Shard) -> Result<usize, Failure
 
 /// Reports one stage's progress among all of them.
 struct Ahead<'a> {
-    watch: &'a Watch,
+    watch: &'a Watch<'a>,
     /// Runs of the stages before.
     before: usize,
     /// Runs of those to come, at least.
@@ -125,7 +126,7 @@ impl Stage<'_> {
     }
 
     /// Why its runs ended early.
-    fn failure(&self, failure: &anabranch_run::Failure, watch: &Watch, kept: Salvage) -> Failure {
+    fn failure(&self, failure: &anabranch_run::Failure, watch: &Watch<'_>, kept: Salvage) -> Failure {
         match failure.error {
             RunError::Interrupted => {
                 let progress = watch.progress_so_far();

@@ -1,8 +1,6 @@
 //! The models with their parameters, and their reference pages.
 
 use super::oracle;
-use crate::args::{Format, ModelArguments};
-use crate::failure::Failure;
 use crate::reference::{PARAMETERS, model_page, model_parameter, model_parameters, text};
 use anabranch_models::Model;
 use indexmap::IndexMap;
@@ -34,24 +32,8 @@ pub fn page(name: &str) -> Option<String> {
     }
 }
 
-/// `anabranch model` alone.
-pub fn list(arguments: &ModelArguments) -> Result<String, Failure> {
-    if let Some(text) = arguments.set.first().or(arguments.sweep.first()) {
-        let message = format!("no model is named to take `{text}`");
-        return Err(Failure::unusable(
-            "anabranch::cli::no_model",
-            message,
-            Some("`anabranch model` lists them".into()),
-        ));
-    }
-    Ok(match arguments.format {
-        Format::Table => overview(),
-        Format::Json => document(),
-        Format::Csv => csv(),
-    })
-}
-
-fn overview() -> String {
+/// Every model with its parameters.
+pub fn overview() -> String {
     let mut text = String::new();
     for model in anabranch_models::all() {
         text += &format!("{}: {}\nsource: {}\n\n", model.name, model.about, model.source);
@@ -72,7 +54,8 @@ struct Item {
     columns: Vec<IndexMap<&'static str, &'static str>>,
 }
 
-fn document() -> String {
+/// The same as JSON.
+pub fn document() -> String {
     let of = |model: &'static Model| Item {
         name: model.name,
         about: model.about,
@@ -91,7 +74,8 @@ fn document() -> String {
     serde_json::to_string_pretty(&items).unwrap_or_default() + "\n"
 }
 
-fn csv() -> String {
+/// The parameters of every model as CSV.
+pub fn csv() -> String {
     let mut records = vec![["model"].iter().chain(&PARAMETERS).map(|name| (*name).to_owned()).collect::<Vec<_>>()];
     for model in anabranch_models::all() {
         let of = |parameter| [model.name.to_owned()].into_iter().chain(model_parameter(parameter)).collect();

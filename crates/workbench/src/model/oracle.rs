@@ -1,6 +1,6 @@
-//! `anabranch model oracle`
+//! The best possible result in a scenario.
 
-use crate::args::{Format, ModelArguments};
+use super::Question;
 use crate::failure::Failure;
 use crate::load::{Loaded, set_overrides};
 use anabranch_metrics::{Better, MetricInfo, Scale};
@@ -16,24 +16,19 @@ pub const ABOUT: &str = "the best that any scheduler with any congestion control
 pub const SOURCE: &str = "what `oracle_ratio` is measured by";
 
 /// The bounds of a scenario's traffic, over all paths and over each alone.
-pub fn oracle(arguments: &ModelArguments) -> Result<String, Failure> {
-    if let Some(sweep) = arguments.sweep.first() {
+pub fn bounds_of(question: &Question<'_>) -> Result<Vec<Bound>, Failure> {
+    if let Some(sweep) = question.sweep.first() {
         let message = format!("`oracle` takes no --sweep, as in `{sweep}`");
         let help = Some("a scenario has a [sweep] of its own".into());
         return Err(Failure::unusable("anabranch::cli::no_sweep", message, help));
     }
-    let Some(scenario) = &arguments.scenario else {
+    let Some(scenario) = question.scenario else {
         let help = Some("anabranch model oracle SCENARIO".into());
         return Err(Failure::unusable("anabranch::cli::no_scenario", "`oracle` needs a scenario", help));
     };
-    let loaded = Loaded::read(scenario, set_overrides(&arguments.set))?;
-    let bounds = bounds(&Plan::new(&loaded.variants(), &Options::default()))
-        .map_err(|error| Failure::failed("anabranch::run::failed", error.to_string()))?;
-    Ok(match arguments.format {
-        Format::Table => table(&bounds),
-        Format::Json => serde_json::to_string_pretty(&bounds).unwrap_or_default() + "\n",
-        Format::Csv => csv(&bounds),
-    })
+    let loaded = Loaded::read(scenario, set_overrides(question.set))?;
+    bounds(&Plan::new(&loaded.variants(), &Options::default()))
+        .map_err(|error| Failure::failed("anabranch::run::failed", error.to_string()))
 }
 
 /// The keys of the sweep's cells.
@@ -41,7 +36,8 @@ fn keys(bounds: &[Bound]) -> Vec<&str> {
     bounds.first().map(|bound| bound.cell.keys().map(String::as_str).collect()).unwrap_or_default()
 }
 
-fn table(bounds: &[Bound]) -> String {
+/// The bounds as a table.
+pub fn table(bounds: &[Bound]) -> String {
     let mut header = vec!["paths".to_owned()];
     header.extend(keys(bounds).into_iter().map(str::to_owned));
     header.push("best possible".into());
@@ -62,7 +58,8 @@ fn table(bounds: &[Bound]) -> String {
     format!("{NAME}: {ABOUT}\n{what}; {SOURCE}\n\n{}", print_table(&table))
 }
 
-fn csv(bounds: &[Bound]) -> String {
+/// The bounds as CSV.
+pub fn csv(bounds: &[Bound]) -> String {
     let keys = keys(bounds);
     let mut records = vec![vec!["paths".to_owned()]];
     records[0].extend(keys.iter().map(|key| format!("cell.{key}")));

@@ -1,14 +1,12 @@
-//! Reference documents of what has one line each: scenario keys, metrics, commands, built-in scenarios.
+//! Reference documents of what has one line each: scenario keys, metrics, built-in scenarios.
 
 use super::{head, table};
-use crate::args::Arguments;
 use crate::builtin;
 use anabranch_metrics::{Better, METRICS, MetricInfo};
 use anabranch_scenario::{Key, NamedValue, Section};
-use clap::{Command, CommandFactory};
 
 /// The beginning of a document whose first section follows.
-fn opening(title: &str, what: &str, about: &str) -> String {
+pub fn opening(title: &str, what: &str, about: &str) -> String {
     head(title, what, about).trim_end().to_owned() + "\n"
 }
 
@@ -75,25 +73,6 @@ fn metric(metric: &MetricInfo) -> [String; 5] {
     [name, metric.label.into(), metric.unit.into(), better.into(), metric.about.into()]
 }
 
-/// All commands with their help.
-pub fn commands() -> String {
-    let mut all = Arguments::command();
-    all.build();
-    opening("Commands", "commands", COMMANDS) + &subcommands(&mut all, "##")
-}
-
-fn subcommands(of: &mut Command, level: &str) -> String {
-    of.get_subcommands_mut().filter(|one| one.get_name() != "help").map(|one| command(one, level)).collect()
-}
-
-fn command(command: &mut Command, level: &str) -> String {
-    let help = command.render_long_help().to_string();
-    let help: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
-    let name = command.get_bin_name().unwrap_or_default();
-    let page = format!("\n{level} {name}\n\n```text\n{}\n```\n", help.join("\n"));
-    page + &subcommands(command, &format!("{level}#"))
-}
-
 /// All built-in scenarios with their texts.
 pub fn scenarios() -> String {
     let one = |(name, text): &(&str, &str)| {
@@ -110,10 +89,6 @@ Every key of a scenario file. `--set KEY=VALUE` sets one on the command line, wi
 const METRICS_ABOUT: &str = "\
 Every value that a run is measured by. Results have the *name*; tables and charts have what it is *shown as*. *Better* says which end is the
 good one, where one is. In results a metric of a path is `path.NAME.METRIC`. A metric that does not apply to a run is absent there.
-";
-
-const COMMANDS: &str = "\
-Every command, as `anabranch COMMAND --help` prints it.
 ";
 
 const SCENARIOS: &str = "\

@@ -19,7 +19,9 @@ pub struct ShardFile {
     pub anabranch: String,
     /// Version and digest of what decides a run's outcome.
     program: String,
+    /// Number of the part, from 1.
     pub number: u32,
+    /// Number of all parts.
     pub of: u32,
     /// The runs.
     pub whole: Whole,

@@ -49,11 +49,14 @@ pub struct Manifest {
 /// The kernels and their settings in the first run; each run of the results has its own.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RealTime {
+    /// Release of the kernel.
     pub kernel: Option<String>,
     settings: IndexMap<String, IndexMap<String, String>>,
+    /// Settings that the kernel lacks.
     pub not_applied: Vec<String>,
     /// Runs whose paths were emulated as described.
     pub accurate_runs: usize,
+    /// Runs in real time.
     pub runs: usize,
 }
 
@@ -70,7 +73,8 @@ impl RealTime {
     }
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+/// A scenario as it was given, with what was set from outside.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ScenarioText {
     /// File or name.
     pub source: String,
@@ -107,6 +111,7 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// The machine of this process.
     pub fn here() -> Self {
         let cpus = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -128,38 +133,67 @@ impl std::fmt::Display for Machine {
     }
 }
 
-/// Writes the results into `folder`, as [`write_results`], then `inputs.json`, and last `manifest.json`.
-pub fn write(
-    folder: &Folder,
-    (loaded, options): (&Loaded, &Options),
-    results: &Results,
-    started: SystemTime,
-    wall_time: Duration,
-) -> Result<(), Failure> {
-    let manifest = Manifest {
-        schema: results.schema,
-        anabranch: env!("CARGO_PKG_VERSION").to_owned(),
-        git_commit: option_env!("ANABRANCH_COMMIT").map(str::to_owned),
-        command: command_line(),
-        scenario: ScenarioText {
+impl ScenarioText {
+    /// The scenario `loaded`.
+    pub fn of(loaded: &Loaded) -> Self {
+        Self {
             source: loaded.source.name.clone(),
             text: loaded.source.text.clone(),
             overrides: loaded.overrides.iter().map(ToString::to_string).collect(),
             files: loaded.files.iter().map(|(name, text)| (name.clone(), sha256(text))).collect(),
-        },
-        network: Network::of(&loaded.document.scenario),
-        seeds: results.runs.seeds(),
-        digest: results.digest.clone(),
-        started_unix_s: started.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-        wall_time_s: wall_time.as_secs_f64(),
-        machine: Machine::here(),
-        real_time: RealTime::of(results),
-    };
-    // Strings and finite numbers only: this cannot fail.
-    let manifest = serde_json::to_string_pretty(&manifest).unwrap_or_default() + "\n";
+        }
+    }
+}
+
+impl Manifest {
+    /// That of `results` of a scenario, which are made here and now by `command`.
+    pub fn new(results: &Results, scenario: ScenarioText, network: Network, command: Vec<String>) -> Self {
+        Self {
+            schema: results.schema,
+            anabranch: env!("CARGO_PKG_VERSION").to_owned(),
+            git_commit: option_env!("ANABRANCH_COMMIT").map(str::to_owned),
+            command,
+            scenario,
+            network,
+            seeds: results.runs.seeds(),
+            digest: results.digest.clone(),
+            started_unix_s: seconds_since_1970(),
+            wall_time_s: 0.0,
+            machine: Machine::here(),
+            real_time: RealTime::of(results),
+        }
+    }
+
+    /// The same of work that took so long, and ended now.
+    #[must_use]
+    pub fn after(self, wall_time: Duration) -> Self {
+        let started_unix_s = seconds_since_1970().saturating_sub(wall_time.as_secs());
+        Self { started_unix_s, wall_time_s: wall_time.as_secs_f64(), ..self }
+    }
+
+    /// Writes `manifest.json` into `folder`.
+    pub fn write(&self, folder: &Folder) -> Result<(), Failure> {
+        // Strings and finite numbers only: this cannot fail.
+        folder.write("manifest.json", serde_json::to_string_pretty(self).unwrap_or_default() + "\n")
+    }
+}
+
+fn seconds_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+/// Writes the results into `folder`, as [`write_results`], then `inputs.json`, and last `manifest.json`. The work took `wall_time`.
+pub fn write(
+    folder: &Folder,
+    (loaded, options): (&Loaded, &Options),
+    results: &Results,
+    wall_time: Duration,
+) -> Result<(), Failure> {
+    let network = Network::of(&loaded.document.scenario);
+    let manifest = Manifest::new(results, ScenarioText::of(loaded), network, command_line()).after(wall_time);
     write_results(folder, results)?;
     folder.write(INPUTS, Inputs::new(Whole::of(loaded, options), Vec::new()).to_json())?;
-    folder.write("manifest.json", manifest)
+    manifest.write(folder)
 }
 
 /// Writes `results.json`, `runs.csv`, `runs.parquet`, `summary.csv` and `comparisons.csv` into `folder`, each whole or not at all.

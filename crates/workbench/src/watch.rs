@@ -1,21 +1,21 @@
-//! Progress, and the files that single runs write: time series, events, captures, timelines of packets.
+//! The files that single runs write: time series, events, captures, timelines of packets; and progress.
 
 use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::Output;
-use crate::terminal::visible;
+use crate::progress::Progress;
 use anabranch_recorders::{PcapNg, SeriesRecorder, TimelineRecorder};
 use anabranch_report::of_run::Series;
 use anabranch_run::{CONNECTION, Labelled, Observer};
 use anabranch_trace::{DecisionLog, Event, JsonLines, Origin, Recorder};
 use anabranch_units::{ConnId, Instant, PathId, Side};
 use anabranch_wire::Packet;
-use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where to write what. The first repetition of each row is written; of events, that of the first row alone.
 #[derive(Clone, Debug)]
@@ -52,47 +52,39 @@ impl Wanted {
     }
 }
 
-/// Watches runs: a bar on a terminal, and the wanted files.
-#[derive(Debug)]
-pub struct Watch {
+/// Watches runs: their progress, and the wanted files.
+pub struct Watch<'p> {
     wanted: Wanted,
-    bar: ProgressBar,
+    progress: &'p dyn Progress,
+    /// Runs that are done, and those that are planned.
+    runs: [AtomicUsize; 2],
     /// The file for events, until the first run takes it.
     events: Mutex<Option<File>>,
     /// The first file that could not be written.
     error: Mutex<Option<Failure>>,
 }
 
-impl Watch {
+impl<'p> Watch<'p> {
     /// Makes the directories and the file for events: what cannot be written at all is said before the runs.
-    pub fn new(wanted: Wanted) -> Result<Self, Failure> {
+    pub fn new(wanted: Wanted, progress: &'p dyn Progress) -> Result<Self, Failure> {
         let timeline = wanted.timeline.as_ref().map(|(folder, _)| folder);
         for folder in [wanted.series.as_ref(), wanted.captures.as_ref(), timeline].into_iter().flatten() {
             Folder::make(folder)?;
         }
         let events = wanted.events.as_deref().map(|file| Output::claim(file)?.begin()).transpose()?;
-        // Hidden unless standard error is a terminal.
-        let bar = ProgressBar::no_length();
-        if let Ok(style) = ProgressStyle::with_template("{wide_bar} {pos} of {len} runs, {eta} left") {
-            bar.set_style(style);
-        }
-        Ok(Self { wanted, bar, events: Mutex::new(events), error: Mutex::new(None) })
-    }
-
-    /// Tells the user at a terminal.
-    pub fn say(&self, text: &str) {
-        self.bar.println(visible(text));
+        Ok(Self { wanted, progress, runs: Default::default(), events: Mutex::new(events), error: Mutex::new(None) })
     }
 
     /// `after 3 of 9 runs`.
     pub fn progress_so_far(&self) -> String {
-        format!("after {} of {} runs", self.bar.position(), self.bar.length().unwrap_or(0))
+        let [done, planned] = self.runs.each_ref().map(|count| count.load(Ordering::Relaxed));
+        format!("after {done} of {planned} runs")
     }
 
-    /// Clears the bar; returns the file that could not be written, if any.
+    /// Ends the progress; returns the file that could not be written, if any.
     #[must_use]
     pub fn finish(self) -> Option<Failure> {
-        self.bar.finish_and_clear();
+        self.progress.end();
         self.error.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -105,7 +97,7 @@ impl Watch {
     }
 }
 
-impl Observer for Watch {
+impl Observer for Watch<'_> {
     fn observe(&self, job: &Labelled<'_>, run: &mut dyn FnMut(&mut dyn Recorder)) {
         if job.repetition > 0 || !self.wanted.has_files_of(job) {
             return run(&mut ());
@@ -162,8 +154,10 @@ impl Observer for Watch {
     }
 
     fn progress(&self, done: usize, planned: usize) {
-        self.bar.set_length(planned as u64);
-        self.bar.set_position(done as u64);
+        for (count, now) in self.runs.iter().zip([done, planned]) {
+            count.store(now, Ordering::Relaxed);
+        }
+        self.progress.advance(done, planned);
     }
 }
 

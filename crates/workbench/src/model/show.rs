@@ -1,7 +1,6 @@
 //! The values of a model, as a table, as JSON, as CSV.
 
 use super::questions::{MOST, Questions, too_many};
-use crate::args::Format;
 use crate::failure::Failure;
 use anabranch_models::{Column, Model, Parameter, Range, Unit};
 use anabranch_report::text::{plain_table, print_table};
@@ -16,7 +15,10 @@ struct Answer {
 }
 
 /// The answers to all questions.
-pub fn answers(model: &Model, questions: &Questions<'_>, format: Format) -> Result<String, Failure> {
+pub struct Rows(Vec<Answer>);
+
+/// Evaluates a model; an error if there are too many rows.
+pub fn rows(model: &Model, questions: &Questions<'_>) -> Result<Rows, Failure> {
     let mut answers = Vec::new();
     for values in &questions.values {
         let swept: Vec<f64> = questions.swept.iter().map(|parameter| parameter.of(values)).collect();
@@ -25,19 +27,21 @@ pub fn answers(model: &Model, questions: &Questions<'_>, format: Format) -> Resu
             return Err(too_many());
         }
     }
-    let fixed = |parameter: &&Parameter| questions.swept.iter().all(|swept| swept.name != parameter.name);
-    let fixed: Vec<&Parameter> = model.parameters.iter().filter(fixed).collect();
-    Ok(match format {
-        Format::Table => table(model, questions, &fixed, &answers),
-        Format::Json => document(model, questions, &fixed, &answers),
-        Format::Csv => csv(model, questions, &answers),
-    })
+    Ok(Rows(answers))
 }
 
-fn table(model: &Model, questions: &Questions<'_>, fixed: &[&Parameter], answers: &[Answer]) -> String {
+/// The parameters that do not vary.
+fn fixed<'m>(model: &'m Model, questions: &Questions<'_>) -> impl Iterator<Item = &'m Parameter> {
+    let fixed = |parameter: &&Parameter| questions.swept.iter().all(|swept| swept.name != parameter.name);
+    model.parameters.iter().filter(fixed)
+}
+
+/// The rows as a table.
+pub fn table(model: &Model, questions: &Questions<'_>, Rows(answers): &Rows) -> String {
     let values = &questions.values[0];
-    let settings: Vec<String> =
-        fixed.iter().map(|parameter| format!("{}={}", parameter.name, parameter.show(parameter.of(values)))).collect();
+    let settings: Vec<String> = fixed(model, questions)
+        .map(|parameter| format!("{}={}", parameter.name, parameter.show(parameter.of(values))))
+        .collect();
     let mut header: Vec<String> = questions.swept.iter().map(|parameter| parameter.name.to_owned()).collect();
     header.extend(model.columns.iter().map(heading));
     let mut table = plain_table(header);
@@ -107,7 +111,8 @@ struct Document {
     rows: Vec<IndexMap<&'static str, Value>>,
 }
 
-fn document(model: &Model, questions: &Questions<'_>, fixed: &[&Parameter], answers: &[Answer]) -> String {
+/// The rows as JSON.
+pub fn document(model: &Model, questions: &Questions<'_>, Rows(answers): &Rows) -> String {
     let values = &questions.values[0];
     let row = |answer: &Answer| {
         let swept = questions.swept.iter().zip(&answer.swept);
@@ -118,14 +123,15 @@ fn document(model: &Model, questions: &Questions<'_>, fixed: &[&Parameter], answ
     };
     let document = Document {
         model: model.name,
-        parameters: fixed.iter().map(|p| (p.name, plain(p, p.of(values)))).collect(),
+        parameters: fixed(model, questions).map(|p| (p.name, plain(p, p.of(values)))).collect(),
         rows: answers.iter().map(row).collect(),
     };
     // Names and finite numbers: this cannot fail.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 
-fn csv(model: &Model, questions: &Questions<'_>, answers: &[Answer]) -> String {
+/// The rows as CSV.
+pub fn csv(model: &Model, questions: &Questions<'_>, Rows(answers): &Rows) -> String {
     let swept = questions.swept.iter().map(|parameter| parameter.name);
     let mut records = vec![swept.chain(model.columns.iter().map(|column| column.name)).map(str::to_owned).collect()];
     records.extend(answers.iter().map(|answer| {

@@ -1,9 +1,9 @@
 //! Reference pages of schedulers, congestion controls and models: one in a terminal, all of them as a Markdown document; and the
-//! documents of all keys, metrics, commands and built-in scenarios.
+//! documents of all keys, metrics and built-in scenarios.
 
 mod lists;
 
-pub use lists::{commands, keys, metrics, scenarios};
+pub use lists::{keys, metrics, opening, scenarios};
 
 use anabranch_engine::plugin::{Entry, Kind, Parameter};
 use anabranch_models::Model;

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::input::{RESULTS, SERIES, why};
 use crate::listed::Listed;
+use crate::progress::Progress;
 use crate::watch::file_stem;
 use anabranch_recorders::Timeline;
 use anabranch_report::of_run::{self, OfRow, RunFolder, Series, cell_name};
@@ -13,7 +14,7 @@ use anabranch_run::{Results, RunRow};
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The name of the page.
@@ -23,25 +24,30 @@ pub const PAGE: &str = "report.html";
 const LARGE: usize = 10_000_000;
 
 /// Writes [`PAGE`] and `tables/` into `folder`, from what is there; `packets` = how many of each timeline the page shows, if not as usual.
-pub fn make_report(folder: &Path, packets: Option<usize>) -> Result<(), Failure> {
+pub fn make_report(folder: &Path, packets: Option<usize>, progress: &dyn Progress) -> Result<(), Failure> {
     let reader = Reader::open(folder)?;
     let report = reader.report()?;
-    write_report(&reader.folder, &Report { packets: packets.or(report.packets), ..report })
+    write_report(&reader.folder, &Report { packets: packets.or(report.packets), ..report }, progress)
 }
 
 /// The same of a run's results, which stand there already.
-pub fn make_run_report(folder: &Path, results: &Results, packets: Option<usize>) -> Result<(), Failure> {
+pub fn make_run_report(
+    folder: &Path,
+    results: &Results,
+    packets: Option<usize>,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
     let reader = Reader::open(folder)?;
     let report = reader.of_run(results, reader.timelines()?)?;
-    write_report(&reader.folder, &Report { packets, ..report })
+    write_report(&reader.folder, &Report { packets, ..report }, progress)
 }
 
-fn write_report(folder: &Folder, report: &Report) -> Result<(), Failure> {
+fn write_report(folder: &Folder, report: &Report, progress: &dyn Progress) -> Result<(), Failure> {
     let page = html(report);
     if page.len() > LARGE {
         let megabytes = page.len().div_ceil(1_000_000);
         // Before it is written: the disk may be small.
-        let _ = writeln!(io::stderr(), "{PAGE} has {megabytes} MB");
+        progress.warn(&format!("{PAGE} has {megabytes} MB"));
     }
     let files = files(report);
     let names = files.iter().map(|(name, _)| format!("tables/{name}"));

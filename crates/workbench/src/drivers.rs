@@ -13,6 +13,6 @@ pub struct Drivers<'a> {
     pub real_time: &'a dyn Driver,
     /// The same, with each network measured before its first run, as far as that takes no longer than the limit.
     pub preflight: fn(Duration) -> Box<dyn Driver>,
-    /// The directory in which commands leave runs of single paths for later ones; see [`cache_folder`](crate::cache_folder).
+    /// The directory in which commands leave runs of single paths for later ones; see [`cache_folder`](crate::cache::cache_folder).
     pub cache: Option<&'a Path>,
 }

@@ -2,7 +2,7 @@
 
 use crate::beside::meant;
 use crate::input::why;
-use crate::terminal::visible;
+use crate::visible::visible;
 use anabranch_run::Refusal;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, Report};
 use std::borrow::Cow;
