@@ -13,6 +13,7 @@ mod cycle;
 mod estimate;
 mod figure;
 mod finding;
+pub mod infer;
 mod item_row;
 mod judge;
 mod outcome;
@@ -37,7 +38,7 @@ pub use outcome::{
     Stand, Tested, Verdict,
 };
 pub use paper::{Item, Paper};
-pub use plan::{Asked, Part, example, parts};
+pub use plan::{Asked, Part, TESTBED, Testbed, baselines_in, example, parts, whole_in};
 pub use prediction::Prediction;
 pub use read::{Mistake, read};
 pub use reading::Reading;

@@ -1,0 +1,171 @@
+//! A paper's claims in the kept testbeds.
+
+use super::library::central;
+use crate::classify::{is_below_resolution, stand};
+use crate::claim::{Claim, Kind, Standing};
+use crate::conclude::tested;
+use crate::judge::{SIGNIFICANT, judge};
+use crate::outcome::{Judged, Stand};
+use crate::paper::Item;
+use anabranch_metrics::quantile;
+use anabranch_run::RunRecord;
+use serde::{Deserialize, Serialize};
+
+/// What the kept testbeds say of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// The item.
+    pub item: String,
+    /// The claim, in our words.
+    pub claim: String,
+    /// Place in the paper.
+    pub place: String,
+    /// Metric and rows.
+    pub named: String,
+    /// The published value, as the claim has it.
+    pub published: String,
+    /// The published figure, where there is one, in the unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub figure: Option<f64>,
+    /// Unit of the figure and of ours.
+    pub unit: String,
+    /// Testbeds in which it could be judged.
+    pub of: usize,
+    /// Those in which it holds: in sign or order, or within the band of a value.
+    pub holds: usize,
+    /// Ours over the testbeds: median and the central 95 %; `None` of an order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ours: Option<Spread>,
+    /// The answer.
+    pub answer: Answer,
+    /// A mark: the paper's own repetitions are too few to show so small a difference.
+    pub too_few: bool,
+    /// It compares schedulers and is no duplicate.
+    pub contrast: bool,
+    /// What the class rests on, where it is not plain.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub reason: String,
+}
+
+/// A quantity over the kept testbeds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Half of the testbeds have more.
+    pub median: f64,
+    /// Lower end of the central 95 %.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Spread {
+    /// Of the values of testbeds; `None` of nothing.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let (low, high) = central(values)?;
+        Some(Self { median: quantile(values, 0.5)?, low, high })
+    }
+}
+
+/// The answer to a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// It holds in at least half of the testbeds, and the published figure, if there is one, lies in the central 95 % of ours.
+    #[serde(rename = "agrees")]
+    Agrees,
+    /// Otherwise.
+    #[serde(rename = "differs")]
+    Differs,
+    /// Another place of the paper contradicts it.
+    #[serde(rename = "the paper contradicts itself")]
+    Contradicted,
+    /// A baseline of the item was published outside the central 95 % of all draws.
+    #[serde(rename = "cannot be drawn")]
+    CannotBeDrawn,
+    /// Open, trivial, or the datum of another claim.
+    #[serde(rename = "not counted")]
+    NotCounted,
+    /// No testbed has a value.
+    #[serde(rename = "not run")]
+    NotRun,
+}
+
+impl Answer {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Agrees => "agrees",
+            Self::Differs => "differs",
+            Self::Contradicted => "the paper contradicts itself",
+            Self::CannotBeDrawn => "cannot be drawn",
+            Self::NotCounted => "not counted",
+            Self::NotRun => "not run",
+        }
+    }
+}
+
+/// Judges the claims of an item in each testbed by its first seed. `repeated` are runs of the nearest testbed with several seeds, which
+/// show how much single runs vary; `outside` names the baselines of the item that cannot be drawn.
+pub fn tally(
+    item: &Item,
+    testbeds: &[Vec<RunRecord>],
+    repeated: &[RunRecord],
+    repetitions: Option<u32>,
+    outside: &[String],
+) -> Vec<Tally> {
+    let all: Vec<Vec<Judged>> = testbeds.iter().map(|runs| judge(&item.claims, runs, &item.rows, &[])).collect();
+    let scatters: Vec<Option<f64>> =
+        judge(&item.claims, repeated, &item.rows, &[]).into_iter().map(|judged| judged.scatter).collect();
+    let of = |(n, claim): (usize, &Claim)| {
+        let judged: Vec<Judged> = all.iter().map(|claims| claims[n].clone()).collect();
+        one(&item.id, claim, judged, (scatters[n], repetitions), outside)
+    };
+    item.claims.iter().enumerate().map(of).filter_map(|tally| tally).collect()
+}
+
+fn one(
+    item: &str,
+    claim: &Claim,
+    judged: Vec<Judged>,
+    (scatter, repetitions): (Option<f64>, Option<u32>),
+    outside: &[String],
+) -> Option<Tally> {
+    let first = judged.first()?.clone();
+    let values: Vec<f64> = judged.iter().filter_map(|judged| Some(judged.estimate.as_ref()?.mean)).collect();
+    let stands: Vec<Stand> = judged.into_iter().map(|judged| stand(claim, &tested(judged), SIGNIFICANT)).collect();
+    let of = stands.iter().filter(|stand| **stand != Stand::NotTested).count();
+    let holds = stands.iter().filter(|stand| **stand <= Stand::InDirection).count();
+    let ours = Spread::of(&values);
+    let half = claim.uncertainty.unwrap_or(0.0);
+    let meets = first.figure.zip(ours).is_none_or(|(figure, ours)| {
+        figure == 0.0 && matches!(claim.kind, Kind::Change { .. }) || (ours.low <= figure + half && ours.high >= figure - half)
+    });
+    let is_size = matches!(claim.kind, Kind::Value { .. } | Kind::Model { .. } | Kind::Fit { .. } | Kind::Cycle { .. });
+    let answer = match &claim.standing {
+        Standing::Contradicted(_) => Answer::Contradicted,
+        Standing::Open(_) | Standing::Trivial(_) | Standing::Duplicate(_) => Answer::NotCounted,
+        Standing::Testable if of == 0 => Answer::NotRun,
+        Standing::Testable if !outside.is_empty() => Answer::CannotBeDrawn,
+        Standing::Testable if meets && (is_size || 2 * holds >= of) => Answer::Agrees,
+        Standing::Testable => Answer::Differs,
+    };
+    let reason = match answer {
+        Answer::CannotBeDrawn => outside.join("; "),
+        _ => first.reason.unwrap_or_default(),
+    };
+    Some(Tally {
+        item: item.to_owned(),
+        claim: first.text,
+        place: first.place,
+        named: first.named,
+        published: first.published,
+        figure: first.figure,
+        unit: first.unit,
+        of,
+        holds,
+        ours,
+        answer,
+        too_few: is_below_resolution(claim, scatter, repetitions),
+        contrast: first.contrast,
+        reason,
+    })
+}
