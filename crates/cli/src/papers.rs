@@ -3,6 +3,7 @@
 use crate::builtin::PAPERS;
 use crate::failure::Failure;
 use crate::input::{TEXT, read_within, why};
+use anabranch_reproduce::infer::{Unsaid, read_unsaid};
 use anabranch_reproduce::{Item, Mistake, Paper};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use std::fs;
@@ -22,10 +23,27 @@ impl Source {
     /// The text of one of its scenario files; `.toml` may follow the name.
     pub fn scenario(&self, name: &str) -> Result<&str, Failure> {
         let bare = name.strip_suffix(".toml").unwrap_or(name);
-        let scenarios = || self.files.iter().filter(|(name, _)| *name != CLAIMS);
+        let scenarios = || self.files.iter().filter(|(name, _)| !is_other(name));
         let found = scenarios().find(|(known, _)| *known == bare).map(|(_, text)| text.as_str());
         let files: Vec<&str> = scenarios().map(|(name, _)| name.as_str()).collect();
         found.ok_or_else(|| Failure::unknown_word("scenario file of this paper", bare, &files, "name a file beside it"))
+    }
+
+    /// What the paper leaves open.
+    pub fn unsaid(&self) -> Result<Unsaid, Failure> {
+        let (file, text) = self.unsaid_text()?;
+        read_unsaid(text).map_err(|mistakes| mistaken(&file, text, mistakes))
+    }
+
+    /// The name, for messages, and the text of that file.
+    pub fn unsaid_text(&self) -> Result<(String, &str), Failure> {
+        let found = self.files.iter().find(|(name, _)| name == UNSAID);
+        let absent = || {
+            let message = format!("there is no {UNSAID}.toml in {}", self.folder);
+            let help = "it has a prior for each parameter that the paper leaves open: see docs/infer.md".to_owned();
+            Failure::unusable("anabranch::cli::unreadable", message, Some(help))
+        };
+        Ok((format!("{}/{UNSAID}.toml", self.folder), found.map(|(_, text)| text.as_str()).ok_or_else(absent)?))
     }
 
     /// The item called `id`; capitals do not count.
@@ -38,6 +56,13 @@ impl Source {
 
 /// Name of the file with the claims, without its ending.
 const CLAIMS: &str = "claims";
+/// Name of the file with what the paper leaves open.
+const UNSAID: &str = "unsaid";
+
+/// A name without its ending that is no scenario's.
+fn is_other(name: &str) -> bool {
+    name == CLAIMS || name == UNSAID
+}
 
 /// True if all papers are meant.
 pub fn are_all(key: &Path) -> bool {
@@ -93,16 +118,18 @@ fn own(folder: &Path) -> Result<Source, Failure> {
 
 fn read(folder: String, files: Vec<(String, String)>) -> Result<Source, Failure> {
     let text = files.iter().find(|(name, _)| name == CLAIMS).map_or("", |(_, text)| text.as_str());
-    let paper = anabranch_reproduce::read(text).map_err(|mistakes| unusable(&folder, text, mistakes))?;
+    let file = || format!("{folder}/{CLAIMS}.toml");
+    let paper = anabranch_reproduce::read(text).map_err(|mistakes| mistaken(&file(), text, mistakes))?;
     Ok(Source { folder, paper, files })
 }
 
-fn unusable(folder: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
+/// Mistakes in a paper's file.
+pub fn mistaken(file: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
     let report = |Mistake { at, message, help }: Mistake| {
         let mut diagnostic = MietteDiagnostic::new(message).with_code("anabranch::reproduce::claims");
         diagnostic.help = help;
         let diagnostic = diagnostic.with_label(LabeledSpan::new(Some("here".into()), at.start, at.len()));
-        Report::new(diagnostic).with_source_code(NamedSource::new(format!("{folder}/{CLAIMS}.toml"), text.to_owned()))
+        Report::new(diagnostic).with_source_code(NamedSource::new(file, text.to_owned()))
     };
     Failure::Unusable(mistakes.into_iter().map(report).collect())
 }
@@ -160,7 +187,7 @@ mod tests {
                 }
             }
             // A file that no item names is not an experiment of the paper.
-            for (name, _) in source.files.iter().filter(|(name, _)| name != CLAIMS) {
+            for (name, _) in source.files.iter().filter(|(name, _)| !is_other(name)) {
                 let named = |item: &Item| item.scenario.strip_suffix(".toml").unwrap_or(&item.scenario) == *name;
                 assert!(source.paper.items.iter().any(named), "{key}/{name}.toml");
             }

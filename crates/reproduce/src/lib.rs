@@ -25,7 +25,7 @@ mod reading;
 mod samples;
 mod theory;
 
-pub use anchor::{Weighed, weigh};
+pub use anchor::{Weighed, published, weigh};
 pub use assessment::decimals;
 pub use claim::{Claim, Kind, Point, Side, Standing, Statistic, Unit};
 pub use conclude::{Ran, conclude};

@@ -30,7 +30,13 @@ pub struct Coverage {
 /// Leaves each of `times` draws out in turn, takes it as published, keeps the `count` nearest of the others, and sees whether its own
 /// position lies in the central 95 % of theirs. Positions, not values: within a value of a list they are random, so that the interval
 /// of a list is as wide as that of a range.
-pub fn calibrate(ruler: &Ruler, library: &Library, posteriors: &[Posterior], count: usize, times: usize) -> Calibration {
+pub fn calibrate(
+    ruler: &Ruler,
+    library: &Library,
+    posteriors: &[Posterior],
+    count: usize,
+    times: usize,
+) -> Calibration {
     let all = library.positions.len();
     let mut hits = vec![0usize; posteriors.len()];
     let mut draws = 0;

@@ -35,7 +35,8 @@ impl Ruler {
     /// Spreads over the draws of a library.
     pub fn of(published: &[f64], library: &Library) -> Self {
         let spread = |(n, published): (usize, &f64)| {
-            let logarithms: Vec<f64> = library.ours.iter().filter_map(|ours| Some(logarithm(ours[n]?, *published))).collect();
+            let logarithms: Vec<f64> =
+                library.ours.iter().filter_map(|ours| Some(logarithm(ours[n]?, *published))).collect();
             spread(&logarithms)
         };
         Self { published: published.to_vec(), spreads: published.iter().enumerate().map(spread).collect() }

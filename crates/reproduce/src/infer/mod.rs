@@ -7,10 +7,13 @@
 mod calibrate;
 mod draw;
 mod library;
+mod outcome;
 mod posterior;
 mod prior;
 mod read;
 mod read_prior;
+mod search;
+mod tally;
 mod unknown;
 
 #[cfg(test)]
@@ -19,7 +22,10 @@ mod tests;
 pub use calibrate::{Calibration, Coverage, calibrate};
 pub use draw::{Region, draw};
 pub use library::{Kept, Library, NoneNearer, Ruler, central};
+pub use outcome::{Inference, NamedReading};
 pub use posterior::{MOVES, Posterior, posteriors};
 pub use prior::{Choice, Prior, Range, Spacing};
 pub use read::{Extent, Measured, Unsaid, read_measured, read_unsaid};
+pub use search::{Drawn, Search, by_testbed, values};
+pub use tally::{Answer, Spread, Tally, tally};
 pub use unknown::{Fitted, Position, Try, Unknown, fit};

@@ -103,7 +103,8 @@ fn correlation_ratio(cells: &[usize], count: usize, values: &[f64]) -> f64 {
     let total: f64 = values.iter().map(|value| square(value - middle)).sum();
     let mut within = 0.0;
     for cell in 0..count {
-        let own: Vec<f64> = cells.iter().zip(values).filter(|(own, _)| **own == cell).map(|(_, value)| *value).collect();
+        let own: Vec<f64> =
+            cells.iter().zip(values).filter(|(own, _)| **own == cell).map(|(_, value)| *value).collect();
         within += mean(&own).map_or(0.0, |mean| own.iter().map(|value| square(value - mean)).sum());
     }
     let (n, groups) = (values.len() as f64, count as f64);

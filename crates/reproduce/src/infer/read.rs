@@ -1,17 +1,18 @@
 //! `unsaid.toml` of a paper, or a user's file: what is open, with priors, and what was measured.
 
-use super::read_prior::UnknownText;
+use super::read_prior::{Stated, UnknownText};
 use super::unknown::Unknown;
 use crate::claim::{Claim, Kind, Side, Standing};
 use crate::item_row::ItemRow;
+use crate::paper::{Item, Paper};
 use crate::read::{Mistake, Reader, Settings, SpannedText};
 use anabranch_run::RowKind;
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 /// How much is drawn, run and kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     /// Testbeds drawn in a round.
     pub draws: u32,
@@ -33,9 +34,9 @@ pub struct Unsaid {
     /// What is open.
     pub unknowns: Vec<Unknown>,
     /// Items of the paper whose anchors do not count, and why: another item has the same data.
-    pub left_out: IndexMap<String, String>,
+    left_out: IndexMap<SpannedText, String>,
     /// Schedulers that the paper proposes: none of their values may choose a testbed.
-    pub proposed: Vec<String>,
+    proposed: Vec<SpannedText>,
     /// The measurements of a file that stands for itself.
     pub measured: Option<Measured>,
 }
@@ -63,10 +64,10 @@ struct UnsaidText {
     #[serde(default)]
     proposed: Vec<SpannedText>,
     #[serde(default)]
-    left_out: IndexMap<String, String>,
+    left_out: IndexMap<SpannedText, String>,
     /// What the source states, with the place: no unknown may set it.
     #[serde(default)]
-    stated: IndexMap<String, String>,
+    stated: IndexMap<String, Stated>,
     #[serde(default)]
     unsaid: IndexMap<Spanned<String>, UnknownText>,
     #[serde(default)]
@@ -133,7 +134,11 @@ fn read(text: &str) -> Result<Part, Vec<Mistake>> {
     let extent = reader.extent(&file);
     let own = file.scenario.as_ref().map(Spanned::span).or(file.anchor.first().map(|anchor| anchor.metric.span()));
     if file.unsaid.is_empty() {
-        reader.mistake(0..0, "nothing is unknown", Some("give one: [unsaid.NAME] with `key`, a prior and `why`".into()));
+        reader.mistake(
+            0..0,
+            "nothing is unknown",
+            Some("give one: [unsaid.NAME] with `key`, a prior and `why`".into()),
+        );
     }
     if let Some((name, _)) = file.unsaid.get_index(MOST_UNKNOWNS) {
         reader.mistake(name.span(), format!("there may be at most {MOST_UNKNOWNS} unknowns"), None);
@@ -145,8 +150,69 @@ fn read(text: &str) -> Result<Part, Vec<Mistake>> {
         unknowns.extend(unknown);
     }
     let measured = reader.measured(file.scenario, file.anchor);
-    let proposed = file.proposed.into_iter().map(Spanned::into_inner).collect();
-    Ok((Unsaid { extent, unknowns, left_out: file.left_out, proposed, measured }, reader, own))
+    let (left_out, proposed) = (file.left_out, file.proposed);
+    Ok((Unsaid { extent, unknowns, left_out, proposed, measured }, reader, own))
+}
+
+impl Unsaid {
+    /// The items of a paper in virtual time, with the anchors that count.
+    ///
+    /// # Errors
+    /// Names that the paper does not have, and anchors that are values of what it proposes.
+    pub fn items(&self, paper: &Paper) -> Result<Vec<Item>, Vec<Mistake>> {
+        let mut reader = Reader::default();
+        let ids: Vec<&str> = paper.items.iter().map(|item| item.id.as_str()).collect();
+        for id in self.left_out.keys().filter(|id| !ids.contains(&id.get_ref().as_str())) {
+            reader.unknown(id.span(), "item of the paper", id.get_ref(), &ids);
+        }
+        let rows: Vec<&str> = paper.items.iter().flat_map(|item| &item.rows).map(|row| row.name.as_str()).collect();
+        for word in &self.proposed {
+            let anchored =
+                |item: &&Item| item.anchors.iter().any(|anchor| anchor.rows().contains(&word.get_ref().as_str()));
+            match paper.items.iter().find(anchored) {
+                _ if !rows.contains(&word.get_ref().as_str()) => {
+                    reader.unknown(word.span(), "scheduler of the paper", word.get_ref(), &rows);
+                }
+                None => {}
+                Some(item) => {
+                    let message =
+                        format!("`{}` has an anchor of `{}`, which the paper proposes", item.id, word.get_ref());
+                    let help = "the paper's own scheduler must not choose the testbeds that judge it".to_owned();
+                    reader.mistake(word.span(), message, Some(help));
+                }
+            }
+        }
+        let counted = |item: &Item| {
+            let left_out = self.left_out.keys().any(|id| *id.get_ref() == item.id);
+            let anchors = if left_out { Vec::new() } else { item.anchors.clone() };
+            Item { anchors, ..item.clone() }
+        };
+        reader.done(paper.items.iter().filter(|item| !item.live).map(counted).collect())
+    }
+}
+
+impl Measured {
+    /// The measurements as an item without claims.
+    pub fn item(&self) -> Item {
+        Item {
+            id: "measured".into(),
+            title: "Measured values".into(),
+            place: String::new(),
+            scenario: self.scenario.clone(),
+            rows: self.rows.clone(),
+            baselines: false,
+            curves: None,
+            live: false,
+            variants: Vec::new(),
+            quick: Vec::new(),
+            packets: Vec::new(),
+            figures: Vec::new(),
+            anchors: self.anchors.clone(),
+            claims: Vec::new(),
+            readings: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
 }
 
 impl Reader {

@@ -18,7 +18,7 @@ pub struct UnknownText {
     range: Option<Spanned<[Scalar; 2]>>,
     scale: Option<SpannedText>,
     #[serde(default)]
-    scenarios: Vec<String>,
+    items: Vec<String>,
     widened: Option<String>,
 }
 
@@ -36,6 +36,23 @@ enum Scalar {
     Real(f64),
     Truth(bool),
     Text(String),
+}
+
+/// What the source states of a key: the place, perhaps for some items alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub enum Stated {
+    Everywhere(String),
+    In { place: String, items: Vec<String> },
+}
+
+impl Stated {
+    fn parts(&self) -> (&str, &[String]) {
+        match self {
+            Self::Everywhere(place) => (place, &[]),
+            Self::In { place, items } => (place, items),
+        }
+    }
 }
 
 /// How a prior is written.
@@ -64,8 +81,8 @@ impl Reader {
             (None, None, Some(choices), true) => (self.choices(&choices), choices.span()),
             _ => return refuse("needs one prior"),
         };
-        let (scenarios, widened) = (text.scenarios, text.widened);
-        Some(Unknown { name: name.get_ref().clone(), prior: prior?, why: text.why, scenarios, widened, at })
+        let (items, widened) = (text.items, text.widened);
+        Some(Unknown { name: name.get_ref().clone(), prior: prior?, why: text.why, items, widened, at })
     }
 
     fn list(&mut self, list: &Spanned<Vec<Scalar>>, keys: &[String]) -> Option<Prior> {
@@ -92,12 +109,7 @@ impl Reader {
         Some(Prior::List(choices))
     }
 
-    fn range(
-        &mut self,
-        range: &Spanned<[Scalar; 2]>,
-        keys: Vec<String>,
-        scale: Option<&SpannedText>,
-    ) -> Option<Prior> {
+    fn range(&mut self, range: &Spanned<[Scalar; 2]>, keys: Vec<String>, scale: Option<&SpannedText>) -> Option<Prior> {
         let spacing = match scale.map(|word| (word, word.get_ref().as_str())) {
             None | Some((_, "linear")) => Spacing::Linear,
             Some((_, "log")) => Spacing::Log,
@@ -124,12 +136,17 @@ impl Reader {
     }
 
     /// Refuses an unknown that sets what the source states.
-    pub(super) fn check_stated(&mut self, unknown: &Unknown, stated: &IndexMap<String, String>) {
+    pub(super) fn check_stated(&mut self, unknown: &Unknown, stated: &IndexMap<String, Stated>) {
         let extremes = unknown.prior.extremes();
         let set: Vec<Override> = extremes.into_iter().flat_map(|position| unknown.prior.set(position)).collect();
-        for (key, place) in stated {
-            let within = |own: &str| own.strip_prefix(key.as_str()).is_some_and(|rest| matches!(rest.chars().next(), None | Some('.')));
-            if let Some(own) = set.iter().find(|change| within(&change.key)) {
+        let concerns = |items: &[String]| {
+            items.is_empty() || unknown.items.is_empty() || items.iter().any(|item| unknown.items.contains(item))
+        };
+        for (key, (place, items)) in stated.iter().map(|(key, stated)| (key, stated.parts())) {
+            let within = |own: &str| {
+                own.strip_prefix(key.as_str()).is_some_and(|rest| matches!(rest.chars().next(), None | Some('.')))
+            };
+            if let Some(own) = set.iter().find(|change| within(&change.key)).filter(|_| concerns(items)) {
                 let message = format!("`{}` contradicts the source, which states `{key}`: {place}", own.key);
                 let help = "what is stated is no unknown: leave it out, or correct [stated]".to_owned();
                 self.mistake(unknown.at.clone(), message, Some(help));
@@ -158,6 +175,6 @@ impl Scalar {
         };
         let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(end);
-        Some((number.parse().ok()?, unit.to_owned(), matches!(unit, "B" | "p")))
+        Some((number.parse().ok()?, unit.to_owned(), matches!(unit, "B" | "KB" | "KiB" | "p")))
     }
 }

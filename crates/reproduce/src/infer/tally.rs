@@ -1,14 +1,13 @@
 //! A paper's claims in the kept testbeds.
 
 use super::library::central;
-use crate::classify::{is_below_resolution, stand};
 use crate::claim::{Claim, Kind, Standing};
+use crate::classify::{is_below_resolution, stand};
 use crate::conclude::tested;
-use crate::judge::{SIGNIFICANT, judge};
+use crate::judge::SIGNIFICANT;
 use crate::outcome::{Judged, Stand};
 use crate::paper::Item;
 use anabranch_metrics::quantile;
-use anabranch_run::RunRecord;
 use serde::{Deserialize, Serialize};
 
 /// What the kept testbeds say of a claim.
@@ -103,23 +102,21 @@ impl Answer {
     }
 }
 
-/// Judges the claims of an item in each testbed by its first seed. `repeated` are runs of the nearest testbed with several seeds, which
-/// show how much single runs vary; `outside` names the baselines of the item that cannot be drawn.
+/// Counts the claims of an item over `testbeds`, in each of which they were judged by one seed. `repeated` are the same claims by several
+/// seeds of the nearest testbed, which show how much single runs vary; `outside` names the baselines of the item that cannot be drawn.
 pub fn tally(
     item: &Item,
-    testbeds: &[Vec<RunRecord>],
-    repeated: &[RunRecord],
+    testbeds: &[Vec<Judged>],
+    repeated: &[Judged],
     repetitions: Option<u32>,
     outside: &[String],
 ) -> Vec<Tally> {
-    let all: Vec<Vec<Judged>> = testbeds.iter().map(|runs| judge(&item.claims, runs, &item.rows, &[])).collect();
-    let scatters: Vec<Option<f64>> =
-        judge(&item.claims, repeated, &item.rows, &[]).into_iter().map(|judged| judged.scatter).collect();
     let of = |(n, claim): (usize, &Claim)| {
-        let judged: Vec<Judged> = all.iter().map(|claims| claims[n].clone()).collect();
-        one(&item.id, claim, judged, (scatters[n], repetitions), outside)
+        let judged = testbeds.iter().filter_map(|claims| claims.get(n).cloned()).collect();
+        let scatter = repeated.get(n).and_then(|judged| judged.scatter);
+        one(&item.id, claim, judged, (scatter, repetitions), outside)
     };
-    item.claims.iter().enumerate().map(of).filter_map(|tally| tally).collect()
+    item.claims.iter().enumerate().filter_map(of).collect()
 }
 
 fn one(
@@ -137,7 +134,8 @@ fn one(
     let ours = Spread::of(&values);
     let half = claim.uncertainty.unwrap_or(0.0);
     let meets = first.figure.zip(ours).is_none_or(|(figure, ours)| {
-        figure == 0.0 && matches!(claim.kind, Kind::Change { .. }) || (ours.low <= figure + half && ours.high >= figure - half)
+        figure == 0.0 && matches!(claim.kind, Kind::Change { .. })
+            || (ours.low <= figure + half && ours.high >= figure - half)
     });
     let is_size = matches!(claim.kind, Kind::Value { .. } | Kind::Model { .. } | Kind::Fit { .. } | Kind::Cycle { .. });
     let answer = match &claim.standing {

@@ -199,11 +199,23 @@ fn settings_are_those_of_the_keys_that_a_scenario_has() {
 fn mistakes_are_said_with_their_place() {
     let entry = |entry: &str| format!("[unsaid.x]\nwhy = \"w\"\n{entry}\n");
     let cases = [
-        (entry("key = \"path.wlan.delay\"\nlist = [\"1ms\", \"2ms\"]"), "no scenario has the key `path.wlan.delay`", "[\"1ms\", \"2ms\"]"),
+        (
+            entry("key = \"path.wlan.delay\"\nlist = [\"1ms\", \"2ms\"]"),
+            "no scenario has the key `path.wlan.delay`",
+            "[\"1ms\", \"2ms\"]",
+        ),
         (entry("key = \"path.a.loss\"\nrange = [\"1%\", \"120%\"]"), "120% cannot be", "[\"1%\", \"120%\"]"),
-        (entry("key = \"path.a.delay\"\nrange = [\"1ms\", \"2s\"]"), "two numbers with the same unit", "[\"1ms\", \"2s\"]"),
+        (
+            entry("key = \"path.a.delay\"\nrange = [\"1ms\", \"2s\"]"),
+            "two numbers with the same unit",
+            "[\"1ms\", \"2s\"]",
+        ),
         (entry("key = \"path.a.delay\"\nrange = [\"9ms\", \"2ms\"]"), "below the second", "[\"9ms\", \"2ms\"]"),
-        (entry("key = \"path.a.delay\"\nrange = [\"0ms\", \"2ms\"]\nscale = \"log\""), "begins above zero", "[\"0ms\", \"2ms\"]"),
+        (
+            entry("key = \"path.a.delay\"\nrange = [\"0ms\", \"2ms\"]\nscale = \"log\""),
+            "begins above zero",
+            "[\"0ms\", \"2ms\"]",
+        ),
         (entry("key = \"path.a.delay\"\nrange = [\"1ms\", \"2ms\"]\nscale = \"lgo\""), "`lgo` is no scale", "\"lgo\""),
         (entry("key = \"path.a.delay\"\nlist = [\"1ms\"]"), "leaves nothing open", "[\"1ms\"]"),
         (entry("key = \"path.a.delay\""), "needs one prior", "x"),
@@ -211,13 +223,22 @@ fn mistakes_are_said_with_their_place() {
         ("[unsaid.x]\nwhy = \" \"\nkey = \"mss\"\nlist = [1000, 1400]\n".into(), "does not say why", "x"),
         ("draws = 0\n".to_owned() + &entry("key = \"mss\"\nlist = [1000, 1400]"), "`draws` is from 1", "0"),
         (
-            "[stated]\n\"path.a\" = \"section 4\"\n".to_owned() + &entry("key = \"path.a.delay\"\nlist = [\"1ms\", \"2ms\"]"),
+            "[stated]\n\"path.a\" = \"section 4\"\n".to_owned()
+                + &entry("key = \"path.a.delay\"\nlist = [\"1ms\", \"2ms\"]"),
             "contradicts the source, which states `path.a`: section 4",
             "[\"1ms\", \"2ms\"]",
         ),
         ("[unsaid]\n".into(), "nothing is unknown", ""),
-        (entry("key = \"mss\"\nlist = [1000, 1400]\nscenarios = [\"testbad\"]"), "there is no scenario `testbad`", "[1000, 1400]"),
-        ("scenario = \"a.toml\"\n".to_owned() + &entry("key = \"mss\"\nlist = [1000, 1400]"), "stand in its claims.toml", "\"a.toml\""),
+        (
+            entry("key = \"mss\"\nlist = [1000, 1400]\nitems = [\"testbad\"]"),
+            "there is no item `testbad`",
+            "[1000, 1400]",
+        ),
+        (
+            "scenario = \"a.toml\"\n".to_owned() + &entry("key = \"mss\"\nlist = [1000, 1400]"),
+            "stand in its claims.toml",
+            "\"a.toml\"",
+        ),
     ];
     for (text, message, token) in cases {
         let wrong = fitted(&text).expect_err(&text);
@@ -244,4 +265,15 @@ fn a_file_of_its_own_names_scenario_and_measurements() {
         let wrong = read_measured(&text).expect_err(&text);
         assert!(wrong.iter().any(|mistake| mistake.message.contains(message)), "{text}: {wrong:?}");
     }
+}
+
+#[test]
+fn a_search_says_that_no_unknown_moves_a_baseline() {
+    let extent = Extent { draws: 2, keep: 1, repeat: 1, rounds: 2, seed: 1 };
+    let positions = || vec![vec![0.1], vec![0.6]];
+    let add =
+        |ours: [Option<f64>; 2]| Search::new(extent, vec![3.0]).add(positions(), ours.map(|ours| vec![ours]).to_vec());
+    assert_eq!(add([Some(2.0), Some(2.0)]), Err(NoneNearer::EquallyFar));
+    assert_eq!(add([None, None]), Err(NoneNearer::NoValues));
+    assert_eq!(add([Some(2.0), Some(4.0)]), Ok(()));
 }

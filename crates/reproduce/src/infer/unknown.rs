@@ -14,8 +14,8 @@ pub struct Unknown {
     pub prior: Prior,
     /// Why it may be so, in a sentence.
     pub why: String,
-    /// The scenario files that it concerns; empty = all that have the key.
-    pub scenarios: Vec<String>,
+    /// The items that it concerns; empty = all whose scenario has the key.
+    pub items: Vec<String>,
     /// Text for a prior that was made wider when draws were known; it says which outcome led to it.
     pub widened: Option<String>,
     /// Where its prior stands in the file, in bytes.
@@ -28,11 +28,11 @@ pub type Position = Vec<f64>;
 /// Reads a scenario with some keys set, to see whether it can be.
 pub type Try<'a> = dyn Fn(&[Override]) -> Result<(), Vec<Diagnostic>> + 'a;
 
-/// The unknowns in one scenario: for each, the keys that the scenario has.
+/// The unknowns in one item: for each, the keys that its scenario has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fitted {
-    /// The scenario's name.
-    pub scenario: String,
+    /// The item's name.
+    pub item: String,
     keys: Vec<Vec<String>>,
 }
 
@@ -48,19 +48,19 @@ impl Fitted {
     }
 }
 
-/// Finds out which keys each scenario has, and whether all values of the priors are possible in it.
+/// Finds out which keys the scenario of each item has, and whether all values of the priors are possible in it.
 ///
 /// # Errors
 /// Every key that is in no scenario, and every value that a scenario refuses.
-pub fn fit(unknowns: &[Unknown], scenarios: &[(&str, &Try<'_>)]) -> Result<Vec<Fitted>, Vec<Mistake>> {
+pub fn fit(unknowns: &[Unknown], items: &[(&str, &Try<'_>)]) -> Result<Vec<Fitted>, Vec<Mistake>> {
     let mut mistakes = Vec::new();
     let mut fitted: Vec<Fitted> =
-        scenarios.iter().map(|(name, _)| Fitted { scenario: (*name).to_owned(), keys: Vec::new() }).collect();
+        items.iter().map(|(name, _)| Fitted { item: (*name).to_owned(), keys: Vec::new() }).collect();
     for unknown in unknowns {
-        let wanted = |name: &str| unknown.scenarios.is_empty() || unknown.scenarios.iter().any(|own| own == name);
+        let wanted = |name: &str| unknown.items.is_empty() || unknown.items.iter().any(|own| own == name);
         let mut absent: Vec<(String, Diagnostic)> = Vec::new();
         let mut found: Vec<String> = Vec::new();
-        for ((name, read), fitted) in scenarios.iter().zip(&mut fitted) {
+        for ((name, read), fitted) in items.iter().zip(&mut fitted) {
             let keys = if wanted(name) { keys_in(unknown, read, &mut absent, &mut mistakes) } else { Vec::new() };
             found.extend(keys.iter().cloned());
             fitted.keys.push(keys);
@@ -72,11 +72,11 @@ pub fn fit(unknowns: &[Unknown], scenarios: &[(&str, &Try<'_>)]) -> Result<Vec<F
             message: format!("`{}`: no scenario has the key `{key}`: {}", unknown.name, why.message),
             help: why.help,
         }));
-        if let Some(other) = unknown.scenarios.iter().find(|own| !scenarios.iter().any(|(name, _)| own == name)) {
-            let names: Vec<&str> = scenarios.iter().map(|(name, _)| *name).collect();
+        if let Some(other) = unknown.items.iter().find(|own| !items.iter().any(|(name, _)| own == name)) {
+            let names: Vec<&str> = items.iter().map(|(name, _)| *name).collect();
             mistakes.push(Mistake {
                 at: unknown.at.clone(),
-                message: format!("`{}`: there is no scenario `{other}`", unknown.name),
+                message: format!("`{}`: there is no item `{other}`", unknown.name),
                 help: Some(format!("there are {}", names.join(", "))),
             });
         }
