@@ -32,7 +32,7 @@ impl Source {
     /// What the paper leaves open.
     pub fn unsaid(&self) -> Result<Unsaid, Failure> {
         let (file, text) = self.unsaid_text()?;
-        read_unsaid(text).map_err(|mistakes| mistaken(&file, text, mistakes))
+        read_unsaid(text).map_err(|mistakes| mistaken(UNSAID_CODE, &file, text, mistakes))
     }
 
     /// The name, for messages, and the text of that file.
@@ -58,6 +58,9 @@ impl Source {
 const CLAIMS: &str = "claims";
 /// Name of the file with what the paper leaves open.
 const UNSAID: &str = "unsaid";
+
+/// The code of mistakes in it.
+pub const UNSAID_CODE: &str = "anabranch::infer::unsaid";
 
 /// A name without its ending that is no scenario's.
 fn is_other(name: &str) -> bool {
@@ -119,14 +122,15 @@ fn own(folder: &Path) -> Result<Source, Failure> {
 fn read(folder: String, files: Vec<(String, String)>) -> Result<Source, Failure> {
     let text = files.iter().find(|(name, _)| name == CLAIMS).map_or("", |(_, text)| text.as_str());
     let file = || format!("{folder}/{CLAIMS}.toml");
-    let paper = anabranch_reproduce::read(text).map_err(|mistakes| mistaken(&file(), text, mistakes))?;
+    let paper = anabranch_reproduce::read(text)
+        .map_err(|mistakes| mistaken("anabranch::reproduce::claims", &file(), text, mistakes))?;
     Ok(Source { folder, paper, files })
 }
 
 /// Mistakes in a paper's file.
-pub fn mistaken(file: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
+pub fn mistaken(code: &str, file: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
     let report = |Mistake { at, message, help }: Mistake| {
-        let mut diagnostic = MietteDiagnostic::new(message).with_code("anabranch::reproduce::claims");
+        let mut diagnostic = MietteDiagnostic::new(message).with_code(code);
         diagnostic.help = help;
         let diagnostic = diagnostic.with_label(LabeledSpan::new(Some("here".into()), at.start, at.len()));
         Report::new(diagnostic).with_source_code(NamedSource::new(file, text.to_owned()))
@@ -138,7 +142,7 @@ pub fn mistaken(file: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
 mod tests {
     use super::*;
     use crate::load::Loaded;
-    use anabranch_reproduce::{Asked, parts};
+    use anabranch_reproduce::{Asked, baselines_in, parts};
 
     /// A run of hours writes `docs/reproduction.md`; what the page takes from the papers' files is compared without one.
     #[test]
@@ -169,6 +173,28 @@ mod tests {
                 let end = if others == 0 { ")".to_owned() } else { format!("; and {others} more)") };
                 line.contains(&format!(": {text} (")) && line.ends_with(&end)
             })
+    }
+
+    /// Neither a run nor an anchor of what a paper proposes is there when testbeds are chosen.
+    #[test]
+    fn no_proposed_scheduler_takes_part_in_the_choice_of_testbeds() {
+        let proposed = [("blest", "blest"), ("fdps", "fdps"), ("ocps", "ocps")];
+        for source in find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false))) {
+            let unsaid = source.unsaid().unwrap_or_else(|failure| panic!("{}", failure.render(false)));
+            let own = proposed.iter().find(|(key, _)| *key == source.paper.key);
+            for item in unsaid.items(&source.paper).expect("its names are known") {
+                let text = source.scenario(&item.scenario).expect("it is there");
+                let mut read = |overrides| Loaded::given(&item.scenario, text, overrides).map(|l| l.document);
+                let testbeds = [("1".to_owned(), Vec::new())];
+                let plan = baselines_in(&item, &testbeds, 1, &mut read).unwrap_or_else(|_| panic!("{}", item.id));
+                let runs: Vec<String> =
+                    plan.iter().flat_map(|plan| plan.jobs()).map(|job| format!("{:?}", job.choice)).collect();
+                assert_eq!(runs.is_empty(), item.anchors.is_empty(), "{}", item.id);
+                for run in runs {
+                    assert!(own.is_none_or(|(_, name)| !run.contains(name)), "{}: {run}", item.id);
+                }
+            }
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::load::{Loaded, unusable};
 use crate::opener::Opener;
 use crate::out_folder::{OutFolder, Owner};
 use crate::outcome::Outcome;
-use crate::papers::{self, mistaken};
+use crate::papers::{self, UNSAID_CODE, mistaken};
 use crate::results_folder::{self, PAGE, make_report};
 use crate::runs_parquet::write_columns;
 use crate::runs_table::{Cells, Column};
@@ -25,7 +25,7 @@ use anabranch_reproduce::infer::{
     Drawn, Extent, Fitted, Inference, NamedReading, NoneNearer, Position, Ruler, Search, Tally, Unsaid, by_testbed,
     fit, read_measured, tally, values,
 };
-use anabranch_reproduce::{Item, Judged, Testbed, baselines_in, judge, published, whole_in};
+use anabranch_reproduce::{Item, Judged, Mistake, Testbed, baselines_in, judge, published, whole_in};
 use anabranch_run::{Driver, Plan, Results, Shard};
 use anabranch_scenario::{Diagnostic, Document, Override, Source};
 use std::cell::Cell;
@@ -35,6 +35,9 @@ use std::time::Instant;
 
 /// Testbeds whose runs are held at a time.
 const BATCH: usize = 100;
+
+/// The reading that scenarios are.
+const AS_WRITTEN: &str = "as written";
 
 /// Seeds of the nearest testbed that show how much single runs vary.
 const SEEDS: u32 = 6;
@@ -116,6 +119,8 @@ fn write(
 struct Study {
     /// Short name.
     name: String,
+    /// The file of the unknowns.
+    file: Source,
     repetitions: Option<u32>,
     unsaid: Unsaid,
     places: Vec<Place>,
@@ -158,7 +163,7 @@ impl Study {
         let text = read_within(TEXT, 0, path).map_err(|error| {
             Failure::unusable("anabranch::cli::unreadable", format!("cannot read {file}: {}", why(&error)), None)
         })?;
-        let unsaid = read_measured(&text).map_err(|mistakes| mistaken(&file, &text, mistakes))?;
+        let unsaid = read_measured(&text).map_err(|mistakes| mistaken(UNSAID_CODE, &file, &text, mistakes))?;
         let items = unsaid.measured.iter().map(|measured| measured.item());
         let beside = path.parent().unwrap_or(Path::new(""));
         let place = |item: Item| {
@@ -168,12 +173,12 @@ impl Study {
         };
         let places = items.map(place).collect::<Result<_, Failure>>()?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Self { name, repetitions: None, unsaid, places }.fitted(&file, &text)
+        Self { name, file: Source { name: file, text }, repetitions: None, unsaid, places }.fitted()
     }
 
     fn of_paper(source: &papers::Source) -> Result<Self, Failure> {
         let (unsaid, (file, text)) = (source.unsaid()?, source.unsaid_text()?);
-        let items = unsaid.items(&source.paper).map_err(|mistakes| mistaken(&file, text, mistakes))?;
+        let items = unsaid.items(&source.paper).map_err(|mistakes| mistaken(UNSAID_CODE, &file, text, mistakes))?;
         let place = |item: Item| {
             let text = source.scenario(&item.scenario)?.to_owned();
             let scenario = Source { name: format!("{}/{}", source.folder, item.scenario), text };
@@ -181,11 +186,12 @@ impl Study {
         };
         let places = items.into_iter().map(place).collect::<Result<_, Failure>>()?;
         let (name, repetitions) = (source.paper.key.clone(), source.paper.repetitions);
-        Self { name, repetitions, unsaid, places }.fitted(&file, text)
+        let file = Source { name: file, text: text.to_owned() };
+        Self { name, file, repetitions, unsaid, places }.fitted()
     }
 
-    /// Finds the keys that each item has; `file` and its text are those of the unknowns.
-    fn fitted(mut self, file: &str, text: &str) -> Result<Self, Failure> {
+    /// Finds the keys that each item has.
+    fn fitted(mut self) -> Result<Self, Failure> {
         let fitted = {
             let mut reads: Vec<(&str, Box<Reading<'_>>)> = Vec::new();
             for place in &self.places {
@@ -193,7 +199,8 @@ impl Study {
                 reads.push((&place.item.id, Box::new(|set: &[Override]| place.diagnosed(set).map(|_| ()))));
             }
             let reads: Vec<(&str, &Reading<'_>)> = reads.iter().map(|(name, read)| (*name, read.as_ref())).collect();
-            fit(&self.unsaid.unknowns, &reads).map_err(|mistakes| mistaken(file, text, mistakes))?
+            fit(&self.unsaid.unknowns, &reads)
+                .map_err(|mistakes| mistaken(UNSAID_CODE, &self.file.name, &self.file.text, mistakes))?
         };
         for place in &mut self.places {
             let own = fitted.iter().find(|fitted| fitted.item == place.item.id);
@@ -282,8 +289,13 @@ impl Study {
         let drawn =
             anchors().enumerate().map(|(n, (place, anchor))| Drawn::of(&search, n, &place.item, anchor)).collect();
         let mut inference = Inference::of(&self.name, &self.unsaid, &search, drawn);
-        let Some(readings) = self.readings(&search, making)? else { return Ok(None) };
-        let Some(claims) = self.claims(&search, &inference.anchors, making)? else { return Ok(None) };
+        // A shard makes its part of both in one call.
+        let readings = self.readings(&search, making)?;
+        let claims = self.claims(&search, &inference.anchors, making)?;
+        let (Some(readings), Some(claims)) = (readings, claims) else { return Ok(None) };
+        let written = readings.iter().filter(|reading| reading.name == AS_WRITTEN);
+        let ours: Vec<Option<f64>> = written.flat_map(|reading| reading.ours.iter().copied()).collect();
+        inference.as_written = search.ruler.distance(&ours, &search.ruler.published);
         (inference.readings, inference.claims) = (readings, claims);
         let draws = self.draws(&search, &inference);
         Ok(Some((inference, draws)))
@@ -296,7 +308,9 @@ impl Study {
             }
             NoneNearer::EquallyFar => ("all draws are equally far", "no unknown moves a baseline: give one that does"),
         };
-        Failure::missing("anabranch::infer::none_nearer", format!("{}: {why}", self.name), Some(help.into()))
+        let at = self.unsaid.unknowns.first().map_or(0..0, |unknown| unknown.at.clone());
+        let mistake = Mistake { at, message: format!("{}: {why}", self.name), help: Some(help.into()) };
+        mistaken(UNSAID_CODE, &self.file.name, &self.file.text, vec![mistake])
     }
 
     /// What the baselines give in each draw; the first has the number `from`.
@@ -342,7 +356,7 @@ impl Study {
             first = own.end;
             let readings = item.readings.iter().filter(|reading| reading.open);
             let named = readings.map(|reading| (reading.name.clone(), reading.set.clone()));
-            let testbeds: Vec<Testbed> = std::iter::once(("as written".to_owned(), Vec::new())).chain(named).collect();
+            let testbeds: Vec<Testbed> = std::iter::once((AS_WRITTEN.to_owned(), Vec::new())).chain(named).collect();
             let Some(plan) = baselines_in(item, &testbeds, self.unsaid.extent.repeat, &mut |set| place.read(set))?
             else {
                 continue;
@@ -369,11 +383,9 @@ impl Study {
             search.kept().iter().map(|&draw| (draw, &search.library.positions[draw])).collect();
         let mut found = Some(Vec::new());
         for place in self.places.iter().filter(|place| !place.item.claims.is_empty()) {
-            let Some(nearest) = place.judged(self, &kept[..kept.len().min(1)], SEEDS, making)? else {
-                found = None;
-                continue;
-            };
-            let Some(testbeds) = place.judged(self, &kept, 1, making)? else {
+            let nearest = place.judged(self, &kept[..kept.len().min(1)], SEEDS, making)?;
+            let testbeds = place.judged(self, &kept, 1, making)?;
+            let (Some(nearest), Some(testbeds)) = (nearest, testbeds) else {
                 found = None;
                 continue;
             };

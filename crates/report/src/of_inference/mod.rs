@@ -37,9 +37,10 @@ fn in_short(inference: &Inference) -> String {
     let fixed = format!("The baselines fix {} of {} unknowns", found.join(", "), unknowns.len());
     let kept = match inference.tolerances.last().filter(|_| !inference.anchors.is_empty()) {
         Some(tolerance) => format!(
-            "{} of {} testbeds are kept, up to a distance of {tolerance:.2}",
+            "{} of {} testbeds are kept, up to a distance of {tolerance:.2}; as written it is {}",
             extent.keep,
-            extent.draws as usize * inference.tolerances.len()
+            extent.draws as usize * inference.tolerances.len(),
+            inference.as_written.map_or_else(|| "unknown".into(), |distance| format!("{distance:.2}")),
         ),
         None => {
             return format!(

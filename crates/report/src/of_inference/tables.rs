@@ -10,7 +10,7 @@ pub fn unknowns(inference: &Inference) -> Table {
     all.sort_by(|a, b| b.fixed.total_cmp(&a.fixed));
     let row = |unknown: &&Posterior| {
         vec![
-            unknown.unknown.clone(),
+            unknown.unknown.clone() + if unknown.widened.is_some() { " (widened)" } else { "" },
             prior(unknown),
             kept(unknown),
             format!("{:.0} %", unknown.fixed * 100.0),

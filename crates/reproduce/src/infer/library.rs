@@ -46,9 +46,9 @@ impl Ruler {
     pub fn distance(&self, ours: &[Option<f64>], theirs: &[f64]) -> Option<f64> {
         let anchors = self.spreads.iter().zip(&self.published).zip(ours.iter().zip(theirs));
         let one = |((spread, published), (ours, theirs)): ((&Option<f64>, &f64), (&Option<f64>, &f64))| {
+            let Some(ours) = *ours else { return Some(None) };
             let spread = (*spread)?;
-            let apart = (*ours).map(|ours| logarithm(ours, *published) - logarithm(*theirs, *published));
-            Some(apart.map(|apart| apart / spread))
+            Some(Some((logarithm(ours, *published) - logarithm(*theirs, *published)) / spread))
         };
         let parts: Option<Vec<f64>> = anchors.filter_map(one).collect();
         let parts = parts.filter(|parts| !parts.is_empty())?;

@@ -16,6 +16,8 @@ pub struct Inference {
     pub extent: Extent,
     /// Draws whose runs lack a value of an anchor: they are never kept.
     pub without_value: usize,
+    /// Distance of the scenarios as written; `None` without anchors.
+    pub as_written: Option<f64>,
     /// Distance of the nearest draw.
     pub nearest: f64,
     /// After each round, the distance of the farthest draw that is kept.
@@ -62,6 +64,7 @@ impl Inference {
             source: source.to_owned(),
             extent: search.extent,
             without_value: if anchors.is_empty() { 0 } else { distances.iter().filter(|d| d.is_none()).count() },
+            as_written: None,
             nearest: distances.iter().flatten().copied().reduce(f64::min).unwrap_or(0.0),
             tolerances: search.rounds.iter().map(|kept| kept.tolerance).collect(),
             anchors,

@@ -80,7 +80,7 @@ pub enum Answer {
     /// A baseline of the item was published outside the central 95 % of all draws.
     #[serde(rename = "cannot be drawn")]
     CannotBeDrawn,
-    /// Open, trivial, or the datum of another claim.
+    /// Open, trivial, the datum of another claim, or on how runs vary: there is one run of each row in a testbed.
     #[serde(rename = "not counted")]
     NotCounted,
     /// No testbed has a value.
@@ -132,20 +132,7 @@ fn one(
     let of = stands.iter().filter(|stand| **stand != Stand::NotTested).count();
     let holds = stands.iter().filter(|stand| **stand <= Stand::InDirection).count();
     let ours = Spread::of(&values);
-    let half = claim.uncertainty.unwrap_or(0.0);
-    let meets = first.figure.zip(ours).is_none_or(|(figure, ours)| {
-        figure == 0.0 && matches!(claim.kind, Kind::Change { .. })
-            || (ours.low <= figure + half && ours.high >= figure - half)
-    });
-    let is_size = matches!(claim.kind, Kind::Value { .. } | Kind::Model { .. } | Kind::Fit { .. } | Kind::Cycle { .. });
-    let answer = match &claim.standing {
-        Standing::Contradicted(_) => Answer::Contradicted,
-        Standing::Open(_) | Standing::Trivial(_) | Standing::Duplicate(_) => Answer::NotCounted,
-        Standing::Testable if of == 0 => Answer::NotRun,
-        Standing::Testable if !outside.is_empty() => Answer::CannotBeDrawn,
-        Standing::Testable if meets && (is_size || 2 * holds >= of) => Answer::Agrees,
-        Standing::Testable => Answer::Differs,
-    };
+    let answer = answer(claim, (of, holds), first.figure, ours, outside);
     let reason = match answer {
         Answer::CannotBeDrawn => outside.join("; "),
         _ => first.reason.unwrap_or_default(),
@@ -166,4 +153,142 @@ fn one(
         contrast: first.contrast,
         reason,
     })
+}
+
+fn answer(
+    claim: &Claim,
+    (of, holds): (usize, usize),
+    figure: Option<f64>,
+    ours: Option<Spread>,
+    outside: &[String],
+) -> Answer {
+    // A change of zero is claimed within the band: whether it holds says all.
+    let figure = figure.filter(|figure| *figure != 0.0 || !matches!(claim.kind, Kind::Change { .. }));
+    let half = claim.uncertainty.unwrap_or(0.0);
+    let meets =
+        figure.is_none_or(|figure| ours.is_some_and(|ours| ours.low <= figure + half && ours.high >= figure - half));
+    let needs_sign = matches!(claim.kind, Kind::Change { .. } | Kind::Order { .. });
+    match &claim.standing {
+        Standing::Contradicted(_) => Answer::Contradicted,
+        Standing::Open(_) | Standing::Trivial(_) | Standing::Duplicate(_) => Answer::NotCounted,
+        // One seed per testbed does not vary.
+        Standing::Testable if matches!(claim.kind, Kind::Change { spread: true, .. }) => Answer::NotCounted,
+        Standing::Testable if of == 0 => Answer::NotRun,
+        Standing::Testable if !outside.is_empty() => Answer::CannotBeDrawn,
+        Standing::Testable if meets && (!needs_sign || 2 * holds >= of) => Answer::Agrees,
+        Standing::Testable => Answer::Differs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::read;
+    use anabranch_run::RunRecord;
+
+    const PAPER: &str = r#"
+key = "p"
+title = "t"
+authors = "a"
+venue = "v"
+repetitions = 4
+
+[[item]]
+id = "i"
+title = "t"
+where = "w"
+scenario = "s"
+rows = ["minrtt", "blest"]
+
+[[item.claim]]
+text = "more"
+metric = "goodput_bps"
+of = "blest"
+against = "minrtt"
+published = 10
+band = [0, inf]
+
+[[item.claim]]
+text = "far more"
+metric = "goodput_bps"
+of = "blest"
+against = "minrtt"
+published = 300
+
+[[item.claim]]
+text = "a value"
+metric = "goodput_bps"
+value = "blest"
+published = 110
+
+[[item.claim]]
+text = "an order"
+metric = "goodput_bps"
+order = ["minrtt", "blest"]
+best = "most"
+
+[[item.claim]]
+text = "a value that no run has"
+metric = "completion_s"
+value = "blest"
+published = 1
+
+[[item.claim]]
+text = "elsewhere otherwise"
+metric = "goodput_bps"
+of = "blest"
+against = "minrtt"
+published = 10
+contradicted = "there"
+"#;
+
+    fn run(scheduler: &str, seed: u64, goodput: f64) -> RunRecord {
+        let outcome = anabranch_run::RunOutcome {
+            metrics: [("goodput_bps".to_owned(), goodput)].into_iter().collect(),
+            finished: true,
+            ..anabranch_run::RunOutcome::default()
+        };
+        RunRecord::new(scheduler, "cubic", seed, Default::default(), outcome)
+    }
+
+    /// Eleven testbeds in which BLEST has 5 to 15 % more.
+    fn tallies(outside: &[String]) -> Vec<Tally> {
+        let paper = read(PAPER).expect("it is right");
+        let item = &paper.items[0];
+        let judge = |runs: &[RunRecord]| crate::judge::judge(&item.claims, runs, &item.rows, &[]);
+        let testbeds: Vec<Vec<Judged>> =
+            (5..=15).map(|n| judge(&[run("minrtt", 1, 100.0), run("blest", 1, 100.0 + f64::from(n))])).collect();
+        let noisy = [(1, 90.0), (2, 110.0), (3, 100.0)].map(|(seed, goodput)| run("minrtt", seed, goodput));
+        let also = [(1, 95.0), (2, 115.0), (3, 105.0)].map(|(seed, goodput)| run("blest", seed, goodput));
+        tally(item, &testbeds, &judge(&[noisy, also].concat()), paper.repetitions, outside)
+    }
+
+    #[test]
+    fn claims_are_counted_over_testbeds() {
+        let found = tallies(&[]);
+        let answers: Vec<(Answer, usize, usize)> = found.iter().map(|t| (t.answer, t.holds, t.of)).collect();
+        assert_eq!(
+            answers,
+            [
+                (Answer::Agrees, 11, 11),
+                (Answer::Differs, 11, 11),
+                (Answer::Agrees, 11, 11),
+                (Answer::Differs, 0, 11),
+                (Answer::Differs, 0, 11),
+                (Answer::Contradicted, 0, 0),
+            ]
+        );
+        let ours = found[0].ours.expect("there are values");
+        assert!((ours.median - 10.0).abs() < 1e-9 && ours.low >= 5.0 - 1e-9 && ours.high <= 15.0 + 1e-9, "{ours:?}");
+        // 10 % of runs that vary by as much, four times.
+        assert!(found[0].too_few && !found[1].too_few);
+    }
+
+    #[test]
+    fn claims_whose_baseline_cannot_be_drawn_say_which() {
+        let found = tallies(&["minRTT: packets".to_owned()]);
+        assert_eq!(found[0].answer, Answer::CannotBeDrawn);
+        assert_eq!(found[0].reason, "minRTT: packets");
+        assert_eq!(found[5].answer, Answer::Contradicted);
+    }
 }

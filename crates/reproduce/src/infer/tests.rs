@@ -275,5 +275,9 @@ fn a_search_says_that_no_unknown_moves_a_baseline() {
         |ours: [Option<f64>; 2]| Search::new(extent, vec![3.0]).add(positions(), ours.map(|ours| vec![ours]).to_vec());
     assert_eq!(add([Some(2.0), Some(2.0)]), Err(NoneNearer::EquallyFar));
     assert_eq!(add([None, None]), Err(NoneNearer::NoValues));
+    // A baseline without any value is not passed over for one that has some.
+    let mut two = Search::new(extent, vec![3.0, 1.0]);
+    let ours = vec![vec![Some(2.0), None], vec![Some(4.0), None]];
+    assert_eq!(two.add(positions(), ours), Err(NoneNearer::NoValues));
     assert_eq!(add([Some(2.0), Some(4.0)]), Ok(()));
 }
