@@ -29,7 +29,7 @@ impl Source {
         found.ok_or_else(|| Failure::unknown_word("scenario file of this paper", bare, &files, "name a file beside it"))
     }
 
-    /// What the paper leaves open.
+    /// The parameters that the paper leaves open.
     pub fn unsaid(&self) -> Result<Unsaid, Failure> {
         let (file, text) = self.unsaid_text()?;
         read_unsaid(text).map_err(|mistakes| mistaken(UNSAID_CODE, &file, text, mistakes))
@@ -56,7 +56,7 @@ impl Source {
 
 /// Name of the file with the claims, without its ending.
 const CLAIMS: &str = "claims";
-/// Name of the file with what the paper leaves open.
+/// Name of the file with the parameters that the paper leaves open.
 const UNSAID: &str = "unsaid";
 
 /// The code of mistakes in it.

@@ -113,7 +113,7 @@ fn mistakes_name_file_and_line() {
         ("path.wifi.rate", "path.wfi.rate", "no scenario has the key `path.wfi.rate`", ":8:"),
         ("\"60ms\"", "\"60mbit\"", "two numbers with the same unit", ":14:"),
         ("[\"50KB\", \"150KB\"", "[\"-50KB\", \"150KB\"", "-50KB cannot be", ":19:"),
-        ("single:wifi", "single:wfi", "no draw has a value", ":9:"),
+        ("single:wifi", "single:wfi", "no draw has a value", ":8:"),
         ("scale = \"log\"", "scale = \"logg\"", "`logg` is no scale", ":9:"),
     ] {
         assert!(text.contains(from), "{from}");

@@ -42,7 +42,7 @@ const AS_WRITTEN: &str = "as written";
 /// Seeds of the nearest testbed that show how much single runs vary.
 const SEEDS: u32 = 6;
 
-/// Infers what papers, or a file, leave unsaid.
+/// Infers the parameters that papers, or a file, leave open.
 pub fn infer(arguments: &InferArguments, drivers: &Drivers<'_>) -> Result<Outcome, Failure> {
     let studies = Study::find(arguments)?;
     let opener = arguments.open.then(Opener::find).transpose()?;
@@ -213,7 +213,7 @@ impl Study {
 /// Reads a scenario with some keys set.
 type Reading<'a> = dyn Fn(&[Override]) -> Result<(), Vec<Diagnostic>> + 'a;
 
-/// Half of the draws that the sequence has: as many again are those of a second round.
+/// Half of the draws that the sequence has: the others are those of a second round.
 const MOST_DRAWS: u32 = 1 << 15;
 
 impl Place {
@@ -313,7 +313,7 @@ impl Study {
         mistaken(UNSAID_CODE, &self.file.name, &self.file.text, vec![mistake])
     }
 
-    /// What the baselines give in each draw; the first has the number `from`.
+    /// The values of the baselines in each draw; the first has the number `from`.
     fn baselines(
         &self,
         positions: &[Position],

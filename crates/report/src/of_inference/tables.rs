@@ -4,7 +4,7 @@ use crate::table::{Column, Table, csv_lines};
 use anabranch_reproduce::decimals;
 use anabranch_reproduce::infer::{Inference, Posterior, Spread, Tally};
 
-/// What is open, the most fixed first.
+/// The unknowns, the most fixed first.
 pub fn unknowns(inference: &Inference) -> Table {
     let mut all: Vec<&Posterior> = inference.unknowns.iter().collect();
     all.sort_by(|a, b| b.fixed.total_cmp(&a.fixed));
@@ -33,7 +33,7 @@ fn prior(unknown: &Posterior) -> String {
     }
 }
 
-/// Of a list the shares of its values, of a range median and interval.
+/// Shares of the values of a list; median and interval of a range.
 fn kept(unknown: &Posterior) -> String {
     if !unknown.is_list {
         return format!("{} [{}, {}]", unknown.median, unknown.ci95.0, unknown.ci95.1);

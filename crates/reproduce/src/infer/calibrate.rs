@@ -23,7 +23,7 @@ pub struct Coverage {
     pub unknown: String,
     /// Share of its intervals that hold the truth.
     pub coverage: f64,
-    /// It moves a baseline.
+    /// The unknown moves a baseline.
     pub moves: bool,
 }
 

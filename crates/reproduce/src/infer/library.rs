@@ -8,7 +8,7 @@ use anabranch_metrics::quantile;
 pub struct Library {
     /// The draws.
     pub positions: Vec<Position>,
-    /// By draw and anchor, in the anchor's unit; `None` where the run has no such value.
+    /// Values by draw and anchor, in the anchor's unit; `None` where the run has no such value.
     pub ours: Vec<Vec<Option<f64>>>,
 }
 
@@ -131,5 +131,5 @@ pub fn central(values: &[f64]) -> Option<(f64, f64)> {
     Some((at(TAIL), at(1.0 - TAIL)))
 }
 
-/// What lies below a central interval, and above it.
+/// The share below a central interval, and above it.
 const TAIL: f64 = 0.025;

@@ -1,4 +1,4 @@
-//! What a paper leaves unsaid, inferred from its baselines by simulation: approximate Bayesian computation by rejection (Pritchard et
+//! Parameters that a paper leaves open, inferred from its baselines by simulation: approximate Bayesian computation by rejection (Pritchard et
 //! al. 1999).
 //!
 //! Whole testbeds are drawn from the priors of `unsaid.toml`, the baselines run in each, and those testbeds are kept whose baselines are

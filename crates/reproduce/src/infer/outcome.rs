@@ -7,7 +7,7 @@ use super::search::{Drawn, Search};
 use super::tally::{Answer, Tally};
 use serde::{Deserialize, Serialize};
 
-/// What one paper, or one file, leaves unsaid, as far as its baselines tell.
+/// The parameters that one paper, or one file, leaves open, as far as its baselines tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Inference {
     /// Short name of the paper, or the file.
@@ -24,7 +24,7 @@ pub struct Inference {
     pub tolerances: Vec<f64>,
     /// The published baselines beside the draws.
     pub anchors: Vec<Drawn>,
-    /// What is open, before and after.
+    /// The unknowns, before and after.
     pub unknowns: Vec<Posterior>,
     /// Draws taken as published; `None` without anchors.
     pub calibration: Option<Calibration>,
@@ -53,7 +53,7 @@ pub struct NamedReading {
 const CALIBRATED: usize = 200;
 
 impl Inference {
-    /// What a search found, without claims and readings.
+    /// The findings of a search, without claims and readings.
     pub fn of(source: &str, unsaid: &Unsaid, search: &Search, anchors: Vec<Drawn>) -> Self {
         let unknowns = posteriors(&unsaid.unknowns, &search.library, search.first(), search.kept());
         let distances = search.ruler.distances(&search.library);

@@ -1,4 +1,4 @@
-//! What the kept draws say of each unknown.
+//! Each unknown over the kept draws.
 
 use super::library::{Library, central};
 use super::prior::Prior;

@@ -1,4 +1,4 @@
-//! What is known of a parameter before any run.
+//! The knowledge of a parameter before any run.
 
 use anabranch_scenario::Override;
 
@@ -82,7 +82,7 @@ impl Prior {
         }
     }
 
-    /// Positions that stand for all values where one must know whether each is possible: of a range, its ends.
+    /// Positions by which one sees whether all values are possible: the ends of a range, every value of a list.
     pub fn extremes(&self) -> Vec<f64> {
         match self {
             Self::List(choices) => (0..choices.len()).map(|n| (n as f64 + 0.5) / choices.len() as f64).collect(),

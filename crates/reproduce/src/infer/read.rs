@@ -31,17 +31,17 @@ pub struct Extent {
 pub struct Unsaid {
     /// How much is drawn, run and kept.
     pub extent: Extent,
-    /// What is open.
+    /// The unknowns.
     pub unknowns: Vec<Unknown>,
     /// Items of the paper whose anchors do not count, and why: another item has the same data.
     left_out: IndexMap<SpannedText, String>,
     /// Schedulers that the paper proposes: none of their values may choose a testbed.
     proposed: Vec<SpannedText>,
-    /// The measurements of a file that stands for itself.
+    /// The measurements of a user's file.
     pub measured: Option<Measured>,
 }
 
-/// What was measured, in a file that stands for itself.
+/// The measurements of a user's file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The scenario: a file beside this one, or a built-in one.
@@ -65,7 +65,7 @@ struct UnsaidText {
     proposed: Vec<SpannedText>,
     #[serde(default)]
     left_out: IndexMap<SpannedText, String>,
-    /// What the source states, with the place: no unknown may set it.
+    /// Keys that the source states, with the place: no unknown may set them.
     #[serde(default)]
     stated: IndexMap<String, Stated>,
     #[serde(default)]
@@ -107,7 +107,7 @@ pub fn read_unsaid(text: &str) -> Result<Unsaid, Vec<Mistake>> {
     reader.done(unsaid)
 }
 
-/// Reads a file that stands for itself: it names its scenario and has the measured values.
+/// Reads a user's file, which names its scenario and has the measured values.
 ///
 /// # Errors
 /// As [`read_unsaid`].

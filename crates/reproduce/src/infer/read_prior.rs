@@ -38,7 +38,7 @@ enum Scalar {
     Text(String),
 }
 
-/// What the source states of a key: the place, perhaps for some items alone.
+/// The place where the source states a key, perhaps for some items alone.
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub enum Stated {

@@ -86,7 +86,7 @@ impl Search {
         self.library.positions.len().min(self.extent.draws as usize)
     }
 
-    /// What the baselines of one anchor gave: over the first round, and in the kept draws.
+    /// The values of one anchor: over the first round, and in the kept draws.
     pub fn of_anchor(&self, anchor: usize) -> (Option<Spread>, Option<Spread>) {
         let values = |draws: &mut dyn Iterator<Item = usize>| -> Vec<f64> {
             draws.filter_map(|draw| *self.library.ours[draw].get(anchor)?).collect()
@@ -113,7 +113,7 @@ pub struct Drawn {
     pub all: Option<Spread>,
     /// Over the kept ones.
     pub kept: Option<Spread>,
-    /// It lies outside the central 95 % of all draws: an error of the model, not of the choice.
+    /// The published value lies outside the central 95 % of all draws: an error of the model, not of the choice.
     pub outside: bool,
 }
 
@@ -146,7 +146,7 @@ pub fn by_testbed(testbeds: &[Testbed], runs: impl Iterator<Item = RunRecord>) -
     all
 }
 
-/// What the baselines of an item give in a testbed, anchor by anchor.
+/// The values of an item's baselines in a testbed, anchor by anchor.
 pub fn values(item: &Item, runs: &[RunRecord]) -> Vec<Option<f64>> {
     let judged = judge(&item.anchors, runs, &item.rows, &[]);
     judged.into_iter().map(|judged| Some(judged.estimate?.mean).filter(|mean| mean.is_finite())).collect()

@@ -10,7 +10,7 @@ use crate::paper::Item;
 use anabranch_metrics::quantile;
 use serde::{Deserialize, Serialize};
 
-/// What the kept testbeds say of a claim.
+/// A claim over the kept testbeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// The item.
@@ -39,9 +39,9 @@ pub struct Tally {
     pub answer: Answer,
     /// A mark: the paper's own repetitions are too few to show so small a difference.
     pub too_few: bool,
-    /// It compares schedulers and is no duplicate.
+    /// The claim compares schedulers and is no duplicate.
     pub contrast: bool,
-    /// What the class rests on, where it is not plain.
+    /// The reason of the answer, where it is not plain.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub reason: String,
 }
@@ -58,7 +58,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of the values of testbeds; `None` of nothing.
+    /// The spread of the values of testbeds; `None` of nothing.
     pub fn of(values: &[f64]) -> Option<Self> {
         let (low, high) = central(values)?;
         Some(Self { median: quantile(values, 0.5)?, low, high })
@@ -68,7 +68,7 @@ impl Spread {
 /// The answer to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// It holds in at least half of the testbeds, and the published figure, if there is one, lies in the central 95 % of ours.
+    /// The claim holds in at least half of the testbeds, and the published figure, if there is one, lies in the central 95 % of ours.
     #[serde(rename = "agrees")]
     Agrees,
     /// Otherwise.

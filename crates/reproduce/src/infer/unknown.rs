@@ -10,7 +10,7 @@ use std::ops::Range;
 pub struct Unknown {
     /// A few words: `background`.
     pub name: String,
-    /// What may be, and how likely.
+    /// The values that may be, and how likely they are.
     pub prior: Prior,
     /// Why it may be so, in a sentence.
     pub why: String,
