@@ -44,15 +44,15 @@ impl Ruler {
 
     /// The distance of `ours` from `theirs`; `None` if a value is missing, or no anchor varies.
     pub fn distance(&self, ours: &[Option<f64>], theirs: &[f64]) -> Option<f64> {
-        let anchors = self.spreads.iter().zip(&self.published).zip(ours.iter().zip(theirs));
-        let one = |((spread, published), (ours, theirs)): ((&Option<f64>, &f64), (&Option<f64>, &f64))| {
-            let Some(ours) = *ours else { return Some(None) };
-            let spread = (*spread)?;
-            Some(Some((logarithm(ours, *published) - logarithm(*theirs, *published)) / spread))
-        };
-        let parts: Option<Vec<f64>> = anchors.filter_map(one).collect();
-        let parts = parts.filter(|parts| !parts.is_empty())?;
-        Some((parts.iter().map(|part| part * part).sum::<f64>() / parts.len() as f64).sqrt())
+        let (mut squares, mut anchors) = (0.0, 0);
+        for (n, published) in self.published.iter().enumerate() {
+            let apart = logarithm((*ours.get(n)?)?, *published) - logarithm(*theirs.get(n)?, *published);
+            if let Some(spread) = self.spreads[n] {
+                squares += (apart / spread) * (apart / spread);
+                anchors += 1;
+            }
+        }
+        (anchors > 0).then(|| (squares / f64::from(anchors)).sqrt())
     }
 
     /// The distances of all draws from the published values.
