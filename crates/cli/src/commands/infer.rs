@@ -22,8 +22,8 @@ use crate::watch::Wanted;
 use anabranch_report::of_inference::{self, claims_csv};
 use anabranch_report::of_reproduction::Around;
 use anabranch_reproduce::infer::{
-    Drawn, Extent, Fitted, Inference, NamedReading, NoneNearer, Position, Ruler, Search, Tally, Unsaid, by_testbed,
-    fit, read_measured, tally, values,
+    Drawn, Extent, Fitted, Inference, MOST_DRAWS, NamedReading, NoneNearer, Position, Ruler, Search, Tally, Unsaid,
+    by_testbed, fit, read_measured, tally, values,
 };
 use anabranch_reproduce::{Item, Judged, Mistake, Testbed, baselines_in, judge, published, whole_in};
 use anabranch_run::{Driver, Plan, Results, Shard};
@@ -212,9 +212,6 @@ impl Study {
 
 /// Reads a scenario with some keys set.
 type Reading<'a> = dyn Fn(&[Override]) -> Result<(), Vec<Diagnostic>> + 'a;
-
-/// Half of the draws that the sequence has: the others are those of a second round.
-const MOST_DRAWS: u32 = 1 << 15;
 
 impl Place {
     fn diagnosed(&self, set: &[Override]) -> Result<Document, Vec<Diagnostic>> {

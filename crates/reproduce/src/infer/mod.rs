@@ -25,7 +25,7 @@ pub use library::{Kept, Library, NoneNearer, Ruler, central};
 pub use outcome::{Inference, NamedReading};
 pub use posterior::{MOVES, Posterior, posteriors};
 pub use prior::{Choice, Prior, Range, Spacing};
-pub use read::{Extent, Measured, Unsaid, read_measured, read_unsaid};
+pub use read::{Extent, MOST_DRAWS, Measured, Unsaid, read_measured, read_unsaid};
 pub use search::{Drawn, Search, by_testbed, values};
 pub use tally::{Answer, Spread, Tally, tally};
 pub use unknown::{Fitted, Position, Try, Unknown, fit};

@@ -90,8 +90,8 @@ struct AnchorText {
 const DRAWS: u32 = 1000;
 /// Testbeds kept unless the file says otherwise.
 const KEEP: u32 = 100;
-/// Draws of the sequence: the crate has no more.
-const MOST_DRAWS: u32 = 1 << 16;
+/// The most draws of a round: two rounds have half of the sequence's 2¹⁶ each.
+pub const MOST_DRAWS: u32 = 1 << 15;
 /// Dimensions of the sequence.
 const MOST_UNKNOWNS: usize = 256;
 
@@ -228,7 +228,7 @@ impl Reader {
             }
             *given.get_ref()
         };
-        let draws = number("draws", &file.draws, DRAWS, (1, MOST_DRAWS / 2));
+        let draws = number("draws", &file.draws, DRAWS, (1, MOST_DRAWS));
         Extent {
             draws,
             keep: number("keep", &file.keep, KEEP.min(draws), (1, draws)),
