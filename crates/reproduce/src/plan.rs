@@ -83,8 +83,9 @@ pub fn example<E>(
 /// One testbed: its name, and the keys that it sets in an item's scenario.
 pub type Testbed = (String, Vec<Override>);
 
-/// The rows of the anchors in the cells of the anchors, in several testbeds: a cell `testbed = NAME` each. No other row is in it,
-/// so that none can take part in the choice of a testbed. `None` without anchors.
+/// The rows of the anchors in the cells of the anchors, in several testbeds: a cell `testbed = NAME` each. No other row of the
+/// item is in it, so that none can take part in the choice of a testbed. Where all anchors are of single paths, the scenario's own scheduler
+/// runs beside them, and no value of it is used. `None` without anchors.
 ///
 /// # Errors
 /// Those of `read`.
