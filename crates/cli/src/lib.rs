@@ -92,6 +92,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         Command::Explain(arguments) => commands::explain(&arguments).map(Outcome::from),
         Command::Completions { shell } => Ok(commands::completions(shell).into()),
         Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
+        Command::Infer(arguments) => commands::infer(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(arguments) => commands::model(&arguments).map(Outcome::from),
         Command::Trace { action } => commands::trace(&action),

@@ -10,6 +10,7 @@ mod encode;
 pub mod heat;
 mod latex;
 pub mod of_frontier;
+pub mod of_inference;
 pub mod of_reproduction;
 pub mod of_run;
 mod page;

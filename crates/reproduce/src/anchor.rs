@@ -47,7 +47,8 @@ pub fn weigh(item: &Item, runs: &[Option<&[RunRecord]>]) -> Vec<Weighed> {
 fn distance(anchors: &[Claim], runs: &[RunRecord], rows: &[ItemRow], instead: &[ItemRow]) -> Weighed {
     let ours: Vec<Option<Estimate>> =
         judge(anchors, runs, rows, instead).into_iter().map(|judged| judged.estimate).collect();
-    let logarithm = |(anchor, ours): (&Claim, &Option<Estimate>)| Some(libm::log(ours.as_ref()?.mean / value(anchor)));
+    let logarithm =
+        |(anchor, ours): (&Claim, &Option<Estimate>)| Some(libm::log(ours.as_ref()?.mean / published(anchor)));
     let logarithms: Option<Vec<f64>> = anchors.iter().zip(&ours).map(logarithm).collect();
     let distance = logarithms
         .filter(|all| !all.is_empty())
@@ -55,8 +56,8 @@ fn distance(anchors: &[Claim], runs: &[RunRecord], rows: &[ItemRow], instead: &[
     Weighed { ours, distance: distance.filter(|distance| distance.is_finite()), admissible: false }
 }
 
-/// The published value.
-fn value(anchor: &Claim) -> f64 {
+/// The published value of an anchor.
+pub fn published(anchor: &Claim) -> f64 {
     match anchor.kind {
         Kind::Value { published, .. } => published,
         _ => f64::NAN,
@@ -73,7 +74,7 @@ pub(crate) fn told(item: &Item, runs: &[RunRecord]) -> Vec<Anchor> {
         unit: judged.unit,
         scale: judged.scale,
         of: judged.of,
-        published: value(claim),
+        published: published(claim),
     };
     item.anchors.iter().zip(judged).map(anchor).collect()
 }

@@ -59,6 +59,19 @@ impl Claim {
         rows
     }
 
+    /// The cells whose value it is, each by the values that it has.
+    pub(crate) fn places(&self) -> Vec<Vec<(String, String)>> {
+        let mut places = Vec::new();
+        if let Kind::Value { of, .. } = &self.kind {
+            let mut side = Some(of);
+            while let Some(of) = side {
+                places.push(of.place(&self.at));
+                side = of.per.as_deref();
+            }
+        }
+        places
+    }
+
     /// Whether it compares schedulers, and is not a duplicate of another claim.
     pub fn is_contrast(&self) -> bool {
         let schedulers = match &self.kind {
@@ -102,6 +115,15 @@ pub struct Side {
     pub at: Vec<(String, String)>,
     /// The side that it is a multiple of, seed by seed: a gain is `fps-ocps` per `fps`.
     pub per: Option<Box<Side>>,
+}
+
+impl Side {
+    /// The values of its cell: its own precede those of the claim.
+    pub(crate) fn place(&self, at: &[(String, String)]) -> Vec<(String, String)> {
+        let mut place = self.at.clone();
+        place.extend(at.iter().filter(|(key, _)| !self.at.iter().any(|(own, _)| own == key)).cloned());
+        place
+    }
 }
 
 /// Forms of claims.

@@ -99,7 +99,7 @@ fn class(
 
 /// Whether a published difference is too small for its own experiment. The standard error is that of the paper's interval, or else
 /// follows from how ours varies, for as many repetitions as theirs without common seeds.
-fn is_below_resolution(claim: &Claim, scatter: Option<f64>, repetitions: Option<u32>) -> bool {
+pub(crate) fn is_below_resolution(claim: &Claim, scatter: Option<f64>, repetitions: Option<u32>) -> bool {
     let Kind::Change { published: Some(published), .. } = claim.kind else { return false };
     // Of a quotient as great as the published one: where ours is far from it, its own error would hide a miss.
     let ours = || Some((1.0 + published / 100.0) * scatter? / f64::from(repetitions?).sqrt());
@@ -108,7 +108,7 @@ fn is_below_resolution(claim: &Claim, scatter: Option<f64>, repetitions: Option<
 }
 
 /// Whether a claim holds in a reading.
-fn stand(claim: &Claim, tested: &Tested, p_limit: f64) -> Stand {
+pub(crate) fn stand(claim: &Claim, tested: &Tested, p_limit: f64) -> Stand {
     if claim.standing != Standing::Testable || tested.verdict == Verdict::NotRun {
         return Stand::NotTested;
     }

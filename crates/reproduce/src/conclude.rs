@@ -88,7 +88,8 @@ fn of_reading(reading: Option<&Reading>, claims: Vec<Judged>, weighed: Weighed) 
     }
 }
 
-fn tested(judged: Judged) -> Tested {
+/// A claim as it was judged by the runs of one reading.
+pub(crate) fn tested(judged: Judged) -> Tested {
     let Judged { ours, estimate, p, scatter, pairs, verdict, .. } = judged;
     Tested { ours, estimate, p, scatter, pairs, verdict, stand: Stand::NotTested }
 }

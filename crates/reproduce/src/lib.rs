@@ -13,6 +13,7 @@ mod cycle;
 mod estimate;
 mod figure;
 mod finding;
+pub mod infer;
 mod item_row;
 mod judge;
 mod outcome;
@@ -25,7 +26,7 @@ mod reading;
 mod samples;
 mod theory;
 
-pub use anchor::{Weighed, weigh};
+pub use anchor::{Weighed, published, weigh};
 pub use assessment::decimals;
 pub use claim::{Claim, Kind, Point, Side, Standing, Statistic, Unit};
 pub use conclude::{Ran, conclude};
@@ -39,7 +40,7 @@ pub use outcome::{
 };
 pub use pair::{Agreement, Pair};
 pub use paper::{Item, Paper};
-pub use plan::{Asked, Part, example, parts};
+pub use plan::{Asked, Part, TESTBED, Testbed, baselines_in, example, parts, whole_in};
 pub use prediction::Prediction;
 pub use read::{Mistake, read};
 pub use reading::Reading;

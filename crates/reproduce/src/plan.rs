@@ -5,7 +5,7 @@ use crate::item_row::ItemRow;
 use crate::paper::Item;
 use crate::reading::Reading;
 use anabranch_run::{Options, Plan, Repeat, RowKind, Variant};
-use anabranch_scenario::{Document, Override, Scenario};
+use anabranch_scenario::{Cell, Document, Override, Scenario};
 use std::sync::Arc;
 
 /// The user's options beyond the item.
@@ -80,18 +80,111 @@ pub fn example<E>(
     Ok(Some(Plan::new(&variants, &Options { schedulers, baselines: false, causes: false, ..Options::default() })))
 }
 
+/// One testbed: its name, and the keys that it sets in an item's scenario.
+pub type Testbed = (String, Vec<Override>);
+
+/// The rows of the anchors in the cells of the anchors, in several testbeds: a cell `testbed = NAME` each. No other row of the
+/// item is in it, so that none can take part in the choice of a testbed. Where all anchors are of single paths, the scenario's own scheduler
+/// runs beside them, and no value of it is used. `None` without anchors.
+///
+/// # Errors
+/// Those of `read`.
+pub fn baselines_in<E>(
+    item: &Item,
+    testbeds: &[Testbed],
+    repeat: u32,
+    read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
+) -> Result<Option<Plan>, E> {
+    if item.anchors.is_empty() {
+        return Ok(None);
+    }
+    let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
+    let places: Vec<_> = item.anchors.iter().flat_map(Claim::places).collect();
+    let mut variants = variants_in(item, testbeds, repeat, read)?;
+    let has = |cell: &Cell, (key, value): &(String, String)| cell.iter().any(|(own, its)| own == key && its == value);
+    variants.retain(|variant| places.iter().any(|place| place.iter().all(|value| has(&variant.cell, value))));
+    let rows: Vec<&ItemRow> = item.rows.iter().filter(|row| anchored.contains(&row.name.as_str())).collect();
+    let singles = anchored.iter().any(|row| RowKind::of(row).is_single());
+    Ok(Some(Plan::new(&variants, &options(item, &rows, singles))))
+}
+
+/// Every row in every cell, in several testbeds.
+///
+/// # Errors
+/// Those of `read`.
+pub fn whole_in<E>(
+    item: &Item,
+    testbeds: &[Testbed],
+    repeat: u32,
+    read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
+) -> Result<Plan, E> {
+    let variants = variants_in(item, testbeds, repeat, read)?;
+    Ok(Plan::new(&variants, &options(item, &item.rows.iter().collect::<Vec<_>>(), item.baselines)))
+}
+
+fn variants_in<E>(
+    item: &Item,
+    testbeds: &[Testbed],
+    repeat: u32,
+    read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
+) -> Result<Vec<Variant>, E> {
+    let asked = Asked { overrides: vec![Override::new("repeat", "repeat", repeat.to_string())], ..Asked::default() };
+    let mut all = Vec::new();
+    for (name, set) in testbeds {
+        let mut own = variants(item, set, &asked, read)?;
+        own.iter_mut().for_each(|variant| variant.cell.push((TESTBED.to_owned(), name.clone())));
+        all.extend(own);
+    }
+    Ok(all)
+}
+
+fn options(item: &Item, rows: &[&ItemRow], baselines: bool) -> Options {
+    Options {
+        schedulers: rows.iter().map(|row| row.plug_in.clone()).collect(),
+        baselines,
+        real_time: item.live,
+        causes: false,
+        curves: item.curves,
+        ..Options::default()
+    }
+}
+
 fn part<'a, E>(
     item: &'a Item,
     reading: Option<&'a Reading>,
     asked: &Asked,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
 ) -> Result<Part<'a>, E> {
+    let set = reading.map_or(&[][..], |reading| &reading.set);
+    let variants = variants(item, set, asked, read)?;
+    let rows = reading.map_or(&[][..], |reading| &reading.rows);
+    let rows: &[ItemRow] = if rows.is_empty() { &item.rows } else { rows };
+    let plan = |rows: &[&ItemRow], baselines: bool| {
+        let repeat = if asked.auto { Repeat::Auto } else { Repeat::AsWritten };
+        let options = Options { repeat, ..options(item, rows, baselines) };
+        Plan::new(&variants, &options)
+    };
+    let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
+    let baselines = (reading.is_some_and(|reading| reading.open) && !anchored.is_empty()).then(|| {
+        let rows: Vec<&ItemRow> = rows.iter().filter(|row| anchored.contains(&row.name.as_str())).collect();
+        plan(&rows, anchored.iter().any(|row| RowKind::of(row).is_single()))
+    });
+    Ok(Part { reading, whole: plan(&rows.iter().collect::<Vec<_>>(), item.baselines), baselines })
+}
+
+/// The item's scenarios with some keys set, cell by cell.
+fn variants<E>(
+    item: &Item,
+    set: &[Override],
+    asked: &Asked,
+    read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
+) -> Result<Vec<Variant>, E> {
     let as_written = [(None, Vec::new())];
     let named: Vec<_> = item.variants.iter().map(|(name, set)| (Some(name), set.clone())).collect();
     let mut variants = Vec::new();
-    for (name, set) in if named.is_empty() { as_written.to_vec() } else { named } {
-        let mut overrides = set;
-        overrides.extend(reading.iter().flat_map(|reading| reading.set.clone()));
+    for (name, own) in if named.is_empty() { as_written.to_vec() } else { named } {
+        let mut overrides = own;
+        overrides.extend(set.iter().cloned());
         if item.live {
             overrides.push(Override::new("--live", "hosts.receiver", "linux"));
             overrides.push(Override::new("--live", "repeat", LIVE.to_string()));
@@ -108,27 +201,11 @@ fn part<'a, E>(
             variants.push(Variant { cell, scenario: Arc::new(scenario) });
         }
     }
-    let rows = reading.map_or(&[][..], |reading| &reading.rows);
-    let rows: &[ItemRow] = if rows.is_empty() { &item.rows } else { rows };
-    let plan = |rows: &[&ItemRow], baselines: bool| {
-        let options = Options {
-            schedulers: rows.iter().map(|row| row.plug_in.clone()).collect(),
-            baselines,
-            repeat: if asked.auto { Repeat::Auto } else { Repeat::AsWritten },
-            real_time: item.live,
-            causes: false,
-            curves: item.curves,
-            ..Options::default()
-        };
-        Plan::new(&variants, &options)
-    };
-    let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
-    let baselines = (reading.is_some_and(|reading| reading.open) && !anchored.is_empty()).then(|| {
-        let rows: Vec<&ItemRow> = rows.iter().filter(|row| anchored.contains(&row.name.as_str())).collect();
-        plan(&rows, anchored.iter().any(|row| RowKind::of(row).is_single()))
-    });
-    Ok(Part { reading, whole: plan(&rows.iter().collect::<Vec<_>>(), item.baselines), baselines })
+    Ok(variants)
 }
 
 /// The key of the cells that an item's variants make.
 pub(crate) const VARIANT: &str = "variant";
+
+/// The key of the cells that testbeds make.
+pub const TESTBED: &str = "testbed";

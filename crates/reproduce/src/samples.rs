@@ -84,11 +84,9 @@ impl<'a> Samples<'a> {
         if curves.is_empty() { Err(format!("no run of {label} has the curve {name}").into()) } else { Ok(curves) }
     }
 
-    /// The cells of a side: its own values precede those of `at`.
+    /// The cells of a side.
     pub fn cells_of(&self, side: &Side, at: &[(String, String)]) -> Vec<&'a CellValues> {
-        let mut place = side.at.clone();
-        place.extend(at.iter().filter(|(key, _)| !side.at.iter().any(|(own, _)| own == key)).cloned());
-        self.cells(&place)
+        self.cells(&side.place(at))
     }
 
     /// The one cell of a side.

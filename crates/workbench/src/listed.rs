@@ -14,11 +14,12 @@ use std::path::Path;
 /// The list's own name.
 const LIST: &str = "files.json";
 /// The files that commands leave in a directory, and the directory of runs that are kept for the next call.
-pub const FILES: [&str; 11] = [
+pub const FILES: [&str; 12] = [
     "results.json",
     "manifest.json",
     INPUTS,
     "reproduction.json",
+    "inference.json",
     "report.json",
     "runs.csv",
     "runs.parquet",

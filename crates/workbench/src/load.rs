@@ -96,8 +96,13 @@ impl Loaded {
 
     /// The scenario `source`, whose traces are in `folder`.
     pub fn parse(source: Source, folder: &Path, overrides: Vec<Override>) -> Result<Self, Failure> {
+        Self::diagnosed(source, folder, overrides).map_err(unusable)
+    }
+
+    /// The same, with all that is wrong as values.
+    pub fn diagnosed(source: Source, folder: &Path, overrides: Vec<Override>) -> Result<Self, Vec<Diagnostic>> {
         let files = Folder { folder, used: Cell::new(0), read: RefCell::default() };
-        let document = anabranch_scenario::read(&source, &overrides, &files).map_err(unusable)?;
+        let document = anabranch_scenario::read(&source, &overrides, &files)?;
         Ok(Self { source, overrides, files: files.read.into_inner(), document })
     }
 

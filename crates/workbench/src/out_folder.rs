@@ -33,6 +33,8 @@ pub enum Owner {
     Scenario(String, String),
     /// Results of papers.
     Reproduction,
+    /// Results of `anabranch infer`.
+    Inference,
 }
 
 impl Owner {
@@ -45,6 +47,9 @@ impl Owner {
     fn in_folder(folder: &Folder) -> Option<Self> {
         if folder.kind("reproduction.json").is_some() {
             return Some(Self::Reproduction);
+        }
+        if folder.kind("inference.json").is_some() {
+            return Some(Self::Inference);
         }
         let text = folder.read_within(RESULTS, 0, "manifest.json").ok()?;
         let Begun { scenario } = serde_json::from_str(&text).ok()?;
@@ -67,6 +72,7 @@ impl fmt::Display for Owner {
         match self {
             Self::Scenario(name, _) => write!(f, "the scenario {name}"),
             Self::Reproduction => f.write_str("`anabranch reproduce`"),
+            Self::Inference => f.write_str("`anabranch infer`"),
         }
     }
 }

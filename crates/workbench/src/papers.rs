@@ -3,6 +3,7 @@
 use crate::builtin::PAPERS;
 use crate::failure::Failure;
 use crate::input::{TEXT, read_within, why};
+use anabranch_reproduce::infer::{Unsaid, read_unsaid};
 use anabranch_reproduce::{Item, Mistake, Paper};
 use miette::{LabeledSpan, MietteDiagnostic, NamedSource, Report};
 use std::fs;
@@ -22,10 +23,27 @@ impl Source {
     /// The text of one of its scenario files; `.toml` may follow the name.
     pub fn scenario(&self, name: &str) -> Result<&str, Failure> {
         let bare = name.strip_suffix(".toml").unwrap_or(name);
-        let scenarios = || self.files.iter().filter(|(name, _)| *name != CLAIMS);
+        let scenarios = || self.files.iter().filter(|(name, _)| !is_other(name));
         let found = scenarios().find(|(known, _)| *known == bare).map(|(_, text)| text.as_str());
         let files: Vec<&str> = scenarios().map(|(name, _)| name.as_str()).collect();
         found.ok_or_else(|| Failure::unknown_word("scenario file of this paper", bare, &files, "name a file beside it"))
+    }
+
+    /// The parameters that the paper leaves open.
+    pub fn unsaid(&self) -> Result<Unsaid, Failure> {
+        let (file, text) = self.unsaid_text()?;
+        read_unsaid(text).map_err(|mistakes| mistaken(UNSAID_CODE, &file, text, mistakes))
+    }
+
+    /// The name, for messages, and the text of that file.
+    pub fn unsaid_text(&self) -> Result<(String, &str), Failure> {
+        let found = self.files.iter().find(|(name, _)| name == UNSAID);
+        let absent = || {
+            let message = format!("there is no {UNSAID}.toml in {}", self.folder);
+            let help = "it has a prior for each parameter that the paper leaves open: see docs/infer.md".to_owned();
+            Failure::unusable("anabranch::cli::unreadable", message, Some(help))
+        };
+        Ok((format!("{}/{UNSAID}.toml", self.folder), found.map(|(_, text)| text.as_str()).ok_or_else(absent)?))
     }
 
     /// The item called `id`; capitals do not count.
@@ -38,6 +56,16 @@ impl Source {
 
 /// Name of the file with the claims, without its ending.
 const CLAIMS: &str = "claims";
+/// Name of the file with the parameters that the paper leaves open.
+const UNSAID: &str = "unsaid";
+
+/// The code of mistakes in it.
+pub const UNSAID_CODE: &str = "anabranch::infer::unsaid";
+
+/// A name without its ending that is no scenario's.
+fn is_other(name: &str) -> bool {
+    name == CLAIMS || name == UNSAID
+}
 
 /// True if all papers are meant.
 pub fn are_all(key: &Path) -> bool {
@@ -93,16 +121,19 @@ fn own(folder: &Path) -> Result<Source, Failure> {
 
 fn read(folder: String, files: Vec<(String, String)>) -> Result<Source, Failure> {
     let text = files.iter().find(|(name, _)| name == CLAIMS).map_or("", |(_, text)| text.as_str());
-    let paper = anabranch_reproduce::read(text).map_err(|mistakes| unusable(&folder, text, mistakes))?;
+    let file = || format!("{folder}/{CLAIMS}.toml");
+    let paper = anabranch_reproduce::read(text)
+        .map_err(|mistakes| mistaken("anabranch::reproduce::claims", &file(), text, mistakes))?;
     Ok(Source { folder, paper, files })
 }
 
-fn unusable(folder: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
+/// Mistakes in a paper's file.
+pub fn mistaken(code: &str, file: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
     let report = |Mistake { at, message, help }: Mistake| {
-        let mut diagnostic = MietteDiagnostic::new(message).with_code("anabranch::reproduce::claims");
+        let mut diagnostic = MietteDiagnostic::new(message).with_code(code);
         diagnostic.help = help;
         let diagnostic = diagnostic.with_label(LabeledSpan::new(Some("here".into()), at.start, at.len()));
-        Report::new(diagnostic).with_source_code(NamedSource::new(format!("{folder}/{CLAIMS}.toml"), text.to_owned()))
+        Report::new(diagnostic).with_source_code(NamedSource::new(file, text.to_owned()))
     };
     Failure::Unusable(mistakes.into_iter().map(report).collect())
 }
@@ -111,7 +142,7 @@ fn unusable(folder: &str, text: &str, mistakes: Vec<Mistake>) -> Failure {
 mod tests {
     use super::*;
     use crate::load::Loaded;
-    use anabranch_reproduce::{Asked, parts};
+    use anabranch_reproduce::{Asked, baselines_in, parts};
 
     /// A run of hours writes `docs/reproduction.md`; what the page takes from the papers' files is compared without one.
     #[test]
@@ -144,6 +175,28 @@ mod tests {
             })
     }
 
+    /// Neither a run nor an anchor of what a paper proposes is there when testbeds are chosen.
+    #[test]
+    fn no_proposed_scheduler_takes_part_in_the_choice_of_testbeds() {
+        let proposed = [("blest", "blest"), ("fdps", "fdps"), ("ocps", "ocps")];
+        for source in find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false))) {
+            let unsaid = source.unsaid().unwrap_or_else(|failure| panic!("{}", failure.render(false)));
+            let own = proposed.iter().find(|(key, _)| *key == source.paper.key);
+            for item in unsaid.items(&source.paper).expect("its names are known") {
+                let text = source.scenario(&item.scenario).expect("it is there");
+                let mut read = |overrides| Loaded::given(&item.scenario, text, overrides).map(|l| l.document);
+                let testbeds = [("1".to_owned(), Vec::new())];
+                let plan = baselines_in(&item, &testbeds, 1, &mut read).unwrap_or_else(|_| panic!("{}", item.id));
+                let runs: Vec<String> =
+                    plan.iter().flat_map(|plan| plan.jobs()).map(|job| format!("{:?}", job.choice)).collect();
+                assert_eq!(runs.is_empty(), item.anchors.is_empty(), "{}", item.id);
+                for run in runs {
+                    assert!(own.is_none_or(|(_, name)| !run.contains(name)), "{}: {run}", item.id);
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_item_of_every_paper_has_a_plan() {
         for source in find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false))) {
@@ -160,7 +213,7 @@ mod tests {
                 }
             }
             // A file that no item names is not an experiment of the paper.
-            for (name, _) in source.files.iter().filter(|(name, _)| name != CLAIMS) {
+            for (name, _) in source.files.iter().filter(|(name, _)| !is_other(name)) {
                 let named = |item: &Item| item.scenario.strip_suffix(".toml").unwrap_or(&item.scenario) == *name;
                 assert!(source.paper.items.iter().any(named), "{key}/{name}.toml");
             }

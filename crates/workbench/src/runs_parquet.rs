@@ -24,21 +24,42 @@ pub fn write_runs_parquet(results: &Results, sink: &mut (dyn Write + Send)) -> i
 
 fn write_rows(results: &Results, sink: &mut (dyn Write + Send)) -> Result<()> {
     let table = Columns::of(results);
-    let fields = table.cells(&[]);
-    let fields = fields.iter().map(|column| Ok(Arc::new(field(column)?))).collect::<Result<_>>()?;
-    let schema = Type::group_type_builder("runs").with_fields(fields).build()?;
-    let mut file = SerializedFileWriter::new(sink, Arc::new(schema), Arc::default())?;
+    let mut file = SerializedFileWriter::new(sink, schema("runs", &table.cells(&[]))?, Arc::default())?;
     for runs in results.runs.chunks(ROW_GROUP) {
-        let mut rows = file.next_row_group()?;
-        for column in table.cells(&runs) {
-            if let Some(mut writer) = rows.next_column()? {
-                write(&mut writer, &column.cells)?;
-                writer.close()?;
-            }
-        }
-        rows.close()?;
+        write_group(&mut file, &table.cells(&runs))?;
     }
     file.close().map(|_| ())
+}
+
+/// Writes a table as a Parquet file with one row group.
+///
+/// # Errors
+/// Those of `sink`.
+pub fn write_columns(name: &str, columns: &[Column], sink: &mut (dyn Write + Send)) -> io::Result<()> {
+    let write = || {
+        let mut file = SerializedFileWriter::new(sink, schema(name, columns)?, Arc::default())?;
+        write_group(&mut file, columns)?;
+        file.close().map(|_| ())
+    };
+    write().map_err(io::Error::other)
+}
+
+type Writer<'s> = SerializedFileWriter<&'s mut (dyn Write + Send)>;
+
+fn schema(name: &str, columns: &[Column]) -> Result<Arc<Type>> {
+    let fields = columns.iter().map(|column| Ok(Arc::new(field(column)?))).collect::<Result<_>>()?;
+    Ok(Arc::new(Type::group_type_builder(name).with_fields(fields).build()?))
+}
+
+fn write_group(file: &mut Writer<'_>, columns: &[Column]) -> Result<()> {
+    let mut rows = file.next_row_group()?;
+    for column in columns {
+        if let Some(mut writer) = rows.next_column()? {
+            write(&mut writer, &column.cells)?;
+            writer.close()?;
+        }
+    }
+    rows.close().map(|_| ())
 }
 
 fn field(column: &Column) -> Result<Type> {

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod format;
+mod infer;
 mod links;
 mod look_up;
 mod playground;
@@ -9,6 +10,7 @@ mod shell;
 mod study;
 
 pub use format::{Format, ListFormat};
+pub use infer::InferArguments;
 pub use links::{
     KeyAction, MeasureArguments, NearArguments, PORT, ProxyArguments, ServeArguments, StatusArguments, TrafficName,
     default_socket,
@@ -21,6 +23,7 @@ pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArgu
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+use infer::INFER_EXAMPLES;
 use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, PROXY_EXAMPLES, SERVE_EXAMPLES, STATUS_EXAMPLES};
 use playground::PLAYGROUND_EXAMPLES;
 use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RERUN_EXAMPLES, RUN_EXAMPLES};
@@ -77,6 +80,9 @@ pub enum Command {
     /// Run the experiments of a paper, and print the published values beside ours with a verdict for each claim
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArguments),
+    /// Find the testbeds in which simulated baselines are those that a paper published or you measured
+    #[command(after_help = INFER_EXAMPLES)]
+    Infer(InferArguments),
     /// Run all schedulers over a reference grid, and rank them by their distance from the best possible result
     #[command(after_help = COMPARE_EXAMPLES)]
     Compare(CompareArguments),

@@ -4,6 +4,7 @@ mod check;
 mod compare;
 mod demo;
 mod explain;
+mod infer;
 #[cfg(target_os = "linux")]
 mod key;
 #[cfg(target_os = "linux")]
@@ -38,6 +39,7 @@ pub use check::check;
 pub use compare::compare;
 pub use demo::demo;
 pub use explain::explain;
+pub use infer::infer;
 #[cfg(target_os = "linux")]
 pub use key::key;
 pub use list::list;

@@ -5,6 +5,8 @@ mod text;
 mod theory;
 
 pub use reader::Mistake;
+pub(crate) use reader::Reader;
+pub(crate) use text::{Settings, SpannedText};
 
 use crate::claim::{Claim, Kind, Standing, Unit, half_to_twice};
 use crate::figure::Figure;
@@ -14,8 +16,7 @@ use crate::paper::{Item, Paper};
 use crate::reading::Reading;
 use anabranch_scenario::{Override, PlugIn};
 use anabranch_units::Duration;
-use reader::Reader;
-use text::{ClaimText, FigureText, FindingText, ItemText, PaperText, ReadingText, Settings, ShownText, SpannedText};
+use text::{ClaimText, FigureText, FindingText, ItemText, PaperText, ReadingText, ShownText};
 use toml::Spanned;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -163,7 +164,7 @@ impl Reader {
     }
 
     /// Schedulers, by their names.
-    fn rows(&mut self, words: &[SpannedText]) -> Vec<ItemRow> {
+    pub(crate) fn rows(&mut self, words: &[SpannedText]) -> Vec<ItemRow> {
         let mut plug_ins: Vec<PlugIn> = Vec::new();
         for word in words {
             match anabranch_scenario::scheduler("rows", word.get_ref()) {
@@ -258,7 +259,7 @@ impl Reader {
         })
     }
 
-    fn unit(&mut self, word: Option<&SpannedText>) -> Unit {
+    pub(crate) fn unit(&mut self, word: Option<&SpannedText>) -> Unit {
         let Some(word) = word else { return Unit::NONE };
         Unit::named(word.get_ref()).unwrap_or_else(|| {
             let names: Vec<&str> = Unit::ALL.iter().map(|unit| unit.name).collect();

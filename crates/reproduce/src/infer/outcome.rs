@@ -1,0 +1,92 @@
+//! The outcome of an inference.
+
+use super::calibrate::{Calibration, calibrate};
+use super::posterior::{Posterior, posteriors};
+use super::read::{Extent, Unsaid};
+use super::search::{Drawn, Search};
+use super::tally::{Answer, Tally};
+use serde::{Deserialize, Serialize};
+
+/// The parameters that one paper, or one file, leaves open, as far as its baselines tell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Inference {
+    /// Short name of the paper, or the file.
+    pub source: String,
+    /// How much was drawn and kept.
+    pub extent: Extent,
+    /// Draws whose runs lack a value of an anchor: they are never kept.
+    pub without_value: usize,
+    /// Distance of the scenarios as written; `None` without anchors.
+    pub as_written: Option<f64>,
+    /// Distance of the nearest draw.
+    pub nearest: f64,
+    /// After each round, the distance of the farthest draw that is kept.
+    pub tolerances: Vec<f64>,
+    /// The published baselines beside the draws.
+    pub anchors: Vec<Drawn>,
+    /// The unknowns, before and after.
+    pub unknowns: Vec<Posterior>,
+    /// Draws taken as published; `None` without anchors.
+    pub calibration: Option<Calibration>,
+    /// Named readings beside the draws.
+    pub readings: Vec<NamedReading>,
+    /// The claims over the kept testbeds.
+    pub claims: Vec<Tally>,
+}
+
+/// A reading of an item, as a point among the draws.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamedReading {
+    /// The item.
+    pub item: String,
+    /// The reading.
+    pub name: String,
+    /// Ours of each of the item's anchors.
+    pub ours: Vec<Option<f64>>,
+    /// Distance over the item's anchors alone.
+    pub distance: Option<f64>,
+    /// Draws that are nearer over these anchors.
+    pub nearer: usize,
+}
+
+/// Draws taken as published.
+const CALIBRATED: usize = 200;
+
+impl Inference {
+    /// The findings of a search, without claims and readings.
+    pub fn of(source: &str, unsaid: &Unsaid, search: &Search, anchors: Vec<Drawn>) -> Self {
+        let unknowns = posteriors(&unsaid.unknowns, &search.library, search.first(), search.kept());
+        let distances = search.ruler.distances(&search.library);
+        let keep = search.extent.keep as usize;
+        let calibration =
+            (!anchors.is_empty()).then(|| calibrate(&search.ruler, &search.library, &unknowns, keep, CALIBRATED));
+        Self {
+            source: source.to_owned(),
+            extent: search.extent,
+            without_value: if anchors.is_empty() { 0 } else { distances.iter().filter(|d| d.is_none()).count() },
+            as_written: None,
+            nearest: distances.iter().flatten().copied().reduce(f64::min).unwrap_or(0.0),
+            tolerances: search.rounds.iter().map(|kept| kept.tolerance).collect(),
+            anchors,
+            unknowns,
+            calibration,
+            readings: Vec::new(),
+            claims: Vec::new(),
+        }
+    }
+
+    /// How many claims have this answer.
+    pub fn count(&self, answer: Answer) -> usize {
+        self.claims.iter().filter(|claim| claim.answer == answer).count()
+    }
+
+    /// Claims that agree and those that count, of sizes and of contrasts of schedulers.
+    pub fn agreeing(&self) -> [(usize, usize); 2] {
+        let counted = |answer| !matches!(answer, Answer::NotCounted | Answer::Contradicted | Answer::NotRun);
+        let of = |wanted: &dyn Fn(&Tally) -> bool| {
+            let all: Vec<&Tally> = self.claims.iter().filter(|claim| counted(claim.answer) && wanted(claim)).collect();
+            (all.iter().filter(|claim| claim.answer == Answer::Agrees).count(), all.len())
+        };
+        [of(&|claim| claim.figure.is_some_and(|figure| figure != 0.0)), of(&|claim| claim.contrast)]
+    }
+}
