@@ -31,7 +31,7 @@ impl Windows {
 
     /// Debug builds: `s` has the window that congestion control decides.
     pub fn agrees_with(&self, s: &Subflow) -> bool {
-        self.congestion.window(s.id) == s.allowed()
+        s.allowed() == self.congestion.window(s.id).into()
     }
 
     #[inline(always)]

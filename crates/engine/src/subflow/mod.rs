@@ -23,7 +23,6 @@ pub(crate) mod window;
 pub(crate) use all::Subflows;
 pub use state::{Move, State};
 
-use crate::congestion::Window;
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
 use crate::path::ForwardDelay;
@@ -41,7 +40,7 @@ use receive::Receiver;
 use sender::Sender;
 use stamps::Stamps;
 use std::collections::VecDeque;
-use usage::{Pacer, Underuse, WindowUsage};
+use usage::{Allowed, Pacer, Underuse, WindowUsage};
 use window::SendWindow;
 
 /// Least time between two answers of a subflow to segments that an off-path attacker may have sent: challenge ACKs
@@ -135,7 +134,7 @@ pub(crate) struct Subflow {
     pub handshake: Handshake,
     sender: Sender,
     /// The window that congestion control decided on last.
-    allowed: Window,
+    allowed: Allowed,
     pub receiver: Receiver,
     pub acks: AckPolicy,
     pub ecn: EcnState,
@@ -217,7 +216,7 @@ impl Subflow {
             terms: Terms::default(),
             handshake: Handshake::new(tcp, now),
             sender: Sender::new(tcp, false),
-            allowed: Window { cwnd: 1, ssthresh: u32::MAX, pacing: None },
+            allowed: Allowed { cwnd: 1, ssthresh: u32::MAX },
             receiver: Receiver::default(),
             acks: if settings.receiver_model == HostModel::Linux { acks.in_linux() } else { acks },
             ecn: EcnState::default(),

@@ -4,6 +4,7 @@
 use super::Subflow;
 use super::forward::PeerClock;
 use super::sender::{AckOutcome, Fired, Sender, Sent};
+use super::usage::Allowed;
 use crate::congestion::{PACED_HEADERS, Window};
 use crate::path::PathView;
 use crate::schedule::Assignment;
@@ -20,7 +21,7 @@ impl Subflow {
 
     /// The window that congestion control decided on last.
     #[inline(always)]
-    pub fn allowed(&self) -> Window {
+    pub fn allowed(&self) -> Allowed {
         self.allowed
     }
 
@@ -67,7 +68,7 @@ impl Subflow {
     /// until the next decision (Linux `tcp_update_pacing_rate`).
     #[inline(always)]
     pub fn allow(&mut self, window: Window, paces: bool, view: &mut Assignment) {
-        self.allowed = window;
+        self.allowed = window.into();
         let Some(p) = view.path_mut(self.id) else { return };
         p.cwnd = self.sender.effective_window(window.cwnd);
         p.ssthresh = window.ssthresh;

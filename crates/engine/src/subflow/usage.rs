@@ -1,8 +1,22 @@
 //! Whether the congestion window is what limits a subflow (Linux's `tcp_is_cwnd_limited`), and pacing.
 
 use super::Subflow;
+use crate::congestion::Window;
 use crate::path::PathView;
 use anabranch_units::{Duration, Instant, Rate};
+
+/// The window that congestion control decides on, in packets, without its pace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Allowed {
+    pub cwnd: u32,
+    pub ssthresh: u32,
+}
+
+impl From<Window> for Allowed {
+    fn from(Window { cwnd, ssthresh, .. }: Window) -> Self {
+        Self { cwnd, ssthresh }
+    }
+}
 
 /// How much of the window was used in the last round.
 #[derive(Debug, Default)]
