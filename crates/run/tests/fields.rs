@@ -1,5 +1,7 @@
 //! The documents for schedulers from elsewhere list the facts that they may read, and no other.
 
+#![expect(clippy::disallowed_methods, reason = "the test reads the documentation itself")]
+
 use anabranch_run::fields::{Field, PATH_FIELDS, VIEW_FIELDS};
 use std::collections::BTreeSet;
 use std::fs;
