@@ -50,11 +50,11 @@ pub struct Path {
     pub queue: Option<Duration>,
     /// Outages of the path.
     pub dark: Vec<Outage>,
-    /// What its router says of packets that are too large.
+    /// The messages of its router about packets that are too large.
     pub router: Router,
 }
 
-/// What a router says of packets that are too large (RFC 1191).
+/// The messages of a router about packets that are too large (RFC 1191).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Router {
     /// Nothing.

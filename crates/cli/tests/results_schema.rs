@@ -24,14 +24,17 @@ fn scenario_files(folders: &[PathBuf]) -> Vec<PathBuf> {
         let path = entry.unwrap().path();
         match path.is_dir() {
             true => files.extend(scenario_files(&[path])),
-            false if path.extension().is_some_and(|e| e == "toml") && path.file_stem().unwrap() != "claims" => {
-                files.push(path)
-            }
+            false if path.extension().is_some_and(|e| e == "toml") && !is_of_paper(&path) => files.push(path),
             false => {}
         }
     }
     files.sort();
     files
+}
+
+/// A file that says something of a paper.
+fn is_of_paper(path: &Path) -> bool {
+    ["claims", "unsaid"].iter().any(|stem| path.file_stem().is_some_and(|found| found == *stem))
 }
 
 /// The results that the simulator gives.

@@ -361,6 +361,18 @@ impl Layout {
         self.start().max(start.unwrap_or(Instant::ZERO))
     }
 
+    /// When the application requested connections that had to wait for a path, by number.
+    fn requested(&self, job: &Job) -> Vec<Instant> {
+        let appears = self.opens_at(job);
+        if appears <= self.start() {
+            return Vec::new();
+        }
+        match self.opening() {
+            Opening::AtOnce(count) | Opening::Served(count) => vec![self.start(); *count],
+            Opening::At(times) => times.iter().copied().take_while(|at| *at < appears).collect(),
+        }
+    }
+
     /// The applications at one end of the connections under test, in their order.
     pub fn workloads(&self, side: Side) -> Vec<Box<dyn Workload>> {
         self.crowd.ids().map(|_| self.crowd.workload(side)).collect()
@@ -392,6 +404,7 @@ impl Layout {
             cross: self.cross_flows().map(|(id, flow)| flow.measured(id)).collect(),
             size: self.crowd.total(),
             flow_size: self.crowd.flow_size(),
+            requested: self.requested(job),
             timed: self.crowd.timed(),
             mss: scenario.settings.mss,
             displacement_threshold: None,

@@ -15,7 +15,7 @@ fn scenario(of_b: &str, rest: &str) -> Scenario {
     Document::parse("x.toml", &text).unwrap_or_else(|wrong| panic!("{wrong:#?}")).scenario
 }
 
-/// What path b shows of its limit.
+/// The signs of path b's limit.
 #[derive(Default)]
 struct Seen {
     /// Bytes of the largest packet sent over it.

@@ -153,6 +153,18 @@ fn no_baseline_of_a_sized_transfer_uses_a_path_that_goes() {
     assert_eq!(rows("duration = '5s'").len(), 3);
 }
 
+/// The user requested the transfer before its path was there: the wait counts, as in the bound.
+#[test]
+fn a_transfer_that_waits_for_its_path_has_waited() {
+    let scenario = || Arc::new(scenario("start = '2s'", "start = '2s'", BULK));
+    let minrtt = Choice::Multipath(PlugIn { name: "minrtt".into(), parameters: Vec::new() });
+    for choice in [Choice::Single(0), Choice::Single(1), minrtt] {
+        let outcome = VirtualTime::default().run(&Job::of(scenario(), choice, 1), &mut ()).unwrap();
+        let (time, ratio) = (outcome.metrics["completion_s"], outcome.metrics["oracle_ratio"]);
+        assert!(time > 3.0 && ratio <= 1.0, "{time} s, {ratio}");
+    }
+}
+
 #[test]
 fn times_that_cannot_be_are_refused() {
     let said = |of_b: &str, rest: &str| {

@@ -64,7 +64,7 @@ pub struct PathOptions {
 /// How hosts learn of the largest packet that a path carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MtuSignal {
-    /// It is the MTU of their interfaces.
+    /// The MTU of their interfaces says it.
     #[default]
     Interface,
     /// A router drops a larger packet, and says so to its sender.

@@ -1,4 +1,4 @@
-//! What a router says of a packet that was too large for its next link.
+//! The message of a router about a packet that was too large for its next link.
 
 use etherparse::{Icmpv4Type, Icmpv6Type, PacketBuilder, icmpv4};
 

@@ -1,4 +1,4 @@
-//! What routers say of packets that were too large for them.
+//! Messages of routers about packets that were too large for them.
 
 use super::{Endpoint, Ends};
 use crate::cx::Cx;

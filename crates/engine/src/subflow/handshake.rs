@@ -42,7 +42,7 @@ pub(crate) struct Terms {
     pub send_shift: u8,
     /// Shift of windows that we send.
     pub recv_shift: u8,
-    /// Most payload bytes of a data segment that we ask for.
+    /// Most payload bytes of a data segment that our MSS option permits.
     pub mss: u16,
     /// The peer's MSS option.
     pub peer_mss: u16,

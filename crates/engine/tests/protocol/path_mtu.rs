@@ -109,7 +109,7 @@ fn a_path_of_small_segments_asks_for_such_in_its_syn_and_join() {
     assert_eq!((pair.server.got.len(), pair.client.got.len()), (100_000, 100_000));
 }
 
-/// What was bound to a path ahead of its window, is in flight or is lost is cut when the path's segments become smaller.
+/// Data that was bound to a path ahead of its window, is in flight or is lost is cut when the path's segments become smaller.
 #[test]
 fn a_smaller_mss_cuts_what_is_queued_and_in_flight() {
     let (mut pair, dropped) = narrow_pair(2, 800, at(150));

@@ -50,10 +50,12 @@ pub struct MeterConfig {
     /// Cross traffic that is TCP, numbered one after the other.
     pub cross: Vec<CrossFlow>,
     /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
-    /// first SYN (but not before `from`) and ends with the last of them.
+    /// first SYN (but not before `from`; see [`Self::requested`]) and ends with the last of them.
     pub size: Option<u64>,
     /// Bytes to be delivered over each of them, if each is a flow whose completion is of interest.
     pub flow_size: Option<u64>,
+    /// When the application requested the first connections, by number, if they had to wait for a path: their time begins then.
+    pub requested: Vec<Instant>,
     /// The times of the application that are measured.
     pub timed: Timed,
     /// Bytes of a packet for the reordering metrics.
@@ -281,6 +283,7 @@ impl Meter {
     }
 
     fn on_start(&mut self, now: Instant, place: usize) {
+        let now = self.config.requested.get(place).copied().unwrap_or(now);
         self.flows[place].started.get_or_insert(now);
         if self.started.is_some() {
             return;

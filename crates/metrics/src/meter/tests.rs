@@ -28,6 +28,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         displacement_threshold: None,
         head_start: true,
         efficiency: false,
+        requested: Vec::new(),
         paths: vec![path("wlan", 0.0, 8), path("3g", 0.5, 4)],
     }
 }

@@ -114,7 +114,7 @@ impl Model {
                 self.packets.push(p);
                 continue;
             }
-            // What is acknowledged of it is gone.
+            // The part that is acknowledged is gone.
             p.seq.start = p.seq.start.max(self.una);
             while !p.seq.is_empty() {
                 let seq = Range::new(p.seq.start, p.seq.end.min(p.seq.start + most));
