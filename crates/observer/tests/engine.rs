@@ -69,6 +69,7 @@ impl Watch {
             displacement_threshold: None,
             head_start: paths > 1,
             efficiency: false,
+            requested: Vec::new(),
             paths: (0..paths).map(path).collect(),
         });
         Self { hosts: [Host::new(Side::Client), Host::new(Side::Server)], meters: [meter.clone(), meter] }
