@@ -196,7 +196,7 @@ mod tests {
             totals[1][1].drops,
             Drops { queue: 0, aqm: 1, police: 1, mtu: 1, loss: 2, outage: 1, corruption: 1 }
         );
-        assert_eq!(totals[1][1].drops.total(), 6);
+        assert_eq!(totals[1][1].drops.total(), 7);
         assert_eq!(totals.len(), 2);
         assert_eq!(meter.finish(Instant::ZERO)[0][0].utilisation, None);
     }
