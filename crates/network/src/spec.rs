@@ -101,7 +101,7 @@ pub struct WaySpec {
     pub outages: Vec<(Instant, Instant)>,
     /// Bytes of the largest IP packet that a router behind the sending host lets pass; `None` = any.
     pub mtu: Option<u32>,
-    /// Whether the sender of a larger packet hears of its loss (RFC 1191, RFC 8201).
+    /// Whether the sender of a larger packet gets a message about its loss (RFC 1191, RFC 8201).
     pub reports_mtu: bool,
     /// The bottleneck is the sending host's own device: the host can read its queue.
     pub device: bool,
