@@ -17,7 +17,7 @@ pub const OWN: &str = "yours";
 /// subflow.
 pub const HEAD: usize = VIEW_FIELDS.len() + 1;
 
-/// Numbers of each path: its number, its facts ([`PATH_FIELDS`]), and [`WITHIN`].
+/// Numbers of each path: its number, its facts ([`PATH_FIELDS`]), whether waiting for it is safe, and the lowest data that it may repeat.
 pub const WIDTH: usize = 1 + PATH_FIELDS.len() + WITHIN.len();
 
 /// Facts of a path within its connection: whether it is safe to wait for it, and the offset of the lowest outstanding data that it has

@@ -16,9 +16,10 @@ fn a_field_changes_the_run_and_what_is_wrong_in_it_is_told() {
     let mut seen = vec![plain.clone()];
     for (key, text) in [
         ("jitter", "3ms"),
+        ("queue", "{ kind = \"pie\" }"),
+        // Behind a policer nothing waits.
         ("police", "{ rate = \"10mbit\", burst = \"32KB\" }"),
         ("burst", "16KB"),
-        ("queue", "{ kind = \"pie\" }"),
         ("start", "1s"),
         ("stop", "4s"),
     ] {

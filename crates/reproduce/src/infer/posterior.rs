@@ -26,7 +26,7 @@ pub struct Posterior {
     pub median: String,
     /// Ends of the central 95 % of the kept, as values.
     pub ci95: (String, String),
-    /// How much the baselines fix it: 0 as spread as before, 1 a single value. See [`fixed`].
+    /// How much the baselines fix it: 0 as spread as before, 1 a single value.
     pub fixed: f64,
     /// The greatest share of an anchor's variance over the draws that goes with this unknown alone.
     pub moves: f64,
