@@ -10,6 +10,7 @@ pub mod drivers;
 pub mod explain;
 pub mod failure;
 pub mod folder;
+pub mod infer;
 pub mod input;
 pub mod inputs;
 pub mod journal;
