@@ -73,7 +73,7 @@ pub(super) fn buffers(scenario: &Scenario) -> u64 {
 /// Names it.
 pub(super) fn admit(scenario: &Scenario) -> Result<(), RunError> {
     let no = |what: &str| Err(unsupported(&format!("{what} on real links")));
-    if [scenario.hosts.sender, scenario.hosts.receiver].contains(&Host::Linux) {
+    if scenario.hosts.any_is(Host::Linux) {
         return no("Linux as a host");
     }
     if scenario.hosts.ip == 6 {

@@ -95,11 +95,7 @@ pub fn topology(scenario: &Scenario, seed: u64) -> Topology {
 
 /// The timeline's changes of paths and links, but for the interfaces of hosts.
 fn network_changes(scenario: &Scenario) -> Vec<(Instant, Change)> {
-    let of_host = |change: &Change| match change {
-        Change::Mtu(path, ..) => scenario.paths[*path].mtu_signal == MtuSignal::Interface,
-        _ => false,
-    };
-    scenario.network_changes().filter(|(_, change)| !of_host(change)).collect()
+    scenario.network_changes().filter(|(_, change)| scenario.interface_of(change).is_none()).collect()
 }
 
 /// A recording, begun where `from` says, which knows its milliseconds.
@@ -189,11 +185,9 @@ impl Layout {
         let scenario = &*job.scenario;
         let of = |path: usize| {
             let options = scenario.option_changes(path).map(|(at, _)| at).filter(|_| self.multipath);
-            let mtu = scenario.network_changes().filter_map(move |(at, change)| match change {
-                Change::Mtu(of, ..) if of == path => scenario.interface_mtu_at(path, at).map(|_| at),
-                _ => None,
-            });
-            let mut times: Vec<Instant> = options.chain(mtu).collect();
+            let changes = scenario.network_changes();
+            let interface = changes.filter(|(_, change)| scenario.interface_of(change) == Some(path)).map(|(at, _)| at);
+            let mut times: Vec<Instant> = options.chain(interface).collect();
             times.sort_unstable();
             times.dedup();
             times.into_iter().map(move |at| {

@@ -272,7 +272,11 @@ impl CellPlan {
 fn may_deliver_all(scenario: &Scenario, index: usize) -> bool {
     let (path, options) = (&scenario.topology.paths[index], &scenario.paths[index]);
     let full = anabranch_scenario::full_packet(scenario.settings.mss, scenario.ip_of(index));
-    let is_narrow = path.down.mtu.or(path.up.mtu).is_some_and(|mtu| u64::from(mtu) < full);
+    let changes = scenario.network_changes().filter_map(|(_, change)| match change {
+        Change::Mtu(of, _, mtu) if of == index => Some(mtu),
+        _ => None,
+    });
+    let is_narrow = [path.down.mtu, path.up.mtu].into_iter().flatten().chain(changes).any(|mtu| u64::from(mtu) < full);
     let swallows = options.mtu_signal == MtuSignal::None && is_narrow && !scenario.settings.tcp.mtu_probing;
     options.presence.stop.is_none() && !swallows
 }

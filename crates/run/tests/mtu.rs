@@ -73,10 +73,10 @@ fn an_interface_limits_segments_and_joins_ask_for_such() {
 fn a_router_that_says_so_costs_less_than_a_tenth_of_a_second() {
     for choice in [minrtt(), Choice::Single(1)] {
         let time = |of_b: &str| run_since(0, scenario(of_b, ""), choice.clone());
-        let (whole, known, told) = (time(""), time("mtu = 1280"), time("mtu = 1280\nmtu_signal = 'icmp'"));
+        let (whole, known, reported) = (time(""), time("mtu = 1280"), time("mtu = 1280\nmtu_signal = 'icmp'"));
         // The initial window, at most what was sent before the first message came after 20 ms.
-        assert!((1..=20).contains(&told.1.refused.len()), "{}", told.1.refused.len());
-        let times = [whole, known, told].map(|(outcome, _)| outcome.metrics["completion_s"]);
+        assert!((1..=20).contains(&reported.1.refused.len()), "{}", reported.1.refused.len());
+        let times = [whole, known, reported].map(|(outcome, _)| outcome.metrics["completion_s"]);
         assert!(times[2] < times[1] + 0.1 && times[1] < 1.05 * times[0], "{choice:?}: {times:?}");
     }
 }
@@ -128,9 +128,11 @@ fn a_black_hole_gets_no_data_unless_the_sender_probes() {
     assert!(share("tcp.mtu_probing = true\ntcp.rto_min = '20ms'") > 0.05);
     let (alone, _) = run_since(0, scenario(HOLE, "tcp.mtu_probing = true"), Choice::Single(1));
     assert!(alone.finished);
-    let rows = |rest: &str| {
-        let variant = Variant { cell: Cell::default(), scenario: Arc::new(scenario(HOLE, rest)) };
+    let rows = |of_b: &str, rest: &str| {
+        let variant = Variant { cell: Cell::default(), scenario: Arc::new(scenario(of_b, rest)) };
         Plan::new(&[variant], &Options::default()).jobs().count()
     };
-    assert_eq!((rows(""), rows("tcp.mtu_probing = true"), rows("duration = '5s'")), (2, 3, 3));
+    assert_eq!((rows(HOLE, ""), rows(HOLE, "tcp.mtu_probing = true"), rows(HOLE, "duration = '5s'")), (2, 3, 3));
+    let later = "mtu_signal = 'none'\n[[timeline]]\nat = '1s'\nset = 'path.b.mtu'\nvalue = 1280";
+    assert_eq!(rows(later, ""), 2);
 }

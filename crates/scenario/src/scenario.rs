@@ -61,6 +61,13 @@ pub struct PathOptions {
     pub ip: Option<u8>,
 }
 
+impl PathOptions {
+    /// The IP version of the path between these hosts.
+    pub fn version(&self, hosts: &Hosts) -> u8 {
+        self.ip.unwrap_or(hosts.ip)
+    }
+}
+
 /// How hosts learn of the largest packet that a path carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MtuSignal {
@@ -450,21 +457,25 @@ impl Scenario {
 
     /// The IP version of a path.
     pub fn ip_of(&self, path: usize) -> u8 {
-        self.paths[path].ip.unwrap_or(self.hosts.ip)
+        self.paths[path].version(&self.hosts)
     }
 
     /// A path has another IP version than the hosts'.
     pub fn mixes_ip(&self) -> bool {
-        self.paths.iter().any(|path| path.ip.is_some_and(|ip| ip != self.hosts.ip))
+        self.paths.iter().any(|path| path.version(&self.hosts) != self.hosts.ip)
+    }
+
+    /// The path whose interfaces a change gives another MTU.
+    pub fn interface_of(&self, change: &Change) -> Option<usize> {
+        match *change {
+            Change::Mtu(path, ..) if self.paths[path].mtu_signal == MtuSignal::Interface => Some(path),
+            _ => None,
+        }
     }
 
     /// The timeline changes the MTU of interfaces.
     pub fn changes_interfaces(&self) -> bool {
-        let of_interface = |change: &Change| match change {
-            Change::Mtu(path, ..) => self.paths[*path].mtu_signal == MtuSignal::Interface,
-            _ => false,
-        };
-        self.network_changes().any(|(_, change)| of_interface(&change))
+        self.network_changes().any(|(_, change)| self.interface_of(&change).is_some())
     }
 
     /// Bytes of the largest packet that the interfaces of a path carry at a time, both directions; `None` if they do not limit it.
@@ -521,6 +532,13 @@ pub struct Hosts {
     pub receiver: Host,
     /// 4 or 6.
     pub ip: u8,
+}
+
+impl Hosts {
+    /// Whether one of them, at least, is such a host.
+    pub fn any_is(&self, host: Host) -> bool {
+        self.sender == host || self.receiver == host
+    }
 }
 
 /// One cell of a sweep: the varied keys with their values as written.

@@ -29,6 +29,11 @@ impl Range {
     pub fn intersect(self, other: Self) -> Self {
         Self::new(self.start.max(other.start), self.end.min(other.end))
     }
+    /// The range in parts of at most `most` bytes, above 0.
+    pub fn parts(self, most: u64) -> impl Iterator<Item = Self> + Clone {
+        let starts = (self.start..self.end).step_by(most as usize);
+        starts.map(move |start| Self::new(start, self.end.min(start + most)))
+    }
     /// True if every offset of `other` is inside.
     pub const fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end

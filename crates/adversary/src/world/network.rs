@@ -57,7 +57,8 @@ impl World<'_> {
         }
     }
 
-    /// The MTU in a router's message about packet `sent` of a path, and how far ahead of the packet's sequence number the message is wrong.
+    /// The MTU in a router's message about packet `sent` of a path, and the distance from the packet's sequence number to the one that the
+    /// message quotes.
     fn router_says(&self, path: u8, sent: u32, dropped: bool) -> Option<(u32, u64)> {
         let most = self.case.rules.iter().filter_map(|rule| rule.most(path)).min();
         let truth = most.filter(|_| dropped).map(|most| (most.into(), 0));

@@ -3,7 +3,7 @@
 use super::{digest, served};
 
 #[test]
-fn a_field_changes_the_run_and_what_is_wrong_in_it_is_told() {
+fn a_field_changes_the_run_and_a_mistake_in_it_is_named() {
     let Some((_server, mut page)) = served() else { return };
     let plain = digest(&mut page);
     page.value("document.getElementById('waver').open = true");

@@ -189,11 +189,7 @@ impl PathQueue {
         let any = self.iter().any(|queued| queued.range.len() > most);
         if any {
             let parts = |(number, queued): (u64, Queued)| {
-                let starts = (queued.range.start..queued.range.end).step_by(most as usize);
-                starts.map(move |start| {
-                    let range = Range::new(start, queued.range.end.min(start + most));
-                    (number, Queued { range, ..queued })
-                })
+                queued.range.parts(most).map(move |range| (number, Queued { range, ..queued }))
             };
             self.copies = core::mem::take(&mut self.copies).into_iter().flat_map(parts).collect();
             self.firsts = core::mem::take(&mut self.firsts).into_iter().flat_map(parts).collect();

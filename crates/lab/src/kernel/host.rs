@@ -135,11 +135,7 @@ impl KernelHost {
     /// The namespace is gone.
     pub fn listed(&self) -> Result<Vec<(String, String)>, LabError> {
         let mut list: Vec<(String, String)> = self.settings.list().collect();
-        let mtu = |path| self.settings.mtu(self.addresses.v6, path).to_string();
-        let mut mtus: Vec<String> = (0..self.addresses.paths).map(mtu).collect();
-        // One value where all paths have the same.
-        mtus.dedup();
-        list.push(("mtu".into(), mtus.join(" ")));
+        list.push(("mtu".into(), self.settings.mtu_list(self.addresses.v6, self.addresses.paths)));
         if self.settings.mptcp {
             let others = self.namespace.enter(facts::mptcp_sysctls)?;
             list.extend(

@@ -79,6 +79,15 @@ impl KernelSettings {
         u16::try_from(full.min(most)).unwrap_or(u16::MAX)
     }
 
+    /// The same of each path, in a line; one value where all have the same.
+    pub fn mtu_list(&self, v6: bool, paths: usize) -> String {
+        let all: Vec<String> = (0..paths).map(|path| self.mtu(v6, path).to_string()).collect();
+        match all.split_first() {
+            Some((first, rest)) if rest.iter().all(|mtu| mtu == first) => first.clone(),
+            _ => all.join(" "),
+        }
+    }
+
     /// All settings, by name, for the results.
     pub fn list(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let others = [("congestion", &self.congestion), ("route", &self.route)];
@@ -233,6 +242,17 @@ mod tests {
         let small = changed(|s| s.mss = 500);
         assert_eq!((small.mtu(false, 0), small.mtu(true, 0)), (576, 1280));
         assert!(small.fitted(true, 2).not_applied[0].contains("mss"));
+    }
+
+    #[test]
+    fn mtus_are_one_value_only_where_all_paths_have_the_same() {
+        let list = |mtus: &[Option<u32>]| {
+            let settings = KernelSettings { mtus: mtus.to_vec(), ..changed(|s| s.mss = 1424) };
+            settings.mtu_list(false, 3)
+        };
+        assert_eq!(list(&[]), "1500");
+        assert_eq!(list(&[Some(1280); 3]), "1280");
+        assert_eq!(list(&[None, None, Some(1280)]), "1500 1500 1280");
     }
 
     #[test]

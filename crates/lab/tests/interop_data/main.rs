@@ -4,7 +4,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 
-mod backups;
 mod captures;
 mod crowd;
 mod ecn;

@@ -12,7 +12,7 @@ use super::traces::Traces;
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::notation::{RATE, SCHEDULER};
-use crate::scenario::TimelineChange;
+use crate::scenario::{Hosts, PathOptions, TimelineChange};
 use crate::tree::{Node, Report, quoted};
 use crate::vocabulary::Word;
 use crate::written;
@@ -26,10 +26,9 @@ pub(crate) struct Reader<'a, 'r> {
     pub topology: Option<&'a Topology>,
     /// Bytes of a full packet without overhead.
     pub packet: u64,
-    /// IP versions of the paths.
-    pub ips: &'a [u8],
-    /// One of the hosts, at least, is an engine.
-    pub has_engine: bool,
+    /// Options of the paths; none if a path has a mistake.
+    pub options: &'a [PathOptions],
+    pub hosts: Hosts,
 }
 
 /// The change of one direction. Each key that is changeable has its line here, or in [`of_bottleneck`].
@@ -57,7 +56,7 @@ pub(crate) fn change(
         "delay" => Some(Change::Delay(path, direction, way.delay)),
         "loss" => Some(Change::Loss(path, direction, way.loss)),
         "mtu" => {
-            check_least(report, node, way.mtu?, *reader.ips.get(path)?);
+            check_least(report, node, way.mtu?, reader.options.get(path)?.version(&reader.hosts));
             Some(Change::Mtu(path, direction, way.mtu?))
         }
         "reorder" => Some(Change::Reorder(path, direction, way.reorder)),

@@ -134,10 +134,8 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let network = network::read(report, traces, &names, &paths, &links, packet);
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
-    let has_engine = [scenario.hosts.sender, scenario.hosts.receiver].contains(&Host::Engine);
-    let options = network.iter().flat_map(|network| &network.options);
-    let ips: Vec<u8> = options.map(|path| path.ip.unwrap_or(scenario.hosts.ip)).collect();
-    let mut reader = change::Reader { traces, names: &names, topology, packet, ips: &ips, has_engine };
+    let (options, hosts) = (network.as_ref().map_or(&[][..], |n| &n.options), scenario.hosts);
+    let mut reader = change::Reader { traces, names: &names, topology, packet, options, hosts };
     let timeline = timeline(report, &mut reader, &changes);
 
     check_start(report, &top, &scenario);
@@ -146,7 +144,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_race(report, &connection, &scenario);
     check_presence(report, &paths, &scenario);
     if let Some(network) = &network {
-        mtu::check(report, &paths, &changes, network, &scenario.hosts);
+        mtu::check(report, &paths, timeline.as_deref(), network, &hosts);
     }
 
     let network = network.filter(|_| report.calls() == begin)?;

@@ -3,8 +3,9 @@
 use super::fields::Fields;
 use super::network::Network;
 use crate::diagnostic::Code;
-use crate::scenario::{Host, Hosts, MtuSignal};
+use crate::scenario::{Host, Hosts, MtuSignal, TimelineChange, TimelineEntry};
 use crate::tree::{Node, Report};
+use anabranch_network::Change;
 use anabranch_units::Direction;
 
 /// The least MTU of a path of IPv6 (RFC 8200 §5).
@@ -20,48 +21,39 @@ pub(super) fn check_least(report: &mut Report, node: &Node, mtu: u32, ip: u8) {
     }
 }
 
-/// Checks the MTUs of all `paths`, and those that the timeline's `changes` set.
+/// Checks `mtu`, `mtu_signal` and `ip` of all `paths`. `timeline`: its changes, if they have no mistake.
 pub(super) fn check(
     report: &mut Report,
     paths: &[Fields<'_>],
-    changes: &[Fields<'_>],
+    timeline: Option<&[TimelineEntry]>,
     network: &Network,
     hosts: &Hosts,
 ) {
-    let changed = |name: &str| {
-        let of = format!("path.{name}.mtu");
-        let sets = changes.iter().filter_map(|change| change.written("set"));
-        sets.filter(|set| set.as_text().is_some_and(|text| text.starts_with(&of))).collect::<Vec<_>>()
-    };
-    for ((fields, path), options) in paths.iter().zip(&network.topology.paths).zip(&network.options) {
+    for (n, ((fields, path), options)) in paths.iter().zip(&network.topology.paths).zip(&network.options).enumerate() {
         let nodes = fields.places("mtu");
         for direction in [Direction::Down, Direction::Up] {
             if let (Some(node), Some(mtu)) = (nodes.get(direction), path.way(direction).mtu) {
-                check_least(report, node, mtu, options.ip.unwrap_or(hosts.ip));
+                check_least(report, node, mtu, options.version(hosts));
             }
         }
-        let linux = [hosts.sender, hosts.receiver].contains(&Host::Linux);
-        if let Some(node) = fields.written("ip").filter(|_| linux && options.ip.is_some_and(|ip| ip != hosts.ip)) {
+        let differs = hosts.any_is(Host::Linux) && options.version(hosts) != hosts.ip;
+        if let Some(node) = fields.written("ip").filter(|_| differs) {
             report
                 .error(Code::Conflict, node.at, "a Linux host has paths of one IP version here")
                 .label(format!("hosts.ip is {}", hosts.ip))
                 .help("let this engine be both hosts, or give all paths the version of hosts.ip");
         }
-        let changed = changed(&path.name);
+        let sets =
+            |entry: &TimelineEntry| matches!(entry.change, TimelineChange::Network(Change::Mtu(of, ..)) if of == n);
+        let changes = timeline.is_none_or(|timeline| timeline.iter().any(sets));
         if let Some(node) = fields.written("mtu_signal").filter(|_| options.mtu_signal != MtuSignal::Interface)
             && nodes.down.or(nodes.up).is_none()
-            && changed.is_empty()
+            && !changes
         {
             report
                 .error(Code::Conflict, node.at, "`mtu_signal` is of a path that has an `mtu`")
                 .label("this path has none")
                 .help("give the path an mtu, or leave `mtu_signal` out");
-        }
-        for set in changed.into_iter().filter(|_| linux && options.mtu_signal == MtuSignal::Interface) {
-            report
-                .error(Code::Conflict, set.at, "a Linux host keeps the MTU of its interfaces")
-                .label("needs engines as hosts")
-                .help("let a router say so (mtu_signal = \"icmp\"), or let this engine be both hosts");
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::diagnostic::Code;
 use crate::keys::{Directions, Form, Key, Section, changeable};
 use crate::notation::TIME;
 use crate::row::Row;
-use crate::scenario::{TimelineChange, TimelineEntry};
+use crate::scenario::{Host, MtuSignal, PathOptions, TimelineChange, TimelineEntry};
 use crate::suggest::nearest;
 use crate::tree::{Node, Report};
 use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, Topology, WaySpec};
@@ -50,7 +50,7 @@ pub(crate) fn entry(
             return None;
         }
         let change = options::change(report, key, node)?;
-        if !reader.has_engine && !change.is_of_kernels() {
+        if !reader.hosts.any_is(Host::Engine) && !change.is_of_kernels() {
             report
                 .error(Code::Conflict, set.at, format!("a Linux host has no {} of a path", key.name))
                 .label("both hosts are Linux")
@@ -74,6 +74,9 @@ pub(crate) fn entry(
             }
             if ["rate", "burst", "police", "queue"].contains(&key.name) {
                 needs_bottleneck(report, reader.topology, (place, key), direction, fields.written("set")?);
+            }
+            if key.name == "mtu" {
+                refuse_interface(report, reader, place, fields.written("set")?);
             }
             let change = change::change(report, reader, place, key, direction, node)?;
             changes.push(TimelineEntry { at, change: TimelineChange::Network(change) });
@@ -181,6 +184,18 @@ fn malformed<T>(report: &mut Report, key: &Key, node: &Node) -> Option<T> {
         .label("not such a key")
         .help(format!("expected {}", key.form.expected()));
     None
+}
+
+/// Refuses a change of the MTU of a Linux host's interface.
+fn refuse_interface(report: &mut Report, reader: &Reader<'_, '_>, place: Place, set: &Node) {
+    let Place::Path(path) = place else { return };
+    let is_of_interface = |options: &PathOptions| options.mtu_signal == MtuSignal::Interface;
+    if reader.hosts.any_is(Host::Linux) && reader.options.get(path).is_some_and(is_of_interface) {
+        report
+            .error(Code::Conflict, set.at, "a Linux host keeps the MTU of its interfaces")
+            .label("needs engines as hosts")
+            .help("let a router say so (mtu_signal = \"icmp\"), or let this engine be both hosts");
+    }
 }
 
 /// Refuses a change of a value that the path's trace has.

@@ -84,11 +84,8 @@ impl Sent {
     /// The packet in parts of at most `most` payload bytes, above 0, without what lies below `una`.
     pub(super) fn parts(&self, una: u64, most: u64) -> impl Iterator<Item = Self> + '_ {
         let end = self.start + self.bytes();
-        let starts = (self.start.max(una)..end).step_by(most as usize);
-        starts.map(move |start| {
-            let part = Range::new(start, end.min(start + most));
-            Self { data_fin: self.data_fin && part.end == end, ..self.part(part) }
-        })
+        let parts = Range::new(self.start.max(una), end).parts(most);
+        parts.map(move |part| Self { data_fin: self.data_fin && part.end == end, ..self.part(part) })
     }
 
     /// Offsets in the subflow's sequence; a FIN takes one.
