@@ -69,15 +69,7 @@ pub(crate) fn entry(
     let mut changes = Vec::new();
     for direction in [Direction::Down, Direction::Up] {
         if let Some(node) = values.get(direction) {
-            if ["delay", "loss"].contains(&key.name) {
-                refuse_recorded(report, reader.topology, (place, key), direction, fields.written("set")?);
-            }
-            if ["rate", "burst", "police", "queue"].contains(&key.name) {
-                needs_bottleneck(report, reader.topology, (place, key), direction, fields.written("set")?);
-            }
-            if key.name == "mtu" {
-                refuse_interface(report, reader, place, fields.written("set")?);
-            }
+            refuse(report, reader, (place, key), direction, fields.written("set")?);
             let change = change::change(report, reader, place, key, direction, node)?;
             changes.push(TimelineEntry { at, change: TimelineChange::Network(change) });
         }
@@ -184,6 +176,16 @@ fn malformed<T>(report: &mut Report, key: &Key, node: &Node) -> Option<T> {
         .label("not such a key")
         .help(format!("expected {}", key.form.expected()));
     None
+}
+
+/// Refuses a change that its path or link does not have.
+fn refuse(report: &mut Report, reader: &Reader<'_, '_>, of: (Place, &Key), direction: Direction, set: &Node) {
+    match of.1.name {
+        "delay" | "loss" => refuse_recorded(report, reader.topology, of, direction, set),
+        "rate" | "burst" | "police" | "queue" => _ = needs_bottleneck(report, reader.topology, of, direction, set),
+        "mtu" => refuse_interface(report, reader, of.0, set),
+        _ => {}
+    }
 }
 
 /// Refuses a change of the MTU of a Linux host's interface.
