@@ -25,8 +25,9 @@ pub struct Delivery<T> {
 /// Paths and shared links with the packets in them; `T` is the item of a packet. It is moved from queue to queue, so
 /// box large items.
 ///
-/// Times given to one network never decrease. Call [`Self::send`] and [`Self::apply`] when something happens, and
-/// [`Self::poll_deliver`] until it returns `None`, at the latest at [`Self::poll_timeout`].
+/// Times given for one direction never decrease. Call [`Self::send`] when something happens, and [`Self::poll_deliver`] until it returns
+/// `None`, at the latest at [`Self::due`]. What is sent arrives no sooner than [`Self::lookahead`] after it: arrivals in one direction may
+/// be taken before what the other host sends meanwhile is known. [`Self::apply`] needs both directions at the same time.
 ///
 /// Every packet of a path leaves events: `Enqueued` or `Dropped` on arrival at the bottleneck, `Departed` when its last
 /// bit leaves (with the exact time, recorded late; so is `Dropped` at a queue's head), `Dropped` when an impairment
@@ -41,8 +42,9 @@ pub struct Network<T> {
     /// Each shared link's down, then up; then those of paths whose own bottleneck manages its queue.
     drains: Vec<Drain<T>>,
     links: usize,
-    /// One slot per way, then one per drain.
-    agenda: Agenda,
+    /// Of each direction; one slot per path, then one per drain.
+    agendas: [Agenda; 2],
+    lookahead: Duration,
     /// Packets so far.
     sent: u64,
 }
@@ -95,14 +97,16 @@ struct Drain<T> {
     /// The capacity of the queue and of all ways behind it together, if that is what is limited.
     to_far_end: Option<DropTail>,
     least_delay: Duration,
-    /// Slot of the drain in the agenda.
+    direction: Direction,
+    /// Slot of the drain in the agenda of its direction.
     slot: usize,
 }
 
 impl<T: Markable> Drain<T> {
-    fn new(queue: Queue<T>, spec: &BottleneckSpec, slot: usize) -> Self {
+    fn new(queue: Queue<T>, spec: &BottleneckSpec, direction: Direction, slot: usize) -> Self {
         let police = spec.police.map(Bucket::new).map(Box::new);
-        Self { queue, police, to_far_end: spec.queue.limit_to_far_end(), least_delay: Duration::MAX, slot }
+        let to_far_end = spec.queue.limit_to_far_end();
+        Self { queue, police, to_far_end, least_delay: Duration::MAX, direction, slot }
     }
 
     /// No packet inside can arrive before this key; it precedes any arrival at the same time.
@@ -124,35 +128,39 @@ impl<T: Clone + Markable> Network<T> {
             entries: Vec::with_capacity(ways),
             drains: Vec::new(),
             links: topology.links.len(),
-            agenda: Agenda::new(0),
+            agendas: [Agenda::new(0), Agenda::new(0)],
+            lookahead: Duration::ZERO,
             sent: 0,
         };
+        let paths = topology.paths.len();
         for link in &topology.links {
-            network.add_drain(&link.down, ways, seed, &["link", &link.name, "down"].join("."));
-            network.add_drain(&link.up, ways, seed, &["link", &link.name, "up"].join("."));
+            network.add_drain(&link.down, paths, seed, Direction::Down, &["link", &link.name, "down"].join("."));
+            network.add_drain(&link.up, paths, seed, Direction::Up, &["link", &link.name, "up"].join("."));
         }
         for path in &topology.paths {
-            network.add_way(&path.down, ways, seed, Direction::Down, &["path", &path.name, "down"].join("."));
-            network.add_way(&path.up, ways, seed, Direction::Up, &["path", &path.name, "up"].join("."));
+            network.add_way(&path.down, paths, seed, Direction::Down, &["path", &path.name, "down"].join("."));
+            network.add_way(&path.up, paths, seed, Direction::Up, &["path", &path.name, "up"].join("."));
         }
-        network.agenda = Agenda::new(ways + network.drains.len());
+        let slots = paths + network.drains.len();
+        network.agendas = [Agenda::new(slots), Agenda::new(slots)];
         (0..network.drains.len()).for_each(|drain| network.note_least_delay(drain));
+        network.note_lookahead();
         network
     }
 
-    /// Adds a drain, whose slot follows the slots of all `ways`.
-    fn add_drain(&mut self, spec: &BottleneckSpec, ways: usize, seed: u64, name: &str) -> usize {
+    /// Adds a drain, whose slot follows the slots of all `paths`.
+    fn add_drain(&mut self, spec: &BottleneckSpec, paths: usize, seed: u64, direction: Direction, name: &str) -> usize {
         let drain = self.drains.len();
-        self.drains.push(Drain::new(Queue::new(spec, seed, name), spec, ways + drain));
+        self.drains.push(Drain::new(Queue::new(spec, seed, name), spec, direction, paths + drain));
         drain
     }
 
-    fn add_way(&mut self, spec: &WaySpec, ways: usize, seed: u64, direction: Direction, name: &str) {
+    fn add_way(&mut self, spec: &WaySpec, paths: usize, seed: u64, direction: Direction, name: &str) {
         let entrance = match &spec.bottleneck {
             Bottleneck::Own(own) if own.queue.is_drop_tail() => {
                 Entrance::Own(Tail::new(own, WayId::of(self.ways.len())))
             }
-            Bottleneck::Own(own) => Entrance::Drain(self.add_drain(own, ways, seed, name)),
+            Bottleneck::Own(own) => Entrance::Drain(self.add_drain(own, paths, seed, direction, name)),
             Bottleneck::Shared(link) => Entrance::Drain(self.link_drain(*link, direction)),
         };
         self.ways.push(Way::new(spec, seed, name));
@@ -299,29 +307,56 @@ impl<T: Clone + Markable> Network<T> {
         limit.admit(now, size, QueueState { packets, bytes, busy: packets > 0 }).is_ok()
     }
 
-    /// The latest time of the next call of [`Self::poll_deliver`], if nothing else happens first.
+    /// The earliest [`Self::due`] of both directions, if there is one.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.agenda.due();
+        let due = self.due(Direction::Down).min(self.due(Direction::Up));
         (due < Instant::MAX).then_some(due)
     }
 
-    /// The next packet that arrives at or before `now`, in order of due time; ties in order of sending. `None`: no more
-    /// is due.
-    pub fn poll_deliver(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
+    /// The latest time of the next call of [`Self::poll_deliver`] for a direction, if nothing is sent before; [`Instant::MAX`] for never.
+    #[inline(always)]
+    pub fn due(&self, direction: Direction) -> Instant {
+        self.agendas[direction as usize].due()
+    }
+
+    /// The least time from sending to arrival, until the next change; zero if what arrives in one direction affects what the other host sends.
+    pub fn lookahead(&self) -> Duration {
+        self.lookahead
+    }
+
+    fn note_lookahead(&mut self) {
+        // What has arrived makes room for what is sent.
+        let is_coupled = self.drains.iter().any(|drain| drain.to_far_end.is_some());
+        let least = self.ways.iter().map(Way::least_delay).min().unwrap_or(Duration::ZERO);
+        self.lookahead = if is_coupled { Duration::ZERO } else { least };
+    }
+
+    /// The next packet of a direction that arrives at or before `now`, in order of due time; ties in order of sending. `None`: no more
+    /// is due. `known`: what was sent before is known; more than [`Self::lookahead`] before `now` it is everything that matters.
+    #[inline(always)]
+    pub fn poll_deliver(
+        &mut self,
+        now: Instant,
+        direction: Direction,
+        known: Instant,
+        recorder: &mut dyn Recorder,
+    ) -> Option<Delivery<T>> {
         loop {
-            let due = self.agenda.due();
+            let agenda = &self.agendas[direction as usize];
+            let (due, slot) = (agenda.due(), agenda.slot());
             if due > now || due == Instant::MAX {
                 return None;
             }
-            let slot = self.agenda.slot();
-            if slot >= self.ways.len() {
-                self.drain(slot - self.ways.len(), now, recorder);
+            let paths = self.ways.len() / 2;
+            if slot >= paths {
+                self.drain(slot - paths, known, recorder);
                 continue;
             }
-            if let Entrance::Own(tail) = &mut self.entries[slot].entrance {
-                tail.settle(now, recorder);
+            let way = WayId::new(slot, direction).index();
+            if let Entrance::Own(tail) = &mut self.entries[way].entrance {
+                tail.settle(known, recorder);
             }
-            let delivery = self.arrive(slot, recorder);
+            let delivery = self.arrive(way, recorder);
             if delivery.is_some() {
                 return delivery;
             }
@@ -378,6 +413,7 @@ impl<T: Clone + Markable> Network<T> {
                     }
                     Entrance::Drain(drain) => self.note_least_delay(*drain),
                 }
+                self.note_lookahead();
             }
             Change::Burst(place, direction, burst) => {
                 if let Some(drain) = self.drain_at(place, direction, now, recorder) {
@@ -400,6 +436,7 @@ impl<T: Clone + Markable> Network<T> {
                 if let Entrance::Drain(drain) = self.entries[way].entrance {
                     self.note_least_delay(drain);
                 }
+                self.note_lookahead();
             }
             Change::Loss(path, direction, ref loss) => {
                 self.ways[WayId::new(path, direction).index()].set_loss(loss);
@@ -541,13 +578,14 @@ impl<T: Clone + Markable> Network<T> {
     /// A drain's next action may have changed.
     fn note(&mut self, drain: usize) {
         let drain = &self.drains[drain];
-        self.agenda.set(drain.slot, drain.bound());
+        self.agendas[drain.direction as usize].set(drain.slot, drain.bound());
     }
 
     /// A way's next action has changed.
     #[inline(always)]
     fn note_way(&mut self, way: usize) {
-        self.agenda.set(way, self.ways[way].next());
+        let id = WayId::of(way);
+        self.agendas[id.direction() as usize].set(id.path(), self.ways[way].next());
     }
 
     /// The delays behind a bottleneck may have changed.

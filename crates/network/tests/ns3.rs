@@ -55,7 +55,7 @@ fn replayed(discipline: Discipline, limit: Limit, rate: Rate, rows: &[Row]) -> V
     let mut left = vec![None; rows.len()];
     let mut fetch = |network: &mut Network<Numbered>, log: &mut Log, now: Instant| {
         while let Some(due) = network.poll_timeout().filter(|due| *due <= now) {
-            while let Some(delivery) = network.poll_deliver(due, log) {
+            while let Some(delivery) = network.poll_deliver(due, Direction::Down, due, log) {
                 left[delivery.item.number] = Some(due.as_nanos());
             }
         }

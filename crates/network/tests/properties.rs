@@ -9,7 +9,7 @@ use anabranch_network::{
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
-use common::{Log, bottleneck, deliver, path, us, way};
+use common::{Log, bottleneck, deliver, next, path, us, way};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -212,7 +212,7 @@ fn run(topology: &Topology, deeds: &[(u64, Deed)], exact: bool) -> (Log, Vec<Arr
             let got = deliver(network, log, until);
             arrived.extend(got.into_iter().map(|(at, d)| (at, d.path, d.direction, d.item, d.corrupted)));
         } else {
-            let got = core::iter::from_fn(|| network.poll_deliver(until, log));
+            let got = core::iter::from_fn(|| next(network, until, log));
             arrived.extend(got.map(|d| (until, d.path, d.direction, d.item, d.corrupted)));
         }
     };

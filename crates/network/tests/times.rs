@@ -8,7 +8,7 @@ use anabranch_network::{
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
-use common::{Log, bottleneck, deliver, path, us, way};
+use common::{Log, bottleneck, deliver, next, path, us, way};
 use std::sync::Arc;
 
 const MS: Duration = Duration::from_millis(1);
@@ -142,7 +142,7 @@ fn a_rate_of_zero_stops_until_it_rises() {
     network.send(us(0), &mut log, 0, Direction::Down, 1500, 7);
     network.send(us(0), &mut log, 0, Direction::Down, 1500, 8);
     assert_eq!(network.poll_timeout(), None);
-    assert_eq!(network.poll_deliver(Instant::MAX, &mut log), None);
+    assert_eq!(next(&mut network, Instant::MAX, &mut log), None);
     network.apply(us(50_000), &mut log, &rate(12_000_000));
     assert_eq!(arrivals(&mut network, &mut log), [(56_000, 7), (57_000, 8)]);
 }
@@ -322,7 +322,7 @@ fn a_late_driver_gets_the_same_in_the_same_order() {
     for item in 0..5 {
         network.send(us(0), &mut log, 0, Direction::Down, 1500, item);
     }
-    let items: Vec<_> = core::iter::from_fn(|| network.poll_deliver(us(1_000_000), &mut log)).map(|d| d.item).collect();
+    let items: Vec<_> = core::iter::from_fn(|| next(&mut network, us(1_000_000), &mut log)).map(|d| d.item).collect();
     assert_eq!(items, [0, 1, 2, 3, 4]);
     assert_eq!(log.departures(), [1000, 2000, 3000, 4000, 5000]);
 }

@@ -57,7 +57,7 @@ fn waits_s(load: f64, sizes: &[(u32, f64)], arrivals: usize) -> Vec<f64> {
         // After the last arrival everything leaves.
         let now = if number < arrivals { Instant::from_nanos((1e9 * at_s) as u64) } else { Instant::MAX };
         while let Some(due) = network.poll_timeout().filter(|due| *due <= now) {
-            while network.poll_deliver(due, &mut ()).is_some() {
+            while network.poll_deliver(due, Direction::Down, due, &mut ()).is_some() {
                 let (came, size) = inside.pop_front().expect("what leaves has come");
                 sums[seen * BATCHES / arrivals] += due.since(came).as_secs_f64() - service_s(size);
                 seen += 1;

@@ -18,9 +18,11 @@ pub struct Running<R> {
 }
 
 impl<R: Recorder> Running<R> {
-    pub(crate) fn new(job: &Job, plan: Layout, world: World, listener: R) -> Self {
+    pub(crate) fn new(job: &Job, plan: Layout, mut world: World, listener: R) -> Self {
         let scenario = &*job.scenario;
-        let recorder = Tee(Tee(Meter::new(plan.meter(job)), Digest::new()), listener);
+        let meter = Meter::new(plan.meter(job));
+        meter.marks().for_each(|at| world.mark(at));
+        let recorder = Tee(Tee(meter, Digest::new()), listener);
         let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
         Self { job: job.clone(), plan, world, recorder, until }
     }

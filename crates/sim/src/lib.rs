@@ -3,6 +3,8 @@
 //! The caller advances its time. Between hosts that are all engines, time is virtual; a driver in real time can put
 //! hosts outside the world at either end.
 
+mod agenda;
+mod ahead;
 mod applications;
 mod flow;
 mod host;

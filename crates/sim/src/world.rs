@@ -1,5 +1,6 @@
 //! The event loop.
 
+use crate::agenda::{Agenda, Alarm, Turn, place};
 use crate::flow::{End, FlowSetup, HostId, PORT};
 use crate::host::{Host, Opening, PathChoice, Switch};
 use crate::outside::{Content, Outbound, Place, Raw, damaged};
@@ -17,8 +18,7 @@ use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::PacketSource;
 use core::net::IpAddr;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The setup of a world, without its flows.
@@ -93,16 +93,6 @@ struct DeviceId {
     side: Side,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Alarm {
-    Host(HostId),
-    Start(u32),
-    Stop(u32),
-    Source(u32),
-    Timeline(u32),
-    TooBig(u32),
-}
-
 #[derive(Debug)]
 struct Source {
     setup: SourceSetup,
@@ -112,6 +102,8 @@ struct Source {
 #[derive(Debug)]
 struct FlowState {
     awaited: bool,
+    /// The ends that are done, of an awaited flow.
+    done: [bool; 2],
     may_fail: bool,
     captured: bool,
     routes: Vec<(IpAddr, usize)>,
@@ -122,8 +114,8 @@ struct FlowState {
 /// Hosts, applications and the network between them.
 #[derive(Debug)]
 pub struct World {
-    now: Instant,
-    network: Network<Box<Parcel>>,
+    pub(crate) now: Instant,
+    pub(crate) network: Network<Box<Parcel>>,
     /// Boxes of delivered parcels for reuse: packets are built in them, and move as pointers.
     #[expect(clippy::vec_box, reason = "the boxes themselves are what is used again")]
     spare: Vec<Box<Parcel>>,
@@ -140,13 +132,13 @@ pub struct World {
     too_big: TooBig,
     sources: Vec<Source>,
     timeline: Vec<(Instant, WorldChange)>,
-    /// Alarms by time; the number orders equal times by insertion.
-    agenda: BinaryHeap<Reverse<(Instant, u64, Alarm)>>,
-    inserted: u64,
+    pub(crate) agenda: Agenda,
     events: u64,
     checks: Checks,
     /// Awaited flows that are not done; `None` if no flow is awaited.
     awaiting: Option<usize>,
+    /// Awaited flows whose client, and whose server, is not done.
+    pub(crate) unfinished: [usize; 2],
     stuck: Option<Stuck>,
     /// A request from outside to stop.
     stop: Option<&'static AtomicBool>,
@@ -177,17 +169,17 @@ impl World {
             too_big: TooBig::new(may_be_too_big(&topology, &timeline)),
             sources: sources.into_iter().map(|setup| Source { setup, size: 0 }).collect(),
             timeline,
-            agenda: BinaryHeap::new(),
-            inserted: 0,
+            agenda: Agenda::default(),
             events: 0,
             checks,
             awaiting: None,
+            unfinished: [0; 2],
             stuck: None,
             stop: None,
             turns: 0,
         };
         for n in 0..world.timeline.len() {
-            world.set_alarm(world.timeline[n].0, Alarm::Timeline(n as u32));
+            world.agenda.set_turn(world.timeline[n].0, Turn::Timeline(n as u32));
         }
         for n in 0..world.sources.len() {
             world.draw_datagram(n);
@@ -201,12 +193,13 @@ impl World {
     fn add_flow(&mut self, n: usize, flow: FlowSetup, seed: u64) {
         let number = flow.id.0.to_string();
         let stream = |side| Rng::stream(seed, &["flow", &number, side].join("."));
-        self.set_alarm(flow.start, Alarm::Start(n as u32));
+        let mut start = |at| self.agenda.set_alarm(at, Side::Client, Alarm::Start(n as u32));
+        start(flow.start);
         if let End::Engine { opening: Opening::At(times), .. } = &flow.client {
-            times.iter().filter(|at| **at > flow.start).for_each(|at| self.set_alarm(*at, Alarm::Start(n as u32)));
+            times.iter().filter(|at| **at > flow.start).for_each(|at| start(*at));
         }
         if let Some(stop) = flow.stop {
-            self.set_alarm(stop, Alarm::Stop(n as u32));
+            self.agenda.set_turn(stop, Turn::Stop(n as u32));
         }
         let place = |side, end, rng| match end {
             End::Engine { parties, opening } => Place::Engine(Box::new(Host::new(side, PORT, parties, opening, rng))),
@@ -216,10 +209,16 @@ impl World {
         self.hosts.push(place(Side::Server, flow.server, stream("server")));
         let FlowSetup { awaited, may_fail, captured, routes, .. } = flow;
         let own_paths = if routes.is_empty() { usize::MAX } else { routes.len() };
-        self.flows.push(FlowState { awaited, may_fail, captured, routes, own_paths });
+        self.flows.push(FlowState { awaited, done: [false; 2], may_fail, captured, routes, own_paths });
         if awaited {
             self.awaiting = Some(self.awaiting.unwrap_or(0) + 1);
+            self.unfinished = self.unfinished.map(|n| n + 1);
         }
+    }
+
+    /// Both hosts get to this time before either goes beyond it, for a recorder that reads what both have done by then.
+    pub fn mark(&mut self, at: Instant) {
+        self.agenda.set_turn(at, Turn::Mark);
     }
 
     /// From now on [`Self::run`] ends with [`Stuck::Asked`] soon after `asked` is set, whatever the state.
@@ -316,7 +315,7 @@ impl World {
             None => self.network.send(self.now, recorder, path, direction, size, parcel),
             Some(refused) => {
                 self.too_big.note(host, path, refused, parcel);
-                self.await_reports();
+                self.await_reports(host.side());
             }
         }
     }
@@ -351,8 +350,8 @@ impl World {
 
     /// The time of the next internal event.
     pub fn poll_timeout(&self) -> Instant {
-        let alarm = self.agenda.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at);
-        alarm.min(self.network.poll_timeout().unwrap_or(Instant::MAX))
+        let alarms = self.agenda.alarm(Side::Client).min(self.agenda.alarm(Side::Server));
+        alarms.min(self.agenda.turn()).min(self.network.poll_timeout().unwrap_or(Instant::MAX))
     }
 
     /// Runs until all awaited flows are done or `until` is reached.
@@ -363,57 +362,63 @@ impl World {
                 return Err(Stuck::Silence);
             }
             self.now = until;
-            self.network.settle(until, recorder);
         }
+        self.network.settle(self.now, recorder);
         Ok(halt)
     }
 
     /// As [`Self::run`], but a pause at `until` leaves no trace: departures that the network records late stay so. A run in any
     /// number of parts, the last by [`Self::run`], has the events of a run in one.
     pub fn advance(&mut self, until: Instant, recorder: &mut dyn Recorder) -> Result<Halt, Stuck> {
-        loop {
-            if self.awaiting == Some(0) {
-                return Ok(Halt::Done);
-            }
-            let alarm = self.agenda.peek().map_or(Instant::MAX, |Reverse((at, ..))| *at);
-            let delivery = self.network.poll_timeout().unwrap_or(Instant::MAX);
-            let next = alarm.min(delivery);
+        let is_ahead = self.may_run_ahead() && !recorder.needs_order();
+        while !self.is_over() {
+            let next = self.poll_timeout();
             if next > until || next == Instant::MAX {
                 return Ok(Halt::Time);
             }
-            self.turns = self.turns.wrapping_add(1);
-            if self.turns.is_multiple_of(LOOK) && self.is_asked() {
-                return Err(Stuck::Asked);
-            }
-            self.now = next;
-            if delivery <= alarm {
-                self.deliver(recorder);
-            } else {
-                self.ring(recorder);
-            }
-            if let Some(stuck) = self.stuck.take() {
-                return Err(stuck);
-            }
+            self.proceed(next, until, is_ahead, recorder)?;
         }
+        Ok(Halt::Done)
     }
 
-    /// Delivers the packets that are due now.
-    fn deliver(&mut self, recorder: &mut dyn Recorder) {
-        while let Some(delivery) = self.network.poll_deliver(self.now, recorder) {
-            let Delivery { path, direction, mut item, corrupted } = delivery;
-            if let Some(coming) = self.network.coming(path, direction, AHEAD) {
-                coming.fetch();
-            }
-            self.events += 1;
-            let host = item.host;
-            match &self.hosts[host.index()] {
-                Place::Outside(_) => self.arrive_outside(host, path, &mut item, corrupted, recorder),
-                // Its checksum would not match.
-                Place::Engine(_) if corrupted => {}
-                Place::Engine(_) => self.arrive_inside(host, path, &item, recorder),
-            }
-            self.spare.push(item);
+    /// All awaited flows are done.
+    pub(crate) fn is_over(&self) -> bool {
+        self.awaiting == Some(0)
+    }
+
+    /// Whether no host outside acts meanwhile, and no client alone decides that a flow is done.
+    fn may_run_ahead(&self) -> bool {
+        let one_end_decides = |flow: &FlowState| flow.awaited && flow.may_fail;
+        self.hosts.iter().all(|host| host.engine().is_some()) && !self.flows.iter().any(one_end_decides)
+    }
+
+    /// Looks behind an event whether the run cannot continue.
+    #[inline(always)]
+    pub(crate) fn look(&mut self) -> Result<(), Stuck> {
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(LOOK) && self.is_asked() {
+            return Err(Stuck::Asked);
         }
+        self.stuck.take().map_or(Ok(()), Err)
+    }
+
+    /// Delivers the next packet that is due in a direction by now; what hosts sent up to `known` is known.
+    #[inline(always)]
+    pub(crate) fn deliver(&mut self, direction: Direction, known: Instant, recorder: &mut dyn Recorder) {
+        let Some(delivery) = self.network.poll_deliver(self.now, direction, known, recorder) else { return };
+        let Delivery { path, direction, mut item, corrupted } = delivery;
+        if let Some(coming) = self.network.coming(path, direction, AHEAD) {
+            coming.fetch();
+        }
+        self.events += 1;
+        let host = item.host;
+        match &self.hosts[host.index()] {
+            Place::Outside(_) => self.arrive_outside(host, path, &mut item, corrupted, recorder),
+            // Its checksum would not match.
+            Place::Engine(_) if corrupted => {}
+            Place::Engine(_) => self.arrive_inside(host, path, &item, recorder),
+        }
+        self.spare.push(item);
     }
 
     /// A packet reached an engine.
@@ -472,9 +477,9 @@ impl World {
         self.outbox.push_back(Outbound { flow, side, path, sent: parcel.sent, at: self.now, content });
     }
 
-    /// Handles the first alarm.
-    fn ring(&mut self, recorder: &mut dyn Recorder) {
-        let Some(Reverse((at, _, alarm))) = self.agenda.pop() else { return };
+    /// Handles a side's first alarm.
+    pub(crate) fn ring(&mut self, side: Side, recorder: &mut dyn Recorder) {
+        let Some((at, alarm)) = self.agenda.take_alarm(side) else { return };
         self.events += 1;
         match alarm {
             Alarm::Host(host) => {
@@ -500,15 +505,6 @@ impl World {
                     self.check(host);
                 }
             }
-            Alarm::Stop(flow) => {
-                for host in HostId::both(flow as usize) {
-                    if let Place::Engine(engine) = &mut self.hosts[host.index()] {
-                        engine.abort(self.now, recorder);
-                        self.flush(host, recorder);
-                        self.check(host);
-                    }
-                }
-            }
             Alarm::Source(n) => {
                 let Source { setup, size } = &self.sources[n as usize];
                 let (over, direction, size) = (setup.over, setup.direction, *size);
@@ -519,11 +515,29 @@ impl World {
                 }
                 self.draw_datagram(n as usize);
             }
-            Alarm::Timeline(n) => {
+            Alarm::TooBig(n) => self.report_too_big(n, recorder),
+        }
+    }
+
+    /// Handles the first turn.
+    pub(crate) fn take_turn(&mut self, recorder: &mut dyn Recorder) {
+        match self.agenda.take_turn() {
+            Some(Turn::Stop(flow)) => {
+                self.events += 1;
+                for host in HostId::both(flow as usize) {
+                    if let Place::Engine(engine) = &mut self.hosts[host.index()] {
+                        engine.abort(self.now, recorder);
+                        self.flush(host, recorder);
+                        self.check(host);
+                    }
+                }
+            }
+            Some(Turn::Timeline(n)) => {
+                self.events += 1;
                 let change = self.timeline[n as usize].1.clone();
                 self.apply(&change, recorder);
             }
-            Alarm::TooBig(n) => self.report_too_big(n, recorder),
+            Some(Turn::Mark) | None => {}
         }
     }
 
@@ -578,13 +592,9 @@ impl World {
     fn draw_datagram(&mut self, n: usize) {
         if let Some(datagram) = self.sources[n].setup.source.next_packet() {
             self.sources[n].size = datagram.size;
-            self.set_alarm(datagram.at, Alarm::Source(n as u32));
+            let sender = if self.sources[n].setup.direction == Direction::Down { Side::Server } else { Side::Client };
+            self.agenda.set_alarm(datagram.at, sender, Alarm::Source(n as u32));
         }
-    }
-
-    fn set_alarm(&mut self, at: Instant, alarm: Alarm) {
-        self.inserted += 1;
-        self.agenda.push(Reverse((at, self.inserted, alarm)));
     }
 
     /// Sends what an engine has to send, and notes when it wants to be called.
@@ -640,19 +650,19 @@ impl World {
         if at < alarm {
             // An alarm is never in the past.
             engine.alarm = at.max(self.now);
-            self.set_alarm(at.max(self.now), Alarm::Host(host));
+            self.agenda.set_alarm(at.max(self.now), side, Alarm::Host(host));
         }
         if self.too_big.possible {
-            self.await_reports();
+            self.await_reports(side);
         }
     }
 
-    /// The routers' messages about what was dropped just now are under way.
+    /// The routers' messages about what this side has sent just now, and they have dropped, are under way.
     #[cold]
     #[inline(never)]
-    fn await_reports(&mut self) {
+    fn await_reports(&mut self, side: Side) {
         for (at, number) in self.too_big.take_sent() {
-            self.set_alarm(at, Alarm::TooBig(number));
+            self.agenda.set_alarm(at, side, Alarm::TooBig(number));
         }
     }
 
@@ -694,18 +704,26 @@ impl World {
             self.stuck = Some(Stuck::Fault { flow: host.flow(), fault });
         }
         if self.flows[host.flow()].awaited {
-            self.check_end(host.flow());
+            self.check_end(host);
         }
     }
 
-    /// Checks whether an awaited flow is done.
+    /// Checks whether this end of an awaited flow is done.
     #[inline(never)]
-    fn check_end(&mut self, flow: usize) {
-        let [client, server] = HostId::both(flow).map(HostId::index);
-        if self.hosts[client].is_done() && self.hosts[server].is_done()
-            || self.flows[flow].may_fail && self.hosts[client].engine().is_some_and(Host::is_gone)
-        {
-            self.flows[flow].awaited = false;
+    fn check_end(&mut self, host: HostId) {
+        let is_done = self.hosts[host.index()].is_done();
+        let flow = &mut self.flows[host.flow()];
+        debug_assert!(is_done || !flow.done[place(host.side())], "a host that was done has work again");
+        let is_gone = flow.may_fail
+            && self.hosts[HostId::new(host.flow(), Side::Client).index()].engine().is_some_and(Host::is_gone);
+        for side in [Side::Client, Side::Server].map(place) {
+            if !flow.done[side] && (is_gone || is_done && side == place(host.side())) {
+                flow.done[side] = true;
+                self.unfinished[side] -= 1;
+            }
+        }
+        if flow.done == [true; 2] {
+            flow.awaited = false;
             self.awaiting = self.awaiting.map(|n| n - 1);
         }
     }

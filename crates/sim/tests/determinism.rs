@@ -97,3 +97,48 @@ fn the_order_in_which_flows_are_listed_does_not_matter() {
         assert_eq!(digest_of(false), digest_of(true), "flow {flow}");
     }
 }
+
+/// A digest, and how often an event comes after a later one.
+struct Order {
+    needed: bool,
+    last: Instant,
+    back: u32,
+    digest: Digest,
+}
+
+impl Order {
+    fn new(needed: bool) -> Self {
+        Self { needed, last: Instant::ZERO, back: 0, digest: Digest::new() }
+    }
+}
+
+impl Recorder for Order {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        self.digest.record(now, origin, event);
+        if origin.host.is_some() {
+            self.back += u32::from(now < self.last);
+            self.last = now;
+        }
+    }
+
+    fn needs_order(&self) -> bool {
+        self.needed
+    }
+}
+
+#[test]
+fn hosts_that_run_ahead_of_each_other_do_what_they_do_one_by_one() {
+    let mut jumps = 0;
+    for seed in 0..10 * SEEDS {
+        let transfer = Transfer { size: Some(50_000 << (seed % 6)), ..transfer(seed) };
+        let outcome = |needed| {
+            let (mut world, mut order) = (transfer.world(), Order::new(needed));
+            let halt = world.run(Instant::from_millis(20_000), &mut order).expect("a legal run");
+            ((halt, world.now(), world.events(), order.digest.finish()), order.back)
+        };
+        let ((ahead, back), (one_by_one, none)) = (outcome(false), outcome(true));
+        assert_eq!((ahead, none), (one_by_one, 0), "seed {seed}");
+        jumps += back;
+    }
+    assert!(jumps > 10_000, "hosts were hardly ever ahead: {jumps}");
+}

@@ -1,7 +1,7 @@
 //! A hash over all events.
 
-use crate::{DropCause, Event, LinkEvent, Origin, Recorder};
-use anabranch_units::{Direction, Duration, Instant, PathId};
+use crate::{Event, LinkEvent, Origin, Recorder};
+use anabranch_units::{Direction, Duration, Instant, PathId, Side};
 use core::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -16,20 +16,39 @@ use xxhash_rust::xxh3::xxh3_64;
 ///
 /// The words are absorbed in pairs, each by one multiplication to 128 bits (see `State`): the hash detects mistakes,
 /// not attackers, and the next event need not wait for a buffer.
+///
+/// Each host's events are hashed in their order, those of links each by itself, and their hashes added: one host may be ahead of the other.
 #[derive(Clone)]
-pub struct Digest(State);
+pub struct Digest {
+    /// Of the client, then of the server.
+    hosts: [State; 2],
+    /// The sum over the events of links.
+    links: [u64; 2],
+}
 
 impl Digest {
     /// The digest of no events.
     pub const fn new() -> Self {
-        Self(State::START)
+        Self { hosts: [State::START; 2], links: [0; 2] }
     }
 
     /// The hash as 32 hexadecimal digits.
     pub fn finish(self) -> String {
-        // Further rounds, so that the last words affect every bit.
-        let State(a, b) = (0..4).fold(self.0, |state, round| state.absorb(0, round));
+        let [client, server] = self.hosts;
+        let [x, y] = self.links;
+        let State(a, b) = State::START.absorb(client.0, client.1).absorb(server.0, server.1).absorb(x, y).mixed();
         format!("{a:016x}{b:016x}")
+    }
+
+    /// Adds an event of the network.
+    #[cold]
+    #[inline(never)]
+    fn record_link(&mut self, now: Instant, origin: Origin, event: &Event) {
+        if matches!(event, Event::Link { what, .. } if what.is_of_queue()) {
+            return;
+        }
+        let State(x, y) = encode(Start { state: State::START, now, origin }, event).mixed();
+        self.links = [self.links[0].wrapping_add(x), self.links[1].wrapping_add(y)];
     }
 }
 
@@ -48,6 +67,11 @@ impl State {
         let (a, b) = (self.0 ^ x, self.1 ^ y);
         let product = u128::from(a) * u128::from(b);
         Self(b ^ (product >> 64) as u64, a ^ product as u64)
+    }
+
+    /// The last words affect every bit.
+    fn mixed(self) -> Self {
+        (0..4).fold(self, |state, round| state.absorb(0, round))
     }
 }
 
@@ -123,40 +147,38 @@ fn encode(at: Start, event: &Event) -> State {
         Event::Violation(rule) => at.put(23, [rule as u64]),
         Event::SchedulerValue { name, micro } => at.put(24, [xxh3_64(name.as_bytes()), micro as u64]),
         Event::Scheduler(name) => at.put(29, [xxh3_64(name.base.as_bytes()), xxh3_64(name.suffix.as_bytes())]),
-        Event::Link { direction, size, what: LinkEvent::Dropped(cause) } => encode_drop(at, direction, size, cause),
-        Event::Link { direction, size, what: LinkEvent::Marked } => encode_mark(at, direction, size),
-        Event::Link { .. } => at.state,
+        Event::Link { direction, size, what } => {
+            let packet = (size as u64) << 1 | direction as u64;
+            match what {
+                LinkEvent::Dropped(cause) => at.put(27, [packet, cause as u64]),
+                LinkEvent::Marked => at.put(32, [packet]),
+                LinkEvent::Enqueued { .. } | LinkEvent::Departed => at.state,
+            }
+        }
     }
-}
-
-/// Absorbs a packet dropped by a link.
-#[cold]
-#[inline(never)]
-fn encode_drop(at: Start, direction: Direction, size: u32, cause: DropCause) -> State {
-    at.put(27, [(size as u64) << 1 | direction as u64, cause as u64])
-}
-
-/// Absorbs a packet marked by a link.
-#[cold]
-#[inline(never)]
-fn encode_mark(at: Start, direction: Direction, size: u32) -> State {
-    at.put(32, [(size as u64) << 1 | direction as u64])
 }
 
 impl Recorder for Digest {
     #[inline(always)]
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        self.0 = encode(Start { state: self.0, now, origin }, event);
+        match origin.host {
+            Some(side) => {
+                let state = &mut self.hosts[usize::from(side == Side::Server)];
+                *state = encode(Start { state: *state, now, origin }, event);
+            }
+            None => self.record_link(now, origin, event),
+        }
     }
 
     #[inline(always)]
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
-        let at = Start { state: self.0, now, origin: Origin::network(path) };
-        match what {
-            LinkEvent::Enqueued { .. } | LinkEvent::Departed => {}
-            LinkEvent::Dropped(cause) => self.0 = encode_drop(at, direction, size, cause),
-            LinkEvent::Marked => self.0 = encode_mark(at, direction, size),
+        if !what.is_of_queue() {
+            self.record_link(now, Origin::network(path), &Event::Link { direction, size, what });
         }
+    }
+
+    fn needs_order(&self) -> bool {
+        false
     }
 }
 
@@ -175,8 +197,8 @@ impl fmt::Debug for Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{SendKind, WindowChange};
-    use anabranch_units::{ConnId, PathId, Range, Side};
+    use crate::{DropCause, SendKind, WindowChange};
+    use anabranch_units::{ConnId, PathId, Range};
 
     const ORIGIN: Origin = Origin { host: Some(Side::Server), connection: ConnId(3), path: PathId(1) };
 
@@ -190,15 +212,17 @@ mod tests {
 
     /// The documented algorithm, written independently with sums and shifts.
     fn by_hand(words: &[u64]) -> String {
-        let mut state = (0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344);
-        let ends = (0..4).flat_map(|round| [0, round]);
-        let words: Vec<u64> = words.iter().copied().chain(ends).collect();
-        for pair in words.chunks_exact(2) {
-            let (a, b): (u64, u64) = (state.0 ^ pair[0], state.1 ^ pair[1]);
-            let high = ((u128::from(a) * u128::from(b)) / (1 << 64)) as u64;
-            state = (b ^ high, a ^ a.wrapping_mul(b));
-        }
-        format!("{:016x}{:016x}", state.0, state.1)
+        const START: [u64; 2] = [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344];
+        let absorbed = |words: &[u64]| {
+            words.chunks_exact(2).fold(START, |state, pair| {
+                let (a, b): (u64, u64) = (state[0] ^ pair[0], state[1] ^ pair[1]);
+                let high = ((u128::from(a) * u128::from(b)) / (1 << 64)) as u64;
+                [b ^ high, a ^ a.wrapping_mul(b)]
+            })
+        };
+        // No event of the client, those of the server, none of a link.
+        let [a, b] = absorbed(&[START, absorbed(words), [0; 2], [0, 0], [0, 1], [0, 2], [0, 3]].concat());
+        format!("{a:016x}{b:016x}")
     }
 
     /// The first word of an event at `time` with `tag`, at [`ORIGIN`].
@@ -238,6 +262,23 @@ mod tests {
                 assert!(seen.insert(digest(&[event(0, 0), event(first, 0), event(second, 7)])));
             }
         }
+    }
+
+    #[test]
+    fn one_host_may_be_ahead_of_the_other_and_of_the_links() {
+        let at = |ns, side, offset| (ns, Origin { host: Some(side), ..ORIGIN }, Event::DataAcked(offset));
+        let drop = |ns| {
+            let what = LinkEvent::Dropped(DropCause::Loss);
+            (ns, Origin::network(PathId(1)), Event::Link { direction: Direction::Down, size: 1500, what })
+        };
+        let (client, server) =
+            ([at(1, Side::Client, 7), at(9, Side::Client, 8)], [at(2, Side::Server, 7), at(3, Side::Server, 5)]);
+        let whole = digest(&[client[0], drop(1), server[0], server[1], drop(8), client[1]]);
+        assert_eq!(digest(&[client[0], client[1], drop(8), server[0], server[1], drop(1)]), whole);
+        assert_ne!(digest(&[client[1], client[0], drop(1), server[0], server[1], drop(8)]), whole);
+        assert_ne!(digest(&[client[0], client[1], server[0], server[1], drop(1)]), whole);
+        // Two equal drops are not none.
+        assert_ne!(digest(&[drop(1), drop(1)]), digest(&[]));
     }
 
     #[test]

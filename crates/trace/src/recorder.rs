@@ -23,7 +23,8 @@ impl Origin {
     }
 }
 
-/// Receives events, in order of time except for [`crate::LinkEvent::Departed`], which may be late.
+/// Receives events, in order of time except for [`crate::LinkEvent::Departed`], which may be late. Each host's come in that order; those
+/// of different hosts only if [`Self::needs_order`].
 pub trait Recorder {
     /// Receives an event.
     fn record(&mut self, now: Instant, origin: Origin, event: &Event);
@@ -92,6 +93,12 @@ pub trait Recorder {
         true
     }
 
+    /// Whether the events of both hosts must come in one order of time. If not, one host's may be ahead of the other's, by less than a
+    /// packet takes between them; those of links come in the order of each direction of a path.
+    fn needs_order(&self) -> bool {
+        self.is_listening()
+    }
+
     /// Where the views of a connection's scheduler are to go, if they are wanted: the driver puts a witness around that scheduler
     /// then. It gives no command, so the run is the same.
     fn decisions(&self) -> Option<DecisionLog> {
@@ -122,6 +129,9 @@ impl<R: Recorder + ?Sized> Recorder for &mut R {
     fn is_listening(&self) -> bool {
         (**self).is_listening()
     }
+    fn needs_order(&self) -> bool {
+        (**self).needs_order()
+    }
     fn decisions(&self) -> Option<DecisionLog> {
         (**self).decisions()
     }
@@ -146,6 +156,9 @@ impl<R: Recorder> Recorder for Option<R> {
     }
     fn is_listening(&self) -> bool {
         self.as_ref().is_some_and(Recorder::is_listening)
+    }
+    fn needs_order(&self) -> bool {
+        self.as_ref().is_some_and(Recorder::needs_order)
     }
     fn decisions(&self) -> Option<DecisionLog> {
         self.as_ref().and_then(Recorder::decisions)
@@ -191,6 +204,9 @@ impl<A: Recorder, B: Recorder> Recorder for Tee<A, B> {
     }
     fn is_listening(&self) -> bool {
         self.0.is_listening() || self.1.is_listening()
+    }
+    fn needs_order(&self) -> bool {
+        self.0.needs_order() || self.1.needs_order()
     }
     fn decisions(&self) -> Option<DecisionLog> {
         self.0.decisions().or_else(|| self.1.decisions())

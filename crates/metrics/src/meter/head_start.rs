@@ -1,7 +1,7 @@
 //! The first path's packets before another path delivers anything.
 
 use anabranch_trace::{Origin, WindowChange};
-use anabranch_units::{ConnId, Duration, PathId, Range};
+use anabranch_units::{ConnId, Duration, Instant, PathId, Range};
 
 /// The delayed start of a connection's second path (Chen and Towsley, section IV): Δ is the time from the first data
 /// packet that arrives over the first path to the first that arrives over another.
@@ -11,7 +11,8 @@ pub(super) struct HeadStart {
     open: Option<ConnId>,
     mss: u64,
     first: Option<PathId>,
-    second: Option<PathId>,
+    /// When it first delivered, too.
+    second: Option<(PathId, Instant)>,
     /// Data packets that arrived over the first path within Δ.
     packets: u64,
     /// RTT samples of the first path within Δ.
@@ -29,41 +30,41 @@ impl HeadStart {
 
     /// The server's window, with a sample of the RTT perhaps, changed.
     #[inline(always)]
-    pub fn on_window(&mut self, origin: Origin, window: &WindowChange) {
+    pub fn on_window(&mut self, now: Instant, origin: Origin, window: &WindowChange) {
         if self.open == Some(origin.connection)
             && let Some(rtt) = window.rtt
         {
-            self.on_sample(origin.path, rtt);
+            self.on_sample(now, origin.path, rtt);
         }
     }
 
     /// Data arrived at the client.
     #[inline(always)]
-    pub fn on_arrived(&mut self, origin: Origin, data: Range) {
+    pub fn on_arrived(&mut self, now: Instant, origin: Origin, data: Range) {
         if self.open == Some(origin.connection) && !data.is_empty() {
             // A kernel's packet may be several segments.
-            self.on_packets(origin.path, data.len().div_ceil(self.mss));
+            self.on_packets(now, origin.path, data.len().div_ceil(self.mss));
         }
     }
 
     #[inline(never)]
-    fn on_packets(&mut self, path: PathId, packets: u64) {
+    fn on_packets(&mut self, now: Instant, path: PathId, packets: u64) {
         if self.second.is_some() {
             return;
         }
         if *self.first.get_or_insert(path) == path {
             self.packets += packets;
         } else {
-            self.second = Some(path);
+            self.second = Some((path, now));
         }
     }
 
     #[inline(never)]
-    fn on_sample(&mut self, path: PathId, rtt: Duration) {
-        if self.second == Some(path) {
+    fn on_sample(&mut self, now: Instant, path: PathId, rtt: Duration) {
+        if self.second.is_some_and(|(second, _)| second == path) {
             self.rtt = Some(rtt);
             self.open = None;
-        } else if self.first == Some(path) && self.second.is_none() {
+        } else if self.first == Some(path) && self.second.is_none_or(|(_, since)| now < since) {
             self.samples += 1;
             self.sum += rtt;
         }

@@ -111,6 +111,8 @@ pub struct Meter {
     turn: Instant,
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
+    /// The event with which it began: one of a link from before comes later where hosts are ahead of each other.
+    begun_at: Instant,
     started: Option<Instant>,
     prices: Prices,
     /// SYNs of clients since the run began.
@@ -173,12 +175,19 @@ impl Meter {
             subflow_ofo: queues,
             disorder: Disorder::default(),
             begun: None,
+            begun_at: Instant::MAX,
             started: None,
             syns: 0,
             delivered: 0,
             completed: None,
             config,
         }
+    }
+
+    /// Times that both hosts must reach before either goes beyond them: what counts then depends on both.
+    pub fn marks(&self) -> impl Iterator<Item = Instant> {
+        let prices = self.config.paths.iter().flat_map(|path| path.prices.iter().map(|(at, _)| *at));
+        prices.chain([self.config.from]).filter(|at| *at > Instant::ZERO)
     }
 
     /// Every byte of sized traffic has been delivered: the measured time is over.
@@ -190,7 +199,7 @@ impl Meter {
     pub fn finish(mut self, now: Instant) -> RunMetrics {
         let end = self.completed.unwrap_or(now.min(self.config.until.unwrap_or(now)));
         if self.begun.is_none() {
-            self.begin(self.config.from.min(end));
+            self.begin(self.config.from.min(end), end);
         }
         let begin = self.begun.unwrap_or(end);
         let finished = self.config.size.is_none() || self.completed.is_some();
@@ -233,7 +242,7 @@ impl Meter {
             return false;
         }
         if self.begun.is_none() && now >= self.config.from {
-            self.begin(self.config.from);
+            self.begin(self.config.from, self.config.from);
         }
         self.prices.advance(now, |n| sent_over(&self.flows, n));
         let end = self.config.until.map_or(Instant::MAX, |until| until + Duration::from_nanos(1));
@@ -242,9 +251,9 @@ impl Meter {
         true
     }
 
-    /// The measured time begins, or begins again.
-    fn begin(&mut self, at: Instant) {
-        self.begun = Some(at);
+    /// The measured time begins at `at`, or begins again; with an event at `now`.
+    fn begin(&mut self, at: Instant, now: Instant) {
+        (self.begun, self.begun_at) = (Some(at), now);
         for flow in &mut self.flows {
             flow.sender.restart(at);
             flow.receiver.restart(at);
@@ -272,25 +281,24 @@ impl Meter {
 
     #[inline(always)]
     fn on_link(&mut self, now: Instant, path: PathId, size: u32, what: LinkEvent) {
-        let Some(link) = self.links.get_mut(path.index()) else { return };
+        let Some(link) = self.links.get_mut(path.index()).filter(|_| now >= self.begun_at) else { return };
         match what {
             LinkEvent::Enqueued { queue_packets, .. } => link.queue_max = link.queue_max.max(Some(queue_packets)),
-            // A departure may be reported late: from before the measured time.
-            LinkEvent::Departed if now >= self.config.from => link.departed += size as u64,
-            LinkEvent::Marked if now >= self.config.from => link.marked += 1,
-            LinkEvent::Departed | LinkEvent::Dropped(_) | LinkEvent::Marked => {}
+            LinkEvent::Departed => link.departed += size as u64,
+            LinkEvent::Marked => link.marked += 1,
+            LinkEvent::Dropped(_) => {}
         }
     }
 
     fn on_start(&mut self, now: Instant, place: usize) {
-        let now = self.config.requested.get(place).copied().unwrap_or(now);
-        self.flows[place].started.get_or_insert(now);
+        let started = self.config.requested.get(place).copied().unwrap_or(now);
+        self.flows[place].started.get_or_insert(started);
         if self.started.is_some() {
             return;
         }
-        self.started = Some(now);
-        if self.config.size.is_some() && now > self.config.from {
-            self.begin(now);
+        self.started = Some(started);
+        if self.config.size.is_some() && started > self.config.from {
+            self.begin(started, now);
         }
     }
 
@@ -310,7 +318,7 @@ impl Meter {
             (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end, &mut self.disorder),
             (Some(Side::Server), _) => {
                 if let Event::Window(window) = event {
-                    self.head_start.on_window(origin, window);
+                    self.head_start.on_window(now, origin, window);
                 }
                 if let Some(efficiency) = &mut self.efficiency {
                     efficiency.on_event(now, origin, event);
@@ -318,7 +326,7 @@ impl Meter {
                 sender.on_event(now, origin.path, event);
             }
             (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
-                self.head_start.on_arrived(origin, *data);
+                self.head_start.on_arrived(now, origin, *data);
                 self.ofo.set(now, place, *ofo);
                 receiver.on_arrived(*data, *new, &mut self.disorder);
                 if let Some(path) = self.returns.get_mut(origin.path.index()).filter(|_| *new > 0) {
@@ -359,8 +367,8 @@ impl Meter {
     fn on_delivered(&mut self, now: Instant, bytes: u64) {
         self.delivered += bytes;
         if self.config.size.is_some_and(|size| self.delivered >= size) {
-            self.completed = Some(now);
-            self.turn = Instant::ZERO;
+            // Where hosts are ahead of each other, the sender's events from before come later.
+            (self.completed, self.turn) = (Some(now), self.turn.min(now));
         }
     }
 
@@ -405,6 +413,10 @@ impl Recorder for Meter {
             }
             _ => self.on_host(now, origin, event),
         }
+    }
+
+    fn needs_order(&self) -> bool {
+        false
     }
 
     #[inline]

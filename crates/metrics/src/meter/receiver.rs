@@ -61,6 +61,8 @@ pub(super) struct Outage {
     delivered: u64,
     /// Since when data has waited without any delivery.
     waiting: Option<Instant>,
+    /// The last delivery.
+    last: Instant,
     longest: Duration,
 }
 
@@ -69,12 +71,13 @@ impl Outage {
     pub fn on_written(&mut self, now: Instant, end: u64) {
         self.written = self.written.max(end);
         if self.waiting.is_none() && self.written > self.delivered {
-            self.waiting = Some(now);
+            // The delivery may come first where hosts are ahead of each other.
+            self.waiting = Some(now.max(self.last));
         }
     }
 
     fn on_delivered(&mut self, now: Instant, end: u64) {
-        self.longest = self.longest(now);
+        (self.longest, self.last) = (self.longest(now), now);
         self.delivered = self.delivered.max(end);
         self.waiting = (self.written > self.delivered).then_some(now);
     }

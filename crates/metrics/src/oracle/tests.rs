@@ -260,7 +260,7 @@ fn saturate(topology: &Topology, timeline: &Timeline, opening: usize, end: u64) 
             }
         }
         let due = network.poll_timeout();
-        while network.poll_deliver(now, &mut ()).is_some() {
+        while network.poll_deliver(now, Direction::Down, now, &mut ()).is_some() {
             bytes += u64::from(SEGMENT);
             // It arrived at some time since the step before; `due` is the earliest.
             arrived.push((due.unwrap_or(now).min(now), bytes));

@@ -63,6 +63,17 @@ impl Log {
     }
 }
 
+/// The next delivery at or before `now` in either direction.
+pub fn next<T: Clone + Markable>(
+    network: &mut Network<T>,
+    now: Instant,
+    recorder: &mut dyn Recorder,
+) -> Option<Delivery<T>> {
+    let mut directions = [Direction::Down, Direction::Up];
+    directions.sort_by_key(|direction| network.due(*direction));
+    directions.into_iter().find_map(|direction| network.poll_deliver(now, direction, now, recorder))
+}
+
 /// Every delivery up to `until`, with its time, as a driver in virtual time sees it.
 pub fn deliver<T: Clone + Markable>(
     network: &mut Network<T>,
@@ -71,7 +82,7 @@ pub fn deliver<T: Clone + Markable>(
 ) -> Vec<(Instant, Delivery<T>)> {
     let mut all = vec![];
     while let Some(now) = network.poll_timeout().filter(|at| *at <= until) {
-        while let Some(delivery) = network.poll_deliver(now, recorder) {
+        while let Some(delivery) = next(network, now, recorder) {
             all.push((now, delivery));
         }
         assert!(network.poll_timeout().is_none_or(|next| next > now), "something was due and did not come");

@@ -1,0 +1,154 @@
+//! The order in which a world's events are handled: one by one, or each side ahead of the other as far as nothing that it does can
+//! reach the other (Chandy and Misra 1979: conservative lookahead).
+//!
+//! Events at one time have an order: arrivals at clients, arrivals at servers, turns, alarms of clients, alarms of servers. Both ways
+//! handle each side's events in that order, and end a run behind the same event.
+
+use crate::agenda::place;
+use crate::stuck::Stuck;
+use crate::world::World;
+use anabranch_trace::Recorder;
+use anabranch_units::{Direction, Duration, Instant, Side};
+
+/// Both sides, in their order at one time.
+const SIDES: [Side; 2] = [Side::Client, Side::Server];
+
+/// The direction in which packets reach a side.
+fn toward(side: Side) -> Direction {
+    side.sends().reverse()
+}
+
+/// An event that a side has handled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Handled {
+    at: Instant,
+    kind: Kind,
+    side: Side,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Arrival,
+    Alarm,
+}
+
+/// How far a side goes: the first times that it leaves alone.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    arrivals: Instant,
+    alarms: Instant,
+}
+
+impl Bounds {
+    /// Before `end`.
+    fn before(end: Instant) -> Self {
+        Self { arrivals: end, alarms: end }
+    }
+
+    /// What `side` handles before `last`, an event of the other side.
+    fn up_to(last: Handled, side: Side) -> Self {
+        let goes_first = side < last.side;
+        let includes = |includes: bool| if includes { after(last.at) } else { last.at };
+        match last.kind {
+            Kind::Arrival => Self { arrivals: includes(goes_first), alarms: last.at },
+            Kind::Alarm => Self { arrivals: after(last.at), alarms: includes(goes_first) },
+        }
+    }
+}
+
+/// The next moment.
+fn after(at: Instant) -> Instant {
+    at + Duration::from_nanos(1)
+}
+
+impl World {
+    /// Handles events until `until`, all awaited flows are done, or the next turn: at least one if any is due.
+    ///
+    /// `is_ahead`: each side's events in turn, as far as the other cannot reach it.
+    pub(crate) fn proceed(
+        &mut self,
+        next: Instant,
+        until: Instant,
+        is_ahead: bool,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(), Stuck> {
+        let lookahead = if is_ahead { self.network.lookahead() } else { Duration::ZERO };
+        let end = (next + lookahead).min(self.agenda.turn()).min(after(until));
+        if end > next && is_ahead { self.run_window(next, end, recorder) } else { self.step(next, recorder) }
+    }
+
+    /// Handles the first of the events at `now`.
+    fn step(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Result<(), Stuck> {
+        self.now = now;
+        if let Some(side) = SIDES.into_iter().find(|side| self.network.due(toward(*side)) <= now) {
+            self.deliver(toward(side), now, recorder);
+        } else if self.agenda.turn() <= now {
+            self.take_turn(recorder);
+        } else if let Some(side) = SIDES.into_iter().find(|side| self.agenda.alarm(*side) <= now) {
+            self.ring(side, recorder);
+        }
+        self.look()
+    }
+
+    /// Handles each side's events from `start` to `end`, which is no later than what is sent from `start` on arrives. A side whose awaited
+    /// flows are done waits for the other, since the run may end there.
+    fn run_window(&mut self, start: Instant, end: Instant, recorder: &mut dyn Recorder) -> Result<(), Stuck> {
+        let mut last = None;
+        for side in SIDES {
+            if self.awaits(side) {
+                last = last.max(self.run_side(side, Bounds::before(end), start, recorder)?);
+            }
+        }
+        let mut newest = start;
+        for side in SIDES {
+            match last {
+                Some(last) if self.is_over() && last.side == side => newest = newest.max(last.at),
+                Some(last) if self.is_over() => {
+                    self.run_side(side, Bounds::up_to(last, side), start, recorder)?;
+                }
+                _ => {
+                    self.run_side(side, Bounds::before(end), start, recorder)?;
+                }
+            }
+            newest = newest.max(self.now);
+        }
+        self.now = newest;
+        Ok(())
+    }
+
+    /// Handles a side's events within `bounds`; both sides have got to `known`. Stops behind the event with which the last awaited flow of
+    /// the side is done, and returns it.
+    fn run_side(
+        &mut self,
+        side: Side,
+        bounds: Bounds,
+        known: Instant,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Option<Handled>, Stuck> {
+        let awaits = self.awaits(side);
+        loop {
+            let (arrival, alarm) = (self.network.due(toward(side)), self.agenda.alarm(side));
+            let kind = if arrival <= alarm { Kind::Arrival } else { Kind::Alarm };
+            match kind {
+                Kind::Arrival if arrival < bounds.arrivals => {
+                    self.now = arrival;
+                    self.deliver(toward(side), known, recorder);
+                }
+                Kind::Alarm if alarm < bounds.alarms => {
+                    self.now = alarm;
+                    self.ring(side, recorder);
+                }
+                _ => return Ok(None),
+            }
+            self.look()?;
+            if awaits && !self.awaits(side) {
+                return Ok(Some(Handled { at: self.now, kind, side }));
+            }
+        }
+    }
+
+    /// Whether an awaited flow is not done at this side.
+    fn awaits(&self, side: Side) -> bool {
+        self.unfinished[place(side)] > 0
+    }
+}
