@@ -371,6 +371,7 @@ impl<T: Clone + Markable> Network<T> {
     }
 
     /// The packet that is due next on a way, if it arrives.
+    #[inline(always)]
     fn arrive(&mut self, way: usize, recorder: &mut dyn Recorder) -> Option<Delivery<T>> {
         let id = WayId::of(way);
         if let Some(item) = self.ways[way].arrive_unharmed() {

@@ -45,7 +45,7 @@ impl Bounds {
         Self { arrivals: end, alarms: end }
     }
 
-    /// What `side` handles before `last`, an event of the other side.
+    /// What `side` handles before `last`, an event of either side.
     fn up_to(last: Handled, side: Side) -> Self {
         let goes_first = side < last.side;
         let includes = |includes: bool| if includes { after(last.at) } else { last.at };
@@ -77,39 +77,37 @@ impl World {
         if end > next && is_ahead { self.run_window(next, end, recorder) } else { self.step(next, recorder) }
     }
 
-    /// Handles the first of the events at `now`.
+    /// Handles the first events at `now`: one side's arrivals, a turn, or one side's alarms.
     fn step(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Result<(), Stuck> {
-        self.now = now;
-        if let Some(side) = SIDES.into_iter().find(|side| self.network.due(toward(*side)) <= now) {
-            self.deliver(toward(side), now, recorder);
+        let arrives = |side: &Side| self.network.due(toward(*side)) <= now;
+        let rings = |side: &Side| self.agenda.alarm(*side) <= now;
+        let (side, bounds) = if let Some(side) = SIDES.into_iter().find(arrives) {
+            (side, Bounds { arrivals: after(now), alarms: now })
         } else if self.agenda.turn() <= now {
+            self.now = now;
             self.take_turn(recorder);
-        } else if let Some(side) = SIDES.into_iter().find(|side| self.agenda.alarm(*side) <= now) {
-            self.ring(side, recorder);
-        }
-        self.look()
+            return self.look();
+        } else {
+            let side = SIDES.into_iter().find(rings).unwrap_or(Side::Client);
+            (side, Bounds { arrivals: now, alarms: after(now) })
+        };
+        self.run_side(side, bounds, now, recorder)?;
+        Ok(())
     }
 
     /// Handles each side's events from `start` to `end`, which is no later than what is sent from `start` on arrives. A side whose awaited
     /// flows are done waits for the other, since the run may end there.
     fn run_window(&mut self, start: Instant, end: Instant, recorder: &mut dyn Recorder) -> Result<(), Stuck> {
-        let mut last = None;
-        for side in SIDES {
-            if self.awaits(side) {
-                last = last.max(self.run_side(side, Bounds::before(end), start, recorder)?);
-            }
-        }
-        let mut newest = start;
-        for side in SIDES {
-            match last {
-                Some(last) if self.is_over() && last.side == side => newest = newest.max(last.at),
-                Some(last) if self.is_over() => {
-                    self.run_side(side, Bounds::up_to(last, side), start, recorder)?;
-                }
-                _ => {
-                    self.run_side(side, Bounds::before(end), start, recorder)?;
-                }
-            }
+        let (mut last, mut newest) = (None, start);
+        // Whoever awaits nothing has its turn behind the others.
+        let awaiting = SIDES.map(|side| self.awaits(side));
+        let rounds = SIDES.into_iter().zip(awaiting).filter(|(_, awaits)| *awaits).map(|(side, _)| side).chain(SIDES);
+        for side in rounds {
+            let bounds = match last {
+                Some(last) if self.is_over() => Bounds::up_to(last, side),
+                _ => Bounds::before(end),
+            };
+            last = last.max(self.run_side(side, bounds, start, recorder)?);
             newest = newest.max(self.now);
         }
         self.now = newest;

@@ -422,6 +422,7 @@ impl World {
     }
 
     /// A packet reached an engine.
+    #[inline(always)]
     fn arrive_inside(&mut self, host: HostId, path: usize, parcel: &Parcel, recorder: &mut dyn Recorder) {
         let Place::Engine(engine) = &mut self.hosts[host.index()] else { return };
         let read;
