@@ -12,7 +12,7 @@ pub(crate) struct Priority {
 
 /// The lowest nice value.
 const FIRST: i32 = -20;
-/// By how many nanoseconds a timer may be late so that it shares a wake-up: PR_SET_TIMERSLACK, 50 µs by default.
+/// Nanoseconds by which a timer may be late so that it shares a wake-up: PR_SET_TIMERSLACK, 50 µs by default.
 const SLACK: NonZeroU64 = NonZeroU64::MIN;
 
 impl Priority {

@@ -7,7 +7,7 @@ use anabranch_units::{Duration, Instant};
 pub struct IdleRtt {
     /// When it was sent.
     pub at: Instant,
-    /// Its round-trip time.
+    /// Time until the answer.
     pub rtt: Duration,
 }
 
