@@ -1,4 +1,4 @@
-//! What each key of a path and of a link can do: stand per direction, in a sweep and in a timeline, in virtual time, with kernels as hosts and in
+//! Each key of a path or link may be written per direction, in a sweep and in a timeline, in virtual time, with kernels as hosts and in
 //! `anabranch shell`. The table is made of the keys, so that a key without its cells is an error, and a cell that is refused has its reason.
 
 use anabranch_scenario::{Directions, Key, Section, keys};
@@ -59,7 +59,7 @@ fn refused_live(name: &str) -> Option<&'static str> {
 
 /// A network of a path of its own and of one over a link, with `keys` of the first and `rest`.
 fn scenario(keys: &str, rest: &str) -> String {
-    // A router tells of its MTU: kernels keep that of their interfaces.
+    // A router reports its MTU: kernels keep that of their interfaces.
     let signal = if keys.contains("mtu_signal") { "" } else { "mtu_signal = 'icmp'\n" };
     let rate = if keys.starts_with("rate") { "" } else { "rate = '10mbit'\n" };
     let delay = if keys.starts_with("delay") { "" } else { "delay = '10ms'\n" };

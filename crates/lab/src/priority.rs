@@ -33,7 +33,7 @@ impl Drop for Priority {
             // Lowering the priority is always permitted.
             let _ = rustix::process::setpriority_process(None, before);
         }
-        // None stands for the default of the thread.
+        // None means the default of the thread.
         let _ = rustix::thread::set_current_timer_slack(None);
     }
 }

@@ -49,7 +49,7 @@ impl PathRecord {
         (near as f64) < MOST * sorted.len() as f64
     }
 
-    /// What varies of rate and round trip, in CSV; `None` if neither does. Both begin at once although they were not seen at once, and
+    /// Rate and round trip, as far as they vary, in CSV; `None` if neither does. Both begin at once although they were not seen at once, and
     /// the shorter one is repeated.
     pub fn trace(&self) -> Option<String> {
         let (rates, rtts) = (self.rates(), self.rtts());

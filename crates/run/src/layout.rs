@@ -279,8 +279,8 @@ impl Layout {
         self.crowd.ids().map(party).collect()
     }
 
-    /// Addresses that an engine announces: its address of the other IP version to a client that is a kernel, which joins no address of which
-    /// it has not been told. An engine knows all.
+    /// Addresses that an engine announces: its address of the other IP version, to a client that is a kernel. A kernel joins no other address;
+    /// an engine knows all.
     fn announced(&self, job: &Job, side: Side) -> Vec<(u8, IpAddr, Option<u16>)> {
         let is_asked = side == Side::Server && self.multipath && host(job, Side::Client) == Host::Linux;
         let version = |path: usize| job.scenario.ip_of(path);
