@@ -65,7 +65,7 @@ impl Case {
     }
 
     pub fn addresses(&self) -> Addresses {
-        Addresses { v6: false, paths: self.paths() }
+        Addresses { v6: vec![false; self.paths()] }
     }
 
     fn host(&self, side: Side) -> Host {
@@ -146,7 +146,7 @@ impl Case {
     pub fn application(&self, namespace: &Namespace, side: Side, clock: Clock) -> Result<Application, LabError> {
         let line = Line {
             side,
-            server: SocketAddr::new(self.addresses().server(), PORT),
+            server: SocketAddr::new(self.addresses().server(0), PORT),
             protocol: if self.multipath { Protocol::Mptcp } else { Protocol::Tcp },
             congestion: CONGESTION.into(),
             no_delay: false,
@@ -154,6 +154,7 @@ impl Case {
             start: Instant::ZERO,
             opening: Opening::AtOnce(1),
             from: self.addresses().client(0),
+            mixed: false,
         };
         Application::start(namespace, line, vec![workload(side)])
     }

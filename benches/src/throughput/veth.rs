@@ -45,7 +45,7 @@ fn client_script(case: &Case, server: &str) -> String {
         let _ = writeln!(script, "addr add {address}/32 dev path{path}");
         let _ = writeln!(script, "rule add from {address} table {table}");
         let _ = writeln!(script, "route add default dev path{path} table {table}");
-        let _ = writeln!(script, "route add {} dev path{path} src {address} metric {metric}", addresses.server());
+        let _ = writeln!(script, "route add {} dev path{path} src {address} metric {metric}", addresses.server(0));
         let _ = writeln!(script, "mptcp endpoint add {address} dev path{path} id {metric} subflow");
     }
     script
@@ -53,7 +53,7 @@ fn client_script(case: &Case, server: &str) -> String {
 
 fn server_script(case: &Case) -> String {
     let addresses = case.addresses();
-    let address = addresses.server();
+    let address = addresses.server(0);
     let mut script = format!("link set lo up\nmptcp limits set subflow 8\naddr add {address}/32 dev lo\n");
     for path in 0..case.paths() {
         let client = addresses.client(path);

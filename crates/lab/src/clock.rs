@@ -9,8 +9,8 @@ use std::os::fd::BorrowedFd;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(std::time::Instant);
 
-/// How early sleeping stops before a deadline: the system wakes a thread 25 to 45 µs late.
-const EARLY: Duration = Duration::from_micros(50);
+/// How early sleeping stops before a deadline: a virtual machine wakes a thread 25 to 90 µs late.
+const EARLY: Duration = Duration::from_micros(100);
 
 impl Clock {
     /// A clock whose zero is now.

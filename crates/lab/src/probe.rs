@@ -74,12 +74,12 @@ impl Probe {
     /// # Errors
     /// A lack of privilege, or a failed system call.
     pub fn new(topology: &Topology, seed: u64, v6: bool) -> Result<Self, LabError> {
-        let addresses = Addresses { v6, paths: topology.paths.len() };
-        let over: Vec<usize> = (0..addresses.paths).collect();
+        let addresses = Addresses { v6: vec![v6; topology.paths.len()] };
+        let over: Vec<usize> = (0..addresses.paths()).collect();
         // Devices with packets of 1500 bytes: payload, 52 bytes of header and timestamps.
         let settings = Settings { mptcp: false, mss: 1448, ..Settings::default() };
         let settings = KernelSettings::new(&settings, "");
-        let host = |side| KernelHost::new(side, addresses, &over, &[], &settings);
+        let host = |side| KernelHost::new(side, addresses.clone(), &over, &[], &settings);
         let (client, server) = (host(Side::Client)?, host(Side::Server)?);
         let socket = |host: &KernelHost, address| {
             host.namespace.enter(|| open(address))?.map_err(LabError::system("opening a socket for probes"))
@@ -93,7 +93,7 @@ impl Probe {
             sources: Vec::new(),
             checks: Checks::default(),
         };
-        let listener = socket(&server, addresses.server())?;
+        let listener = socket(&server, addresses.server(0))?;
         let outside = vec![Outside::new(Side::Client, client), Outside::new(Side::Server, server)];
         let mut exchange = Exchange::new(World::new(setup, vec![flow]), outside);
         exchange.captured = false;
@@ -116,13 +116,13 @@ impl Probe {
         let (client, address) = (&self.clients[path], self.addresses.client(path));
         let (from, to, address) = match direction {
             Direction::Down => (&self.server, client, address),
-            Direction::Up => (client, &self.server, self.addresses.server()),
+            Direction::Up => (client, &self.server, self.addresses.server(path)),
         };
         let port = to.local_addr().map_err(LabError::system("asking a socket for its port"))?.port();
         let train = Train {
             number: self.trains,
             to: SocketAddr::new(address, port),
-            header: if self.addresses.v6 { 48 } else { 28 },
+            header: if self.addresses.v6[path] { 48 } else { 28 },
             shots,
             rest,
             over: AtomicBool::new(false),

@@ -73,7 +73,7 @@ fn leave_out(kernels: &[Side], metrics: &mut RunMetrics) {
 }
 
 pub(crate) fn addresses(job: &Job) -> Addresses {
-    Addresses { v6: job.scenario.hosts.ip == 6, paths: job.scenario.topology.paths.len() }
+    Addresses { v6: (0..job.scenario.topology.paths.len()).map(|path| job.scenario.ip_of(path) == 6).collect() }
 }
 
 fn settings(job: &Job, plan: &Layout, side: Side) -> KernelSettings {
@@ -109,21 +109,23 @@ pub(crate) fn outside(job: &Job, plan: &Layout) -> Result<Vec<Outside>, LabError
 fn start(exchange: &mut Exchange, job: &Job, plan: &Layout) -> Result<(), LabError> {
     exchange.clock = Clock::start();
     exchange.outside.sort_by_key(|outside| outside.side == Side::Client);
+    let (addresses, first) = (addresses(job), plan.opens_over(job));
     for outside in &mut exchange.outside {
         let line = Line {
             side: outside.side,
-            server: SocketAddr::new(addresses(job).server(), PORT),
+            server: SocketAddr::new(addresses.server(first), PORT),
+            mixed: plan.multipath && addresses.mixed(),
             protocol: if plan.multipath { Protocol::Mptcp } else { Protocol::Tcp },
             congestion: outside.host.settings.congestion.clone(),
             no_delay: !job.scenario.settings.tcp.nagle,
             clock: exchange.clock,
             start: plan.opens_at(job),
             opening: plan.opening().clone(),
-            from: addresses(job).client(plan.opens_over(job)),
+            from: addresses.client(first),
         };
         outside.changes = host_changes(outside, job, plan, exchange.clock)?;
         let namespace = &outside.host.namespace;
-        outside.sampler = Some(Sampler::start(namespace, addresses(job).v6, exchange.clock)?);
+        outside.sampler = Some(Sampler::start(namespace, exchange.clock)?);
         outside.applications.push(Application::start(namespace, line, plan.workloads(outside.side))?);
     }
     Ok(())

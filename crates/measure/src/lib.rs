@@ -4,10 +4,12 @@
 #![cfg(target_os = "linux")]
 
 mod event_log;
+mod idle;
 mod message;
 mod path_sample;
 mod real_links;
 mod record;
+mod record_trace;
 mod request;
 mod run_stats;
 mod server;
@@ -17,6 +19,7 @@ mod setup;
 mod station;
 mod survey;
 
+pub use idle::IdleRtt;
 pub use real_links::RealLinks;
 pub use record::{PathRecord, RecordedCapacity, is_recordable};
 pub use server::read_messages;

@@ -1,11 +1,12 @@
 //! The driver of runs over real links.
 
 use crate::event_log::{EVENTS, EventLogReader, MOST, too_long};
+use crate::idle::IdleRtts;
 use crate::message::{ClientMessage, ServerMessage};
 use crate::path_sample::PacketRecorder;
 use crate::record::{PathRecord, is_recordable};
 use crate::request;
-use crate::session::{IdleRtts, MeasurementSession, SILENCE, check};
+use crate::session::{MeasurementSession, SILENCE, check};
 use crate::setup::overhead;
 use crate::station::RunHost;
 use anabranch_link::{HEADERS, LinkError, PeerError};

@@ -1,18 +1,16 @@
 //! A path as all downloads over it alone show it: what a scenario says of it.
 
+use crate::idle::IdleRtt;
 use crate::path_sample::{PathSample, SILENCE};
-use anabranch_network::CapacityTrace;
+use crate::record_trace::bytes_per_step;
 use anabranch_scenario::{Scenario, TrafficKind};
 use anabranch_units::Duration;
-use std::fmt::Write as _;
 
 /// A path is constant if nine of ten steps are within ten per cent of their median.
-const STEADY: f64 = 0.1;
-const MOST: f64 = 0.9;
+pub(crate) const STEADY: f64 = 0.1;
+pub(crate) const MOST: f64 = 0.9;
 /// Packets of a step at least, so that one more or less is no change of the rate.
 const PACKETS: f64 = 50.0;
-/// Bytes that a line of a trace takes at most: milliseconds of eleven days, and the line's end.
-const LINE: f64 = 10.0;
 
 /// The capacity of a path, in packets of the carrier: the outer IP header counts.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,15 +45,17 @@ pub struct PathRecord {
     pub light: u64,
     /// See `light`.
     pub lost: u64,
-    /// Round-trip times of the idle path, one for each challenge that was answered.
-    pub idle: Vec<Duration>,
+    /// Challenges of the idle path that were answered, in order.
+    pub idle: Vec<IdleRtt>,
+    /// Bytes of the largest packet that the path was found to carry whole, without the carrier's.
+    pub largest_packet: usize,
 }
 
 /// Everything that was seen of one path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathSamples {
     samples: Vec<PathSample>,
-    idle: Vec<Duration>,
+    idle: Vec<IdleRtt>,
 }
 
 /// Whether runs of this scenario over one path show it: they have one connection, which always has data.
@@ -70,13 +70,13 @@ impl PathSamples {
         self.samples.extend(sample);
     }
 
-    /// Round-trip times of the idle path.
-    pub fn add_idle(&mut self, times: &[Duration]) {
+    /// Challenges of the idle path.
+    pub fn add_idle(&mut self, times: &[IdleRtt]) {
         self.idle.extend(times);
     }
 
-    /// The path, whose trace may have `room` bytes; `None` if nothing came through it.
-    pub fn read(&self, room: u64) -> Option<PathRecord> {
+    /// The path, which carries packets of `largest_packet` bytes, and whose trace may have `room` bytes; `None` if nothing came through it.
+    pub fn read(&self, largest_packet: usize, room: u64) -> Option<PathRecord> {
         let sum = |of: fn(&PathSample) -> u64| self.samples.iter().map(of).sum::<u64>();
         let (packets, bytes) = (sum(|sample| sample.packets), sum(|sample| sample.bytes));
         let (capacity, seen) = self.capacity(bytes as f64 / packets as f64, room)?;
@@ -91,6 +91,7 @@ impl PathSamples {
             light: sum(|sample| sample.light),
             lost: sum(|sample| sample.lost),
             idle: self.idle.clone(),
+            largest_packet,
         })
     }
 
@@ -112,12 +113,12 @@ impl PathSamples {
         let near = sorted.iter().filter(|rate| (**rate / median - 1.0).abs() <= STEADY).count();
         // A path that carried nothing for a while was not constant.
         let is_constant = sorted.len() == steps.len() && near as f64 >= MOST * sorted.len() as f64;
-        let fitting = if is_constant { &steps[..] } else { within(&steps, room) };
+        let step = Duration::from_nanos(span.max(SILENCE.as_nanos() as f64) as u64);
+        let fitting = if is_constant { &steps[..] } else { within(&steps, step, room) };
         let (bytes, time): (f64, f64) = fitting.iter().fold((0.0, 0.0), |(b, t), step| (b + step.bytes, t + step.busy));
         let capacity = if is_constant {
             RecordedCapacity::Constant(bytes * 8e9 / time)
         } else {
-            let step = Duration::from_nanos(span.max(SILENCE.as_nanos() as f64) as u64);
             let rates = fitting.iter().map(Step::rate).collect();
             RecordedCapacity::Varying { step, rates, left_out: steps.len() - fitting.len() }
         };
@@ -155,14 +156,8 @@ impl PathSamples {
 }
 
 /// The first steps, so many that their trace has room in `room` bytes.
-fn within(steps: &[Step], room: u64) -> &[Step] {
-    let mut packets = room as f64 / LINE;
-    let fits = |step: &&Step| {
-        // A step that is not busy all the time counts in full.
-        packets -= step.bytes / MOST / CapacityTrace::BYTES as f64;
-        packets >= 0.0
-    };
-    &steps[..steps.iter().take_while(fits).count()]
+fn within(steps: &[Step], step: Duration, room: u64) -> &[Step] {
+    &steps[..steps.len().min((room as f64 / bytes_per_step(step)) as usize)]
 }
 
 /// A part of the time, and what came in it.
@@ -183,7 +178,7 @@ impl Step {
 impl PathRecord {
     /// The one-way delay: half of the least round-trip time.
     pub fn delay(&self) -> Duration {
-        Duration::from_nanos(self.idle.iter().min().map_or(0, |least| least.as_nanos() / 2))
+        Duration::from_nanos(self.idle.iter().map(|one| one.rtt).min().map_or(0, |least| least.as_nanos() / 2))
     }
 
     /// Mean capacity, in bit/s.
@@ -198,38 +193,24 @@ impl PathRecord {
     pub fn loss(&self) -> f64 {
         if self.light == 0 { 0.0 } else { self.lost as f64 / self.light as f64 }
     }
-
-    /// A capacity that varies, in mahimahi's format; `None` if it does not, or is less than a packet in all.
-    pub fn trace(&self) -> Option<String> {
-        let RecordedCapacity::Varying { step, rates, .. } = &self.capacity else { return None };
-        let (mut text, mut bytes, mut next) = (String::new(), 0.0, CapacityTrace::BYTES as f64);
-        for (n, rate) in rates.iter().enumerate() {
-            let begin = n as f64 * step.as_secs_f64();
-            let all = bytes + rate / 8.0 * step.as_secs_f64();
-            while next <= all {
-                let at = begin + (next - bytes) / (rate / 8.0);
-                let _ = writeln!(text, "{}", (at * 1e3).round().max(1.0));
-                next += CapacityTrace::BYTES as f64;
-            }
-            bytes = all;
-        }
-        Some(text).filter(|text| !text.is_empty())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::idle::IdleRtt;
     use crate::path_sample::PacketRecorder;
+    use anabranch_network::Recording;
     use anabranch_run::{Choice, Driver, Job, VirtualTime};
     use anabranch_scenario::PlugIn;
+    use anabranch_units::Instant;
     use std::sync::Arc;
 
     const ROOM: u64 = 64 << 20;
 
     /// A download over a path of the simulator, as real links see it.
     fn record(path: &str, more: &str) -> PathRecord {
-        recording(path, more).read(ROOM).unwrap()
+        recording(path, more).read(1_440, ROOM).unwrap()
     }
 
     fn recording(path: &str, more: &str) -> PathSamples {
@@ -245,7 +226,9 @@ mod tests {
         VirtualTime::default().run(&job, &mut recorder).unwrap();
         let mut recording = PathSamples::default();
         recording.add(recorder.read(60));
-        recording.add_idle(&[Duration::from_millis(21), Duration::from_micros(20_100), Duration::from_millis(40)]);
+        let idle =
+            [21_000, 20_100, 20_500].map(|micros| IdleRtt { at: Instant::ZERO, rtt: Duration::from_micros(micros) });
+        recording.add_idle(&idle);
         recording
     }
 
@@ -281,9 +264,10 @@ mod tests {
         let (fast, slow) = (&rates[..rates.len() / 3], &rates[rates.len() / 2..]);
         assert!(fast.iter().all(|rate| near(*rate, 20e6, 0.02)), "{rates:?}");
         assert!(slow.iter().all(|rate| near(*rate, 5e6, 0.02)), "{rates:?}");
-        let trace = CapacityTrace::parse(&record.trace().unwrap()).unwrap();
-        assert!(near(trace.mean_rate().as_bps() as f64, record.mean_rate(), 0.01), "{}", trace.mean_rate().as_bps());
-        let period = Duration::from_millis(trace.period_millis()).as_secs_f64();
+        let trace = Recording::parse(&record.trace().unwrap()).unwrap();
+        let steps = trace.down.rate.unwrap();
+        assert!(near(steps.mean_rate().as_bps() as f64, record.mean_rate(), 0.01), "{}", steps.mean_rate().as_bps());
+        let period = steps.steps().duration().as_secs_f64();
         assert!(near(period, rates.len() as f64 * step.as_secs_f64(), 0.01) && near(period, 10.0, 0.05), "{period}");
     }
 
@@ -311,14 +295,14 @@ mod tests {
     fn a_trace_has_no_more_bytes_than_room_and_says_what_it_leaves_out() {
         let slower = "[[timeline]]\nat = \"4s\"\nset = \"path.a.rate\"\nvalue = \"5mbit\"";
         let recording = recording("rate = \"20mbit\"\nqueue = \"100000B\"", slower);
-        let whole = recording.read(ROOM).unwrap();
+        let whole = recording.read(1_440, ROOM).unwrap();
         let RecordedCapacity::Varying { rates: all, .. } = &whole.capacity else { panic!("{whole:?}") };
         let room = 30_000;
-        let part = recording.read(room).unwrap();
+        let part = recording.read(1_440, room).unwrap();
         let RecordedCapacity::Varying { rates, left_out, .. } = &part.capacity else { panic!("{part:?}") };
         assert!(*left_out > 0 && rates.len() + left_out == all.len() && all.starts_with(rates), "{part:?}");
         let text = part.trace().unwrap();
-        assert!((room / 3..=room).contains(&(text.len() as u64)), "{} bytes", text.len());
+        assert!((1..=room).contains(&(text.len() as u64)), "{} bytes", text.len());
         assert!(part.seen < whole.seen);
     }
 

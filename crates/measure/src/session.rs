@@ -1,5 +1,6 @@
 //! The client's end: a session with a server that admits measurements.
 
+use crate::idle::{IdleRtt, IdleRtts};
 use crate::message::{ClientMessage, MessageReader, ServerMessage, VERSION, framed};
 use crate::record::{PathRecord, PathSamples};
 use crate::server::write;
@@ -43,34 +44,6 @@ pub struct MeasurementSession {
 
 /// How often time is compared with the server's; the quickest answer counts.
 const COMPARISONS: u32 = 5;
-
-/// Round-trip times of an idle path.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct IdleRtts {
-    /// Round-trip times of the challenges that were answered.
-    pub times: Vec<Duration>,
-    /// Challenges.
-    pub sent: u32,
-}
-
-impl IdleRtts {
-    /// The least round-trip time.
-    pub fn least(&self) -> Option<Duration> {
-        self.times.iter().min().copied()
-    }
-
-    /// Mean difference between one round-trip time and the next, in seconds.
-    pub fn jitter_s(&self) -> Option<f64> {
-        let seconds = |time: &Duration| time.as_secs_f64();
-        let steps: Vec<f64> = self.times.windows(2).map(|pair| (seconds(&pair[1]) - seconds(&pair[0])).abs()).collect();
-        anabranch_metrics::mean(&steps)
-    }
-
-    /// Share of challenges without an answer.
-    pub fn loss(&self) -> Option<f64> {
-        (self.sent > 0).then(|| 1.0 - self.times.len() as f64 / f64::from(self.sent))
-    }
-}
 
 impl MeasurementSession {
     /// Joins the server over every interface.
@@ -120,8 +93,10 @@ impl MeasurementSession {
     /// Each path's name and what was recorded of it, with traces of `room` bytes in all; `None` if nothing came through it.
     pub(super) fn records(&self, room: u64) -> Vec<(String, Option<PathRecord>)> {
         let room = room / self.names.len().max(1) as u64;
-        let recordings = self.recordings.iter().flatten().map(|recording| recording.read(room));
-        self.names.iter().cloned().zip(recordings).collect()
+        let largest = |id| self.driver.link.path(id).map_or(0, |path| path.max_packet);
+        let recordings = self.recordings.iter().flatten().zip(self.ids());
+        let records = recordings.map(|(recording, id)| recording.read(largest(id), room));
+        self.names.iter().cloned().zip(records).collect()
     }
 
     /// The names of the paths: those of the interfaces, as scenarios admit them.
@@ -234,7 +209,7 @@ impl MeasurementSession {
             for ((id, before), idle) in ids.iter().zip(&before).zip(&mut idle) {
                 let rtt = self.driver.link.path(*id).and_then(|path| path.rtt).filter(|_| self.answers(*id) > *before);
                 idle.sent += 1;
-                idle.times.extend(rtt);
+                idle.times.extend(rtt.map(|rtt| IdleRtt { at: begun, rtt }));
             }
             self.rest(Duration::from_millis(10))?;
         }

@@ -8,8 +8,9 @@ use anabranch_scenario::{Document, PlugIn};
 use anabranch_units::Duration;
 use std::sync::Arc;
 
-/// Challenges on each idle path.
+/// Challenges on each idle path; more of them show how a recorded path varies.
 const CHALLENGES: u32 = 20;
+const RECORDED: u32 = 100;
 
 /// A path as measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,7 +33,8 @@ impl MeasurementSession {
     /// # Errors
     /// The server is gone, or a path carries nothing.
     pub fn survey(&mut self, time: Duration) -> Result<Vec<PathSurvey>, RunError> {
-        let idle = self.probe(CHALLENGES).map_err(why)?;
+        let count = if self.recordings.is_some() { RECORDED } else { CHALLENGES };
+        let idle = self.probe(count).map_err(why)?;
         let recordings = self.recordings.iter_mut().flatten();
         recordings.zip(&idle).for_each(|(recording, idle)| recording.add_idle(&idle.times));
         let names: Vec<String> = self.names().to_vec();

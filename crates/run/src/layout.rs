@@ -27,6 +27,7 @@ use anabranch_sim::{
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_workload::Workload;
 use std::iter;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// A run's metrics as its outcome, without curves.
@@ -258,6 +259,7 @@ impl Layout {
                 setup.scheduler = self.with_known_rates(setup.scheduler, job);
             }
             setup.paths = paths_of(scenario, side, &over);
+            setup.announce = self.announced(job, side);
             for path in &mut setup.paths {
                 path.policy = scenario.paths[path.id.index()].policy;
                 path.mss = mss(scenario, path.id.index(), Instant::ZERO);
@@ -275,6 +277,16 @@ impl Layout {
             Ok(Party { setup, workload: self.crowd.workload(side) })
         };
         self.crowd.ids().map(party).collect()
+    }
+
+    /// Addresses that an engine announces: its address of the other IP version, to a client that is a kernel. A kernel joins no other address;
+    /// an engine knows all.
+    fn announced(&self, job: &Job, side: Side) -> Vec<(u8, IpAddr, Option<u16>)> {
+        let is_asked = side == Side::Server && self.multipath && host(job, Side::Client) == Host::Linux;
+        let version = |path: usize| job.scenario.ip_of(path);
+        let first = version(self.opens_over(job));
+        let other = self.over.iter().map(|path| version(*path)).find(|version| is_asked && *version != first);
+        other.map(|other| (1, address(other == 6, PathId(0), CONNECTION.0, Side::Server), None)).into_iter().collect()
     }
 
     /// `inner`, which knows what the bottleneck of each path has for it.

@@ -460,11 +460,6 @@ impl Scenario {
         self.paths[path].version(&self.hosts)
     }
 
-    /// A path has another IP version than the hosts'.
-    pub fn mixes_ip(&self) -> bool {
-        self.paths.iter().any(|path| path.version(&self.hosts) != self.hosts.ip)
-    }
-
     /// The path whose interfaces a change gives another MTU.
     pub fn interface_of(&self, change: &Change) -> Option<usize> {
         match *change {

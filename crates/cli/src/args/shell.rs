@@ -25,7 +25,8 @@ reported on standard error. Programs that CMD or the server left running are end
 on standard error.
 
 Variables for CMD and server:
-  ANABRANCH_SERVER       the server's address
+  ANABRANCH_SERVER       the server's address; with paths of both IP versions
+                         also ANABRANCH_SERVER_IPV4 and ANABRANCH_SERVER_IPV6
   ANABRANCH_CLIENT_NAME  the client's address on path NAME (capitals, _)
   ANABRANCH_CLIENT_NS    the client's namespace, for
                          `nsenter --net=FILE` in another terminal

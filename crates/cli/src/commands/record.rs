@@ -185,9 +185,9 @@ fn in_shell(word: &str) -> String {
     shlex::try_quote(&word).map_or_else(|_| word.clone(), |quoted| quoted.into_owned())
 }
 
-/// `links.wlan0.trace` beside `links.toml`.
+/// `links.wlan0.csv` beside `links.toml`.
 fn trace_name(stem: &str, path: &str) -> String {
-    format!("{stem}.{path}.trace")
+    format!("{stem}.{path}.csv")
 }
 
 /// The record of a path, for a reader.
@@ -223,11 +223,13 @@ fn comment(name: &str, record: &PathRecord) -> String {
         }
     };
     let ms = |time: Option<&Duration>| time.map_or(0.0, |time| time.as_secs_f64() * 1e3);
-    let mut idle = record.idle.clone();
+    let mut idle: Vec<Duration> = record.idle.iter().map(|one| one.rtt).collect();
     idle.sort_unstable();
     let (least, median, most) = (ms(idle.first()), ms(idle.get(idle.len() / 2)), ms(idle.last()));
     let _ =
         write!(text, "; idle RTT {least:.2} ms at least, median {median:.2}, greatest {most:.2} (n = {})", idle.len());
+    let kept = if record.delay_varies() { "varies: in the trace" } else { "steady" };
+    let _ = write!(text, ", {kept}; packets of {} bytes travel whole", record.largest_packet);
     let full = if record.is_full { "packets were lost there" } else { "it was never seen full" };
     let _ = write!(text, "; queue {} bytes: {full}", record.queue);
     let _ = writeln!(text, "; {} of {} packets lost at a shorter queue", record.lost, record.light);
@@ -237,15 +239,16 @@ fn comment(name: &str, record: &PathRecord) -> String {
 /// A path's section.
 fn path(name: &str, record: &PathRecord, overhead: u32, trace: Option<&str>) -> String {
     let rate = format!("\"{:.0}bit\"", record.mean_rate());
-    let capacity = match trace {
-        // The direction to the server was not seen.
-        Some(trace) => {
-            let trace = trace.to_toml_value();
-            format!("rate = {{ up = {rate} }}\ntrace = {{ down = {trace} }}\ntrace_start = \"seed\"\n")
-        }
-        None => format!("rate = {rate}\n"),
+    let varies = trace.is_some() && matches!(record.capacity, RecordedCapacity::Varying { .. });
+    // The direction to the server was not seen.
+    let capacity = if varies { format!("rate = {{ up = {rate} }}\n") } else { format!("rate = {rate}\n") };
+    let delay = match record.delay_varies() {
+        true => String::new(),
+        false => format!("delay = \"{}us\"\n", record.delay().as_nanos() / 1_000),
     };
-    let delay = record.delay().as_nanos() / 1_000;
+    let trace =
+        trace.map_or(String::new(), |file| format!("trace = {}\ntrace_start = \"seed\"\n", file.to_toml_value()));
+    let mtu = record.largest_packet;
     // A queue that was never full may be longer than it was seen.
     let is_known = record.is_full && record.queue > 0;
     let queue = if is_known { format!("queue = \"{}B\"\n", record.queue) } else { String::new() };
@@ -254,13 +257,15 @@ fn path(name: &str, record: &PathRecord, overhead: u32, trace: Option<&str>) -> 
         _ => String::new(),
     };
     let name = name.to_toml_value();
-    format!("[[path]]\nname = {name}\n{capacity}delay = \"{delay}us\"\noverhead = {overhead}\n{queue}{loss}\n")
+    format!("[[path]]\nname = {name}\n{capacity}{delay}{trace}overhead = {overhead}\nmtu = {mtu}\n{queue}{loss}\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::{Arguments, Command};
+    use anabranch_measure::IdleRtt;
+    use anabranch_units::Instant;
     use clap::Parser;
 
     fn arguments(more: &[&str]) -> MeasureArguments {
@@ -272,8 +277,15 @@ mod tests {
     }
 
     fn record(capacity: RecordedCapacity) -> PathRecord {
-        let (seen, idle) = (Duration::from_secs(2), vec![Duration::from_millis(31), Duration::from_millis(30)]);
-        PathRecord { capacity, seen, queue: 90_000, is_full: true, light: 1_000, lost: 0, idle }
+        let (seen, largest_packet) = (Duration::from_secs(2), 1_440);
+        let idle = challenges(&[31, 30]);
+        PathRecord { capacity, seen, queue: 90_000, is_full: true, light: 1_000, lost: 0, idle, largest_packet }
+    }
+
+    /// Challenges of an idle path, 50 ms apart, with these round trips in ms.
+    fn challenges(rtts_ms: &[u64]) -> Vec<IdleRtt> {
+        let one = |(n, ms): (u64, &u64)| IdleRtt { at: Instant::from_millis(50 * n), rtt: Duration::from_millis(*ms) };
+        (0..).zip(rtts_ms).map(one).collect()
     }
 
     /// The file's text, and what `run` makes of it.
@@ -301,8 +313,13 @@ mod tests {
             "{text}"
         );
         let wlan0 = section(&constant);
-        for (key, value) in [("rate", "\"20mbit\""), ("delay", "\"15ms\""), ("overhead", "60"), ("queue", "\"90000B\"")]
-        {
+        for (key, value) in [
+            ("rate", "\"20mbit\""),
+            ("delay", "\"15ms\""),
+            ("overhead", "60"),
+            ("queue", "\"90000B\""),
+            ("mtu", "1440"),
+        ] {
             let line = format!("{key} = {{ down = {value}, up = {value} }}");
             assert!(wlan0.contains(&line), "{line}: {wlan0}");
         }
@@ -321,8 +338,15 @@ mod tests {
         let varying = RecordedCapacity::Varying { step: Duration::from_millis(100), rates, left_out: 4 };
         let (text, varying) = loaded("c.toml", 60, record(varying));
         assert!(text.contains("0.000 to 20.000 Mbit/s in steps of 100 ms (4 steps after them were left out"), "{text}");
-        assert!(section(&varying).contains("c.wlan0.trace"), "{text}");
+        assert!(section(&varying).contains("c.wlan0.csv") && section(&varying).contains("delay ="), "{text}");
         assert_eq!(varying.files.len(), 1);
+
+        let wavers = PathRecord { idle: challenges(&[30, 80, 35, 60]), ..record(RecordedCapacity::Constant(20e6)) };
+        let (text, wavers) = loaded("d.toml", 60, wavers);
+        assert!(text.contains("varies: in the trace; packets of 1440 bytes travel whole"), "{text}");
+        let wlan0 = section(&wavers);
+        assert!(wlan0.contains("d.wlan0.csv") && wlan0.contains("\"20mbit\"") && !wlan0.contains("delay ="), "{wlan0}");
+        assert_eq!(wavers.files[0].1.lines().count(), 5, "{:?}", wavers.files);
     }
 
     #[test]
@@ -331,7 +355,7 @@ mod tests {
             let rates = [vec![20e6; 10], vec![5e6; 10]].concat();
             let varying = RecordedCapacity::Varying { step: Duration::from_millis(100), rates, left_out: 0 };
             let (text, loaded) = loaded(name, 60, record(varying));
-            assert_eq!(loaded.files[0].0, format!("{}.wlan0.trace", name.strip_suffix(".toml").unwrap()));
+            assert_eq!(loaded.files[0].0, format!("{}.wlan0.csv", name.strip_suffix(".toml").unwrap()));
             let line = text.lines().nth(1).unwrap().split_once("anabranch ").unwrap().1;
             assert_eq!(shlex::split(line).unwrap()[1], name, "{line}");
         }
@@ -348,8 +372,8 @@ mod tests {
         for name in ["site", "site.a", "a\nb.toml", ".toml/"] {
             assert!(said(name).unwrap().contains(".toml"), "{name:?}");
         }
-        std::fs::write(folder.path().join("site.usb0.trace"), "1\n").unwrap();
-        assert!(said("site.toml").unwrap().contains("site.usb0.trace exists"));
+        std::fs::write(folder.path().join("site.usb0.csv"), "1\n").unwrap();
+        assert!(said("site.toml").unwrap().contains("site.usb0.csv exists"));
         assert_eq!(said("other.toml"), None);
         std::fs::write(folder.path().join("other.toml"), "").unwrap();
         assert!(said("other.toml").unwrap().contains("other.toml exists"));

@@ -54,6 +54,18 @@ pub struct Line {
     /// The client's address of the first subflow. Each connection has its own port there ([`client_port`]), by which
     /// both ends number it alike.
     pub from: IpAddr,
+    /// Subflows are of both IP versions: sockets are of IPv6, with mapped addresses of IPv4 (RFC 4291 §2.5.5.2).
+    pub mixed: bool,
+}
+
+impl Line {
+    /// An address as the sockets name it.
+    fn named(&self, address: SocketAddr) -> SocketAddr {
+        match address.ip() {
+            IpAddr::V4(v4) if self.mixed => SocketAddr::new(v4.to_ipv6_mapped().into(), address.port()),
+            _ => address,
+        }
+    }
 }
 
 /// The interval at which an idle application checks for the end of the run.
@@ -222,8 +234,9 @@ impl Applications<'_> {
         let socket = open(self.line)?;
         // A previous connection from this port may still be in TIME-WAIT.
         socket.set_reuse_address(true)?;
-        socket.bind(&SocketAddr::new(self.line.from, client_port(party.0)).into())?;
-        match socket.connect(&self.line.server.into()) {
+        let from = SocketAddr::new(self.line.from, client_port(party.0));
+        socket.bind(&self.line.named(from).into())?;
+        match socket.connect(&self.line.named(self.line.server).into()) {
             Err(error) if error.raw_os_error() != Some(nix::libc::EINPROGRESS) => Err(error),
             _ => Ok(Some((party, socket))),
         }
@@ -310,7 +323,7 @@ fn open(line: &Line) -> io::Result<Socket> {
         Protocol::Tcp => Number::TCP,
         Protocol::Mptcp => Number::MPTCP,
     };
-    let socket = Socket::new(Domain::for_address(line.server), Type::STREAM, Some(number))?;
+    let socket = Socket::new(Domain::for_address(line.named(line.server)), Type::STREAM, Some(number))?;
     socket.set_tcp_congestion(line.congestion.as_bytes())?;
     socket.set_tcp_nodelay(line.no_delay)?;
     socket.set_nonblocking(true)?;
@@ -321,7 +334,11 @@ fn listen(line: &Line) -> io::Result<Socket> {
     let socket = open(line)?;
     socket.set_reuse_address(true)?;
     // On every address: the kernel accepts an MP_JOIN only on a listening one.
-    let any = if line.server.is_ipv6() { IpAddr::V6(Ipv6Addr::UNSPECIFIED) } else { Ipv4Addr::UNSPECIFIED.into() };
+    let any = if line.named(line.server).is_ipv6() {
+        IpAddr::V6(Ipv6Addr::UNSPECIFIED)
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    };
     socket.bind(&SocketAddr::new(any, line.server.port()).into())?;
     socket.listen(1024)?;
     Ok(socket)

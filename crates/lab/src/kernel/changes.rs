@@ -70,18 +70,19 @@ impl Changes {
         changes: &[(Instant, usize, PathChange)],
         clock: Clock,
     ) -> Result<Self, LabError> {
-        let scripts: Vec<(Instant, String)> =
-            changes.iter().map(|(at, path, change)| (*at, script(host, *path, *path == first, *change))).collect();
-        let arguments = batch(host.addresses);
+        let scripts: Vec<(Instant, bool, String)> = changes
+            .iter()
+            .map(|(at, path, change)| (*at, host.addresses.v6[*path], script(host, *path, first, *change)))
+            .collect();
         let (tell, failed) = channel();
         let (stop, stopped) = channel();
         let thread = host.namespace.spawn("paths", move || {
-            for (at, script) in scripts {
+            for (at, v6, script) in scripts {
                 let left = std::time::Duration::from_nanos(at.since(clock.now()).as_nanos());
                 if stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
-                if let Err(error) = tool::run("ip", &arguments, &script) {
+                if let Err(error) = tool::run("ip", &batch(v6), &script) {
                     let _ = tell.send(error);
                     return;
                 }
@@ -107,8 +108,8 @@ impl Drop for Changes {
     }
 }
 
-fn script(host: &KernelHost, path: usize, first: bool, change: PathChange) -> String {
-    let client = ClientPath::new(host.addresses, path, first);
+fn script(host: &KernelHost, path: usize, first: usize, change: PathChange) -> String {
+    let client = ClientPath::new(&host.addresses, path, first);
     let mut script = String::new();
     match change {
         PathChange::Comes(backup) => client.comes(&host.settings, backup, &mut script),

@@ -1,8 +1,9 @@
 //! A path of a client that is a kernel, as commands for `ip -batch`.
 
-use super::host::{device, host_prefix};
+use super::host::{add_address, alone, device};
 use super::{Addresses, KernelSettings};
 use std::fmt::Write;
+use std::net::IpAddr;
 
 /// First routing table of the paths.
 const TABLE: usize = 100;
@@ -10,24 +11,28 @@ const TABLE: usize = 100;
 /// The client's address, routes and MPTCP endpoint on a path. Its device is there and up all the time.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientPath {
-    addresses: Addresses,
     path: usize,
+    address: IpAddr,
+    server: IpAddr,
     /// Metric of its routes for packets without a source address.
     metric: usize,
+    /// The first subflow is of another IP version: joins lead to an address that the server announces.
+    is_other: bool,
 }
 
 // Writing to a string cannot fail.
 impl ClientPath {
     /// The path of this index. The `first` is preferred by connections that name no address.
-    pub fn new(addresses: Addresses, path: usize, first: bool) -> Self {
-        Self { addresses, path, metric: if first { 1 } else { 2 + path } }
+    pub fn new(addresses: &Addresses, path: usize, first: usize) -> Self {
+        let (address, server) = (addresses.client(path), addresses.server(path));
+        let metric = if path == first { 1 } else { 2 + path };
+        Self { path, address, server, metric, is_other: addresses.v6[path] != addresses.v6[first] }
     }
 
     /// Appends what makes the path usable.
     pub fn comes(&self, settings: &KernelSettings, backup: bool, script: &mut String) {
-        let (address, prefix, device) = (self.addresses.client(self.path), self.prefix(), device(self.path));
-        let nodad = if self.addresses.v6 { " nodad" } else { "" };
-        let _ = writeln!(script, "addr add {address}/{prefix} dev {device}{nodad}");
+        let (address, device) = (self.address, device(self.path));
+        add_address(address, &device, script);
         // Packets from this address leave by this device, whatever their destination.
         let _ = writeln!(script, "rule add from {address} table {}", self.table());
         let route = &settings.route;
@@ -36,8 +41,11 @@ impl ClientPath {
         }
         if settings.mptcp {
             // The first path too: a connection that begins on another path joins over it.
-            let kind = if backup { "subflow backup" } else { "subflow" };
-            let _ = writeln!(script, "mptcp endpoint add {address} dev {device} id {} {kind}", self.id());
+            let backup = if backup { " backup" } else { "" };
+            // A kernel joins an announced address from all endpoints with this flag, and from one otherwise.
+            let mesh = if self.is_other { " fullmesh" } else { "" };
+            let _ =
+                writeln!(script, "mptcp endpoint add {address} dev {device} id {} subflow{mesh}{backup}", self.id());
         }
     }
 
@@ -49,9 +57,8 @@ impl ClientPath {
         for target in self.routes() {
             let _ = writeln!(script, "route del {target}");
         }
-        let address = self.addresses.client(self.path);
-        let _ = writeln!(script, "rule del from {address} table {}", self.table());
-        let _ = writeln!(script, "addr del {address}/{} dev {}", self.prefix(), device(self.path));
+        let _ = writeln!(script, "rule del from {} table {}", self.address, self.table());
+        let _ = writeln!(script, "addr del {} dev {}", alone(self.address), device(self.path));
     }
 
     /// Appends what makes a backup of its subflows, or none.
@@ -62,17 +69,12 @@ impl ClientPath {
 
     /// Routes of the path: by source address, to the server, to everything else.
     fn routes(&self) -> [String; 3] {
-        let (address, device, metric) = (self.addresses.client(self.path), device(self.path), self.metric);
-        let (server, prefix) = (self.addresses.server(), self.prefix());
+        let (address, device, metric) = (self.address, device(self.path), self.metric);
         [
             format!("default dev {device} table {}", self.table()),
-            format!("{server}/{prefix} dev {device} src {address} metric {metric}"),
+            format!("{} dev {device} src {address} metric {metric}", alone(self.server)),
             format!("default dev {device} src {address} metric {metric}"),
         ]
-    }
-
-    fn prefix(&self) -> u8 {
-        host_prefix(self.addresses)
     }
 
     fn table(&self) -> usize {

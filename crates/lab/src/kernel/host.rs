@@ -8,35 +8,63 @@ use std::fmt::Write;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 
-/// The addresses: the client has one per path, the server one that all paths reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The addresses: the client has one per path, the server one per IP version, which all paths of that version reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses {
-    /// IPv6.
-    pub v6: bool,
-    /// The number of paths.
-    pub paths: usize,
+    /// Whether each path is of IPv6.
+    pub v6: Vec<bool>,
 }
 
 impl Addresses {
-    /// The client's address on a path.
-    pub fn client(&self, path: usize) -> IpAddr {
-        address(self.v6, PathId(path as u8), 0, Side::Client)
+    /// The number of paths.
+    pub fn paths(&self) -> usize {
+        self.v6.len()
     }
 
-    /// The server's address.
-    pub fn server(&self) -> IpAddr {
-        address(self.v6, PathId(0), 0, Side::Server)
+    /// Some paths are of IPv4 and some of IPv6.
+    pub fn mixed(&self) -> bool {
+        self.v6.windows(2).any(|pair| pair[0] != pair[1])
+    }
+
+    /// The client's address on a path.
+    pub fn client(&self, path: usize) -> IpAddr {
+        address(self.v6[path], PathId(path as u8), 0, Side::Client)
+    }
+
+    /// The server's address on a path.
+    pub fn server(&self, path: usize) -> IpAddr {
+        server_address(self.v6[path])
+    }
+
+    /// The server's addresses: one, or one per IP version.
+    pub fn servers(&self) -> Vec<IpAddr> {
+        self.versions().map(server_address).collect()
+    }
+
+    /// Whether IPv4 is in use (`false`), and IPv6 (`true`).
+    fn versions(&self) -> impl Iterator<Item = bool> + '_ {
+        [false, true].into_iter().filter(|v6| self.v6.contains(v6))
+    }
+
+    /// The paths of an IP version.
+    fn of(&self, v6: bool) -> impl Iterator<Item = usize> + '_ {
+        (0..self.paths()).filter(move |path| self.v6[*path] == v6)
     }
 
     /// The path of a client address.
     pub fn path(&self, client: IpAddr) -> Option<usize> {
-        (0..self.paths).find(|path| self.client(*path) == client)
+        (0..self.paths()).find(|path| self.client(*path) == client)
     }
 
     /// The client's addresses with their paths.
     pub fn routes(&self) -> Vec<(IpAddr, usize)> {
-        (0..self.paths).map(|path| (self.client(path), path)).collect()
+        (0..self.paths()).map(|path| (self.client(path), path)).collect()
     }
+}
+
+/// The server's address of an IP version.
+fn server_address(v6: bool) -> IpAddr {
+    address(v6, PathId(0), 0, Side::Server)
 }
 
 /// A network namespace with a TUN device per path.
@@ -93,28 +121,31 @@ impl KernelHost {
         if settings.mptcp {
             check_paths(side, over.len())?;
         }
-        let settings = settings.clone().fitted(addresses.v6, over.len());
+        let settings = settings.clone().fitted(addresses.v6.contains(&true), over.len());
         let namespace = Namespace::new()?;
-        prepare(&namespace, addresses, &settings)?;
-        let open = |path| Tun::open(&device(path), settings.mtu(addresses.v6, path), settings.offload);
-        let open = || (0..addresses.paths).map(open).collect::<Result<Vec<_>, _>>();
+        prepare(&namespace, &addresses, &settings)?;
+        let open = |path| Tun::open(&device(path), settings.mtu(addresses.v6[path], path), settings.offload);
+        let open = || (0..addresses.paths()).map(open).collect::<Result<Vec<_>, _>>();
         let devices = namespace.enter(open)??;
         let mut script = String::new();
-        devices_up(addresses, &mut script);
+        devices_up(addresses.paths(), &mut script);
         if settings.mptcp {
             let _ = writeln!(script, "mptcp limits set subflow {ENDPOINTS} add_addr_accepted {ENDPOINTS}");
         }
-        match side {
-            Side::Client => {
-                let backup = |path: usize| backup.get(path) == Some(&true);
-                let paths = over.iter().enumerate().map(|(rank, path)| (*path, rank == 0));
-                for (path, first) in paths {
-                    ClientPath::new(addresses, path, first).comes(&settings, backup(path), &mut script);
+        // One call of `ip` takes rules of one IP version.
+        for v6 in addresses.versions() {
+            match side {
+                Side::Client => {
+                    for path in over.iter().copied().filter(|path| addresses.v6[*path] == v6) {
+                        let backup = backup.get(path) == Some(&true);
+                        ClientPath::new(&addresses, path, over[0]).comes(&settings, backup, &mut script);
+                    }
                 }
+                Side::Server => server(&addresses, v6, over.first().copied(), &settings, &mut script),
             }
-            Side::Server => server(addresses, &settings.route, &mut script),
+            namespace.command("ip", &batch(v6), &script)?;
+            script.clear();
         }
-        namespace.command("ip", &batch(addresses), &script)?;
         let before = counters(&namespace)?;
         Ok(Self { namespace, devices, addresses, settings, before })
     }
@@ -135,7 +166,7 @@ impl KernelHost {
     /// The namespace is gone.
     pub fn listed(&self) -> Result<Vec<(String, String)>, LabError> {
         let mut list: Vec<(String, String)> = self.settings.list().collect();
-        list.push(("mtu".into(), self.settings.mtu_list(self.addresses.v6, self.addresses.paths)));
+        list.push(("mtu".into(), self.settings.mtu_list(&self.addresses.v6)));
         if self.settings.mptcp {
             let others = self.namespace.enter(facts::mptcp_sysctls)?;
             list.extend(
@@ -167,8 +198,8 @@ fn dropped(line: &str) -> Option<u64> {
 }
 
 /// Sysctls to set before the devices exist, because a device copies them when it is made.
-fn prepare(namespace: &Namespace, addresses: Addresses, settings: &KernelSettings) -> Result<(), LabError> {
-    let disable = if addresses.v6 { "0" } else { "1" };
+fn prepare(namespace: &Namespace, addresses: &Addresses, settings: &KernelSettings) -> Result<(), LabError> {
+    let disable = if addresses.v6.contains(&true) { "0" } else { "1" };
     // With reverse-path filtering a kernel would drop packets that its own routes would send elsewhere.
     let routing = [
         ("net.ipv4.conf.all.rp_filter", "0"),
@@ -192,30 +223,40 @@ fn prepare(namespace: &Namespace, addresses: Addresses, settings: &KernelSetting
 }
 
 /// Sets the devices up. Writing to a string cannot fail.
-fn devices_up(addresses: Addresses, script: &mut String) {
+fn devices_up(paths: usize, script: &mut String) {
     let _ = writeln!(script, "link set lo up");
-    for path in 0..addresses.paths {
+    for path in 0..paths {
         // By netlink: its ioctl is refused in a user namespace.
         let _ = writeln!(script, "link set {} txqueuelen {QUEUE} up", device(path));
     }
 }
 
 /// Arguments with which `ip` reads its commands from standard input.
-pub(super) fn batch(addresses: Addresses) -> [&'static str; 3] {
-    [if addresses.v6 { "-6" } else { "-4" }, "-batch", "-"]
+pub(super) fn batch(v6: bool) -> [&'static str; 3] {
+    [if v6 { "-6" } else { "-4" }, "-batch", "-"]
 }
 
-/// The prefix length of a single address.
-pub(super) fn host_prefix(addresses: Addresses) -> u8 {
-    if addresses.v6 { 128 } else { 32 }
+/// The prefix that is this address alone.
+pub(super) fn alone(address: IpAddr) -> String {
+    format!("{address}/{}", if address.is_ipv6() { 128 } else { 32 })
 }
 
-fn server(addresses: Addresses, route: &str, script: &mut String) {
-    let (server, prefix) = (addresses.server(), host_prefix(addresses));
-    let nodad = if addresses.v6 { " nodad" } else { "" };
-    let _ = writeln!(script, "addr add {server}/{prefix} dev lo{nodad}");
-    for path in 0..addresses.paths {
-        let client = addresses.client(path);
-        let _ = writeln!(script, "route add {client}/{prefix} dev {} src {server}{route}", device(path));
+/// Adds an address to a device. Writing to a string cannot fail.
+pub(super) fn add_address(address: IpAddr, device: &str, script: &mut String) {
+    let nodad = if address.is_ipv6() { " nodad" } else { "" };
+    let _ = writeln!(script, "addr add {} dev {device}{nodad}", alone(address));
+}
+
+/// The server's address and routes of an IP version. A client learns of an address of another version than that of the `first` path by
+/// ADD_ADDR (RFC 8684 §3.4.1).
+fn server(addresses: &Addresses, v6: bool, first: Option<usize>, settings: &KernelSettings, script: &mut String) {
+    let server = server_address(v6);
+    add_address(server, "lo", script);
+    if settings.mptcp && first.is_some_and(|first| addresses.v6[first] != v6) {
+        let _ = writeln!(script, "mptcp endpoint add {server} signal");
+    }
+    for path in addresses.of(v6) {
+        let (client, route) = (alone(addresses.client(path)), &settings.route);
+        let _ = writeln!(script, "route add {client} dev {} src {server}{route}", device(path));
     }
 }

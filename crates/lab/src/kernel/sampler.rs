@@ -34,7 +34,7 @@ impl Sampler {
     ///
     /// # Errors
     /// The socket or the thread cannot be made.
-    pub fn start(namespace: &Namespace, v6: bool, clock: Clock) -> Result<Self, LabError> {
+    pub fn start(namespace: &Namespace, clock: Clock) -> Result<Self, LabError> {
         let opened = namespace.enter(SockDiag::open)?;
         let mut diag = opened.map_err(LabError::system("asking the kernel for its sockets"))?;
         let (tell, samples) = channel();
@@ -42,7 +42,7 @@ impl Sampler {
         let thread = namespace.spawn("sampler", move || {
             while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {
                 // A sample that the kernel refuses is skipped.
-                let Ok(sockets) = diag.sockets(v6) else { continue };
+                let Ok(sockets) = diag.sockets() else { continue };
                 let _ = tell.send(Sample { at: clock.now(), sockets });
             }
         })?;

@@ -80,8 +80,8 @@ impl KernelSettings {
     }
 
     /// The same of each path, in a line; one value where all have the same.
-    pub fn mtu_list(&self, v6: bool, paths: usize) -> String {
-        let all: Vec<String> = (0..paths).map(|path| self.mtu(v6, path).to_string()).collect();
+    pub fn mtu_list(&self, v6: &[bool]) -> String {
+        let all: Vec<String> = v6.iter().enumerate().map(|(path, v6)| self.mtu(*v6, path).to_string()).collect();
         match all.split_first() {
             Some((first, rest)) if rest.iter().all(|mtu| mtu == first) => first.clone(),
             _ => all.join(" "),
@@ -248,7 +248,7 @@ mod tests {
     fn mtus_are_one_value_only_where_all_paths_have_the_same() {
         let list = |mtus: &[Option<u32>]| {
             let settings = KernelSettings { mtus: mtus.to_vec(), ..changed(|s| s.mss = 1424) };
-            settings.mtu_list(false, 3)
+            settings.mtu_list(&[false; 3])
         };
         assert_eq!(list(&[]), "1500");
         assert_eq!(list(&[Some(1280); 3]), "1280");

@@ -144,12 +144,14 @@ impl SockDiag {
         Ok(Self { socket, buffer: vec![0; 1 << 16] })
     }
 
-    /// All open TCP sockets of an IP version.
+    /// All open TCP sockets of both IP versions.
     ///
     /// # Errors
     /// The request fails.
-    pub fn sockets(&mut self, v6: bool) -> io::Result<Vec<SocketInfo>> {
-        self.ask(&request(v6, STATES, false), socket)
+    pub fn sockets(&mut self) -> io::Result<Vec<SocketInfo>> {
+        let mut found = self.ask(&request(false, STATES, false), socket)?;
+        found.extend(self.ask(&request(true, STATES, false), socket)?);
+        Ok(found)
     }
 
     /// The waiting data of the sockets of both IP versions, of TCP and of Multipath TCP.
@@ -307,7 +309,7 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (_server, from) = listener.accept().unwrap();
         client.write_all(&[7; 1000]).unwrap();
-        let found = SockDiag::open().unwrap().sockets(false).unwrap();
+        let found = SockDiag::open().unwrap().sockets().unwrap();
         let ours = found.iter().find(|socket| socket.local == from).expect("our own connection");
         assert_eq!(ours.remote, listener.local_addr().unwrap());
         assert_eq!((ours.tcp["tcpi_state"], ours.tcp["tcpi_bytes_sent"]), (1, 1000));

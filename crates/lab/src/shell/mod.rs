@@ -95,8 +95,6 @@ fn check_options(scenario: &Scenario) -> Result<(), LabError> {
         |entry: &TimelineEntry| matches!(entry.change, TimelineChange::Option(_, change) if !change.is_of_kernels());
     let what = if scenario.timeline.iter().any(is_unknown) {
         "price, cap or weight in the timeline: both hosts are Linux, which has none of these for a path"
-    } else if scenario.mixes_ip() {
-        "`ip` of a path: here all paths have the version of hosts.ip"
     } else if scenario.changes_interfaces() {
         "`mtu` in the timeline: both hosts are Linux, which keeps the MTU of its interfaces; set mtu_signal = \"icmp\""
     } else {
@@ -145,7 +143,7 @@ impl Shell {
 
     /// The server's address.
     pub fn server(&self) -> IpAddr {
-        addresses(&self.job).server()
+        addresses(&self.job).server(self.plan.opens_over(&self.job))
     }
 
     /// The paths' names with the client's address on each.
@@ -170,6 +168,11 @@ impl Shell {
     /// Environment variables that describe the network to programs.
     pub fn environment(&self) -> Vec<(String, String)> {
         let mut all = vec![("ANABRANCH_SERVER".to_owned(), self.server().to_string())];
+        let servers = addresses(&self.job).servers();
+        all.extend(servers.iter().filter(|_| servers.len() > 1).map(|server| {
+            let version = if server.is_ipv6() { 6 } else { 4 };
+            (format!("ANABRANCH_SERVER_IPV{version}"), server.to_string())
+        }));
         all.extend(self.paths().map(|(name, address)| (variable(name), address.to_string())));
         all.push(("ANABRANCH_CLIENT_NS".into(), self.namespace(Side::Client)));
         all.push(("ANABRANCH_SERVER_NS".into(), self.namespace(Side::Server)));

@@ -117,7 +117,7 @@ impl Plan {
     }
 
     pub fn addresses(&self) -> Addresses {
-        Addresses { v6: self.v6, paths: self.paths.len() }
+        Addresses { v6: vec![self.v6; self.paths.len()] }
     }
 
     /// Makes the kernel client's address on a path an MPTCP endpoint: `subflow`, `subflow fullmesh`, `signal`…
@@ -206,7 +206,8 @@ impl Plan {
         let mut exchange = Exchange::new(self.world(at_engine, at_once), vec![outside]);
         let line = Line {
             side: self.kernel(),
-            server: SocketAddr::new(self.addresses().server(), PORT),
+            server: SocketAddr::new(self.addresses().server(0), PORT),
+            mixed: false,
             protocol: self.protocol,
             congestion: self.kernel_congestion.clone(),
             no_delay: false,

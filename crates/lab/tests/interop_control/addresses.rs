@@ -101,7 +101,7 @@ fn engine_server_announces_to_a_full_mesh() {
         .collect();
     pairs.sort();
     pairs.dedup();
-    let (first, more) = (lab.plan.addresses().server(), second(false));
+    let (first, more) = (lab.plan.addresses().server(0), second(false));
     let (one, two) = (lab.plan.addresses().client(0), lab.plan.addresses().client(1));
     assert!(pairs.contains(&(two, first)) && pairs.contains(&(two, more)), "{pairs:?}");
     assert!(pairs.contains(&(one, first)), "{pairs:?}");

@@ -11,6 +11,7 @@ mod failover;
 mod first_path;
 mod frames;
 mod impaired;
+mod ip_versions;
 mod leftovers;
 mod many;
 mod mtu;

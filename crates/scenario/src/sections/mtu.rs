@@ -21,6 +21,26 @@ pub(super) fn check_least(report: &mut Report, node: &Node, mtu: u32, ip: u8) {
     }
 }
 
+/// Reports path `n` if a client that is a kernel would not join it: the server announces its address of an IP version at the beginning, and
+/// the kernel forgets what it has no path to.
+fn check_start(report: &mut Report, fields: &Fields<'_>, (n, network): (usize, &Network), hosts: &Hosts) {
+    let (start, version) = (network.options[n].presence.start, network.options[n].version(hosts));
+    let first = network.options.iter().map(|path| path.presence.start).min().flatten();
+    let mut early = network.options.iter().filter(|path| path.presence.start == first);
+    if let Some(node) = fields.written("start").filter(|_| hosts.receiver == Host::Linux && start > first)
+        && early.all(|path| path.version(hosts) != version)
+    {
+        report
+            .error(
+                Code::Conflict,
+                node.at,
+                format!("a Linux client joins no first path of IPv{version} that appears later"),
+            )
+            .label("the other paths of its IP version appear later, too, if there are any")
+            .help("let a path of this version be there from the beginning, or let this engine be the receiver");
+    }
+}
+
 /// Checks `mtu`, `mtu_signal` and `ip` of all `paths`. `timeline`: its changes, if they have no mistake.
 pub(super) fn check(
     report: &mut Report,
@@ -36,13 +56,7 @@ pub(super) fn check(
                 check_least(report, node, mtu, options.version(hosts));
             }
         }
-        let differs = hosts.any_is(Host::Linux) && options.version(hosts) != hosts.ip;
-        if let Some(node) = fields.written("ip").filter(|_| differs) {
-            report
-                .error(Code::Conflict, node.at, "a Linux host has paths of one IP version here")
-                .label(format!("hosts.ip is {}", hosts.ip))
-                .help("let this engine be both hosts, or give all paths the version of hosts.ip");
-        }
+        check_start(report, fields, (n, network), hosts);
         let sets =
             |entry: &TimelineEntry| matches!(entry.change, TimelineChange::Network(Change::Mtu(of, ..)) if of == n);
         let changes = timeline.is_none_or(|timeline| timeline.iter().any(sets));

@@ -98,13 +98,7 @@ pub fn svg(recording: &Recording) -> String {
         let end = values.last().map_or(1.0, |(at, _)| *at);
         let most = values.iter().map(|(_, value)| *value).fold(f64::MIN_POSITIVE, f64::max);
         let (x, y) = (|at: f64| left + at / end * WIDTH, |value: f64| top + HEIGHT * (1.0 - value / most));
-        let mut path = String::new();
-        for (place, (at, value)) in values.iter().enumerate() {
-            let _ = match place {
-                0 => write!(path, "M{:.1} {:.1}", x(*at), y(*value)),
-                _ => write!(path, "H{:.1}V{:.1}", x(*at), y(*value)),
-            };
-        }
+        let path = stairs(values, x, y);
         let (bottom, right, below) = (top + HEIGHT, left + WIDTH, top + HEIGHT + 15.0);
         let _ = writeln!(
             text,
@@ -120,6 +114,30 @@ pub fn svg(recording: &Recording) -> String {
         );
     }
     text + "</svg>\n"
+}
+
+/// The outline of values that hold until the next. Of those that share a place, a tenth of a pixel wide, the first and last and the
+/// extremes between them: a picture of a million lines is no larger than one of thousands.
+fn stairs(values: &[(f64, f64)], x: impl Fn(f64) -> f64, y: impl Fn(f64) -> f64) -> String {
+    let place = |at: f64| (10.0 * x(at)).round() / 10.0;
+    let mut path = String::new();
+    for shared in values.chunk_by(|a, b| place(a.0) == place(b.0)) {
+        let heights = || shared.iter().map(|(_, value)| y(*value));
+        let (first, last) = (y(shared[0].1), y(shared[shared.len() - 1].1));
+        let at = place(shared[0].0);
+        let _ = match path.is_empty() {
+            true => write!(path, "M{at:.1} {first:.1}"),
+            false => write!(path, "H{at:.1}V{first:.1}"),
+        };
+        if shared.len() > 2 {
+            let (high, low) = (heights().fold(f64::INFINITY, f64::min), heights().fold(0.0, f64::max));
+            let _ = write!(path, "V{high:.1}V{low:.1}");
+        }
+        if shared.len() > 1 {
+            let _ = write!(path, "V{last:.1}");
+        }
+    }
+    path
 }
 
 #[cfg(test)]
@@ -143,5 +161,14 @@ mod tests {
         let axis = "<text x=\"60\" y=\"150\">0 s</text>\n<text x=\"700\" y=\"150\" text-anchor=\"end\">4 s</text>";
         assert!(picture.contains(axis), "{picture}");
         assert!(picture.contains("M60.0 25.0H220.0V80.0H380.0V135.0H540.0V25.0H700.0V25.0"), "{picture}");
+    }
+
+    #[test]
+    fn a_long_recording_is_a_small_picture_with_its_extremes() {
+        let line = |n: u32| format!("{},{}\n", n, if n == 777 { 99 } else { 10 + n % 7 });
+        let text = format!("time_ms,rate_mbps\n{}", (0..100_000).map(line).collect::<String>());
+        let picture = svg(&Recording::parse(&text).unwrap());
+        assert!(picture.len() < 200_000, "{} bytes", picture.len());
+        assert!(picture.contains("V25.0"), "one line of 100,000 has the greatest value");
     }
 }
