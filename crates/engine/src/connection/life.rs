@@ -1,7 +1,7 @@
 //! A connection's beginning, its subflows' coming and going, what time does to it, and its end (RFC 8684 §3.1 to §3.6).
 
 use super::lifetime::{Facts, Verdict, streams};
-use super::{Connection, Setup};
+use super::{Connection, Setup, speak};
 use crate::cx::Cx;
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
@@ -48,13 +48,14 @@ impl Connection {
         connection.session.set_keys(keys);
         connection.begin(cx, &half.with(offer));
         connection.subflows[0].resume(half, cx.now);
-        connection.receiving.advertise(connection.session.mode(), &connection.subflows, 0);
+        connection.receiving.advertise(&connection.subflows, 0);
         connection
     }
 
     /// The first subflow of a server's connection, whose SYN is to be answered.
     fn begin(&mut self, cx: &mut Cx<'_>, half: &HalfOpen) {
         self.session.begin(half);
+        speak(self.session.mode(), &mut self.sending, &mut self.receiving);
         let id = self.paths.known.id_for(half.tuple()).unwrap_or_default();
         let s = Subflow::admitted(id, half, &self.frame.settings, cx.now);
         self.subflows.add(&mut cx.scope(&self.frame), s);
@@ -102,7 +103,7 @@ impl Connection {
         let s = &mut self.subflows[i];
         let account = self.paths.known.account(s.id);
         let mut scope = cx.scope(&self.frame);
-        self.sending.add_path(&scope, self.session.mode(), s, segment, account);
+        self.sending.add_path(&scope, s, segment, account);
         if !s.join {
             self.pending.established = true;
             scope.record(Some(s.id), Event::Connected(!self.session.is_plain()));
@@ -118,7 +119,7 @@ impl Connection {
     /// The subflow may carry data from now on.
     pub(super) fn path_up(&mut self, cx: &mut Cx<'_>, i: usize) {
         self.session.joined |= self.subflows[i].join;
-        self.sending.path_up(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i);
+        self.sending.path_up(&mut cx.scope(&self.frame), &mut self.subflows, i);
     }
 
     /// A subflow is gone: what it carried alone goes out again elsewhere.
@@ -129,7 +130,7 @@ impl Connection {
         let (opened, streams) = (s.reported != PathState::Opening, streams(&self.sending, &self.receiving));
         let delivered = opened && self.lifetime.lose(streams, how == PathState::Dead);
         self.paths.lost(cx.now, &s, used, self.lifetime.closed, delivered);
-        self.sending.path_down(&self.frame.settings, &mut self.subflows, s.id);
+        self.sending.path_down(&mut self.subflows, s.id);
     }
 
     // ---- joins of the peer's: half open beside the connection until the third ACK has proved the keys ----
@@ -154,7 +155,7 @@ impl Connection {
         self.may_be_joined(half.tuple()).ok()?;
         let id = self.paths.of_join(half.tuple(), &self.subflows).ok()?;
         let option = self.session.join_answer(nonces, address_ids.ours, self.paths.known.is_backup(id));
-        let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
+        let window = self.receiving.advertise(&self.subflows, 0);
         half.answer(cx.now, &self.frame.settings, window, Some(option), out);
         cx.scope(&self.frame).record(Some(id), Event::ControlSent { flags: out.flags.0, again: half.answers > 0 });
         Some(id)
@@ -223,11 +224,11 @@ impl Connection {
     }
 
     fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let ending = Ending { over: self.receiving.is_over(self.session.mode()), closing: self.lifetime.closing };
-        let (mode, mut scope) = (self.session.mode(), cx.scope(&self.frame));
+        let ending = Ending { over: self.receiving.is_over(), closing: self.lifetime.closing };
+        let mut scope = cx.scope(&self.frame);
         match self.subflows.on_timers(&mut scope, i, ending) {
             Expired::Nothing => {}
-            Expired::Sender if self.sending.on_sender_timer(&mut scope, mode, &mut self.subflows, i) => {}
+            Expired::Sender if self.sending.on_sender_timer(&mut scope, &mut self.subflows, i) => {}
             Expired::Failed | Expired::Sender => self.lose(cx, i, CloseReason::TimedOut),
         }
     }
@@ -270,7 +271,7 @@ impl Connection {
         if self.lifetime.closed || !ending || !self.subflows.iter().any(|s| s.state.is_synchronized()) {
             return;
         }
-        self.sending.settle(self.session.mode(), !self.session.awaits_reaction(), &mut self.subflows);
+        self.sending.settle(!self.session.awaits_reaction(), &mut self.subflows);
         if !self.session.is_plain() && self.both_ended() {
             self.paths.known.stop();
             self.lifetime.close(now, &mut self.subflows);

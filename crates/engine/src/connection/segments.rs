@@ -5,9 +5,8 @@
 //! already in step: one subflow has carried all unacknowledged data in order, up to the last byte sent, and the received
 //! data has no hole. Otherwise the subflow is reset, and another one may continue.
 
-use super::Connection;
+use super::{Connection, speak};
 use crate::cx::Cx;
-use crate::mode::Mode;
 use crate::receiving::Place;
 use crate::session::{Agreement, Effect, Ended, Learned, MappedTo, Shown, offers_multipath, reason_in};
 use crate::subflow::State;
@@ -64,7 +63,10 @@ impl Connection {
         if !s.join {
             self.sending.learn_window(segment.window);
         }
-        match self.session.on_syn(&mut cx.scope(&self.frame), s, segment, opening == Opening::Crossed) {
+        let crossed = opening == Opening::Crossed;
+        let agreement = self.session.on_syn(&mut cx.scope(&self.frame), s, segment, crossed);
+        speak(self.session.mode(), &mut self.sending, &mut self.receiving);
+        match agreement {
             Agreement::Nothing => return,
             Agreement::Made => {}
             Agreement::NoJoinsHere => self.paths.known.keep_off(s.tuple.remote),
@@ -80,6 +82,7 @@ impl Connection {
             Learned::PlainTcp => self.give_up_multipath(cx),
             Learned::Nothing => return false,
         }
+        speak(self.session.mode(), &mut self.sending, &mut self.receiving);
         self.subflows[i].synchronize();
         self.establish(cx, i, segment);
         if opening == Opening::Crossed {
@@ -95,7 +98,7 @@ impl Connection {
             return;
         }
         let s = &mut self.subflows[i];
-        let room = self.receiving.window_end(Mode::Plain, s, 1) - 1;
+        let room = self.receiving.window_end(s, 1) - 1;
         let cut = s.cut_off(&mut cx.scope(&self.frame), segment, room);
         self.on_text(cx, i, cut.as_ref().unwrap_or(segment), 1, Some(Place { seq: 1, data: None }));
     }
@@ -105,7 +108,7 @@ impl Connection {
     #[inline(always)]
     fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
         let (mode, s, max_window) = (self.session.mode(), &mut self.subflows[i], self.sending.view().max_window());
-        let end = self.receiving.window_end(mode, s, s.receiver.next());
+        let end = self.receiving.window_end(s, s.receiver.next());
         match s.accept(&cx.scope(&self.frame), segment, end, max_window) {
             Accepted::Contents { seq, ack } if fits(segment, end - seq) => self.take(cx, i, segment, (seq, ack), false),
             Accepted::Contents { seq, ack } => self.take_cut_off(cx, i, segment, (seq, ack), end - seq),
@@ -136,7 +139,7 @@ impl Connection {
             return;
         }
         self.sending.on_heard(&cx.scope(&self.frame), s);
-        self.sending.on_window(self.session.mode(), s, segment, seq, ack);
+        self.sending.on_window(s, segment, seq, ack);
         let window_update = s.is_window_news(segment);
         // Every segment of a peer that only sends is an acknowledgment that says nothing.
         if !(segment.options.sack().is_empty() && s.sender().is_at_rest(ack)) {
@@ -171,8 +174,8 @@ impl Connection {
         let s = &mut self.subflows[i];
         let outcome = self.sending.take_ack(cx.now, s, &mut self.peer_clock, segment, (ack, bare));
         let Some(outcome) = outcome else { return };
-        s.note_fin_acked(cx.now + self.frame.settings.tcp.time_wait, || self.receiving.is_over(self.session.mode()));
-        self.sending.on_ack(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i, &outcome);
+        s.note_fin_acked(cx.now + self.frame.settings.tcp.time_wait, || self.receiving.is_over());
+        self.sending.on_ack(&mut cx.scope(&self.frame), &mut self.subflows, i, &outcome);
     }
 
     /// Payload and FIN (seventh and eighth step); the payload has its `place`, or is not to be taken.
@@ -199,7 +202,7 @@ impl Connection {
         if self.session.is_plain() {
             return self.end_with_fin(cx, i);
         }
-        self.sending.retire_half_closed(self.session.mode(), &mut self.subflows);
+        self.sending.retire_half_closed(&mut self.subflows);
     }
 
     /// In plain TCP a FIN ends the stream.
@@ -280,7 +283,7 @@ impl Connection {
 
     #[inline(always)]
     fn on_dss(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<u64> {
-        let windows = self.receiving.windows(self.session.mode(), &self.subflows);
+        let windows = self.receiving.windows(&self.subflows);
         let (dss, s) = (segment.options.dss()?, &mut self.subflows[i]);
         if let Some(ack) = dss.ack {
             self.sending.persist.note_answer();
@@ -324,7 +327,7 @@ impl Connection {
     /// From here on the connection is plain TCP, and an event reports that to the application.
     fn give_up_multipath(&mut self, cx: &mut Cx<'_>) {
         self.session.become_plain();
-        self.sending.become_plain();
+        speak(self.session.mode(), &mut self.sending, &mut self.receiving);
         self.pending.fell_back = true;
         cx.scope(&self.frame).record(None, Event::Fallback);
     }

@@ -14,8 +14,7 @@ impl Connection {
     #[inline(always)]
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<PathId> {
         let mode = self.session.mode();
-        if self.sending.due().is_some() && self.sending.hold_round(&mut cx.scope(&self.frame), mode, &mut self.subflows)
-        {
+        if self.sending.due().is_some() && self.sending.hold_round(&mut cx.scope(&self.frame), &mut self.subflows) {
             self.settle_stream(cx.now);
         }
         // Nearly always nothing is to be sent, found out with little work.
@@ -50,7 +49,7 @@ impl Connection {
     /// A segment of a stream without payload: nearly always an acknowledgment.
     #[inline(never)]
     fn send_control(&mut self, cx: &mut Cx<'_>, i: usize, out: &mut Segment) {
-        let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
+        let ack = self.receiving.acknowledge(&mut self.subflows, i);
         let s = &mut self.subflows[i];
         let data_fin = self.sending.stream.end_due_on(s);
         if self.session.write_control(s, ack, data_fin, cx.now, out) {
@@ -62,7 +61,7 @@ impl Connection {
     /// A segment of a handshake, or a reset.
     #[cold]
     fn send_opening(&mut self, cx: &mut Cx<'_>, i: usize, wanted: Wanted, out: &mut Segment) {
-        let window = self.receiving.window_of(wanted, self.session.mode(), &mut self.subflows, i);
+        let window = self.receiving.window_of(wanted, &mut self.subflows, i);
         let s = &mut self.subflows[i];
         let again = self.session.write_opening(s, &self.frame.settings, wanted, window, cx.now, out);
         cx.scope(&self.frame).record(Some(s.id), Event::ControlSent { flags: out.flags.0, again });
@@ -95,7 +94,7 @@ impl Connection {
     /// Makes `out` a segment that carries `sent`, as it stands in the subflow's sequence.
     #[inline(always)]
     fn write_data(&mut self, cx: &Cx<'_>, i: usize, sent: &Sent, out: &mut Segment) {
-        let ack = self.receiving.acknowledge(self.session.mode(), &mut self.subflows, i);
+        let ack = self.receiving.acknowledge(&mut self.subflows, i);
         let s = &mut self.subflows[i];
         self.session.write_data(s, sent, ack, self.sending.has_queued(s.id), cx.now, out);
     }

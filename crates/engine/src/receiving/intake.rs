@@ -2,7 +2,6 @@
 
 use super::Receiving;
 use crate::cx::Scope;
-use crate::mode::Mode;
 use crate::peer_stream::{Checked, PeerStream};
 use crate::reasons::MPTCP_ERROR;
 use crate::subflow::mapping::{Doubt, Entry, Placed};
@@ -43,10 +42,10 @@ impl Receiving {
         if self.is_sized() && segment.payload.len() as u32 >= mss {
             s.note_trip(segment, cx.now);
         }
-        if let Some(start) = place.data.filter(|_| !peer.mode.is_plain())
+        if let Some(start) = place.data.filter(|_| !self.is_plain())
             && s.take_next(cx.now, segment, place.seq, mss)
         {
-            self.on_arrival(cx, peer.mode, subflows, i, start, segment.payload.clone());
+            self.on_arrival(cx, subflows, i, start, segment.payload.clone());
             return Ok(());
         }
         let ready = s.take_payload(cx.now, segment, place.seq, mss);
@@ -98,7 +97,7 @@ impl Receiving {
                 cx.violation(s.id, Violation::Checksum);
                 return Ok(());
             }
-            Checked::DataFin => self.note_data_fin(cx, peer.mode, s, start + len),
+            Checked::DataFin => self.note_data_fin(cx, s, start + len),
             Checked::Payload => {}
         }
         if len == 0 {
@@ -143,7 +142,7 @@ impl Receiving {
         let whole = piece.1.len();
         let mut rest = Some(piece).filter(|(_, bytes)| !bytes.is_empty());
         while let Some((seq, bytes)) = rest {
-            if peer.mode.is_plain() {
+            if self.is_plain() {
                 self.deliver_in_sequence(cx, subflows, i, (seq, bytes));
                 return Ok(());
             }
@@ -151,7 +150,7 @@ impl Receiving {
             rest = next;
             let intake = match placed {
                 Placed::Data { start, bytes } => {
-                    self.on_arrival(cx, peer.mode, subflows, i, start, bytes);
+                    self.on_arrival(cx, subflows, i, start, bytes);
                     Ok(())
                 }
                 Placed::Collected => Ok(()),
@@ -182,9 +181,9 @@ impl Receiving {
             subflows[i].placement.keep(entry, bytes);
             return Err(Doubt::Corrupt(entry.data));
         }
-        self.on_arrival(cx, peer.mode, subflows, i, entry.data, bytes);
+        self.on_arrival(cx, subflows, i, entry.data, bytes);
         if u64::from(len) > entry.sub.len() {
-            self.note_data_fin(cx, peer.mode, &mut subflows[i], entry.data + entry.sub.len());
+            self.note_data_fin(cx, &mut subflows[i], entry.data + entry.sub.len());
         }
         Ok(())
     }
@@ -247,7 +246,7 @@ impl Receiving {
     pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         self.offset = self.place_on(&subflows[i]).unwrap_or(self.offset);
         if let Some((entry, bytes)) = subflows[i].placement.take_collected() {
-            self.on_arrival(cx, Mode::Plain, subflows, i, entry.data, bytes);
+            self.on_arrival(cx, subflows, i, entry.data, bytes);
         }
         for piece in subflows[i].placement.take_unmapped() {
             self.deliver_in_sequence(cx, subflows, i, piece);
@@ -278,7 +277,7 @@ impl Receiving {
 
     fn deliver_in_sequence(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, (seq, bytes): Piece) {
         if let Some(start) = self.start_of(seq) {
-            self.on_arrival(cx, Mode::Plain, subflows, i, start, bytes);
+            self.on_arrival(cx, subflows, i, start, bytes);
         }
     }
 }

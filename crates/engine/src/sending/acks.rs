@@ -3,8 +3,7 @@
 use super::{Fresh, Sending};
 use crate::congestion::{Acked, Loss};
 use crate::cx::Scope;
-use crate::mode::Mode;
-use crate::schedule::{Cause, Queued, SchedulerEvent};
+use crate::schedule::{Cause, PeerWindow, Queued, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::forward::PeerClock;
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
@@ -25,7 +24,7 @@ impl Sending {
 
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
     #[inline(always)]
-    pub fn on_window(&mut self, mode: Mode, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
+    pub fn on_window(&mut self, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
         // RFC 9293 §3.10.7.4: SND.UNA =< SEG.ACK. An acknowledgment that a newer one overtook does not show the window.
         if ack < s.sender().una() {
             return;
@@ -35,7 +34,7 @@ impl Sending {
         if s.on_window((seq, ack), size, &mut self.assignment) {
             self.ask_for_round(Cause::Window);
         }
-        if mode.is_plain() {
+        if self.is_plain() {
             let acked = self.stream.offset_of(ack);
             self.move_window(size, acked + size);
         }
@@ -81,8 +80,8 @@ impl Sending {
         let mut size = u64::from(segment.window) << s.terms.send_shift;
         if let Some(windows) = windows {
             size = self.all_windows(size, windows);
-        } else if self.assignment.as_linux() {
-            size = s.heard_as_linux(segment, size, self.assignment.max_window());
+        } else if self.assignment.sender().window == PeerWindow::OfSubflow {
+            size = s.hear_window(segment, size, self.assignment.max_window());
         }
         self.move_window(size, upto + size);
     }
@@ -128,7 +127,7 @@ impl Sending {
 
     /// Subflow `i` was acknowledged.
     #[inline(always)]
-    pub fn on_ack(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize, outcome: &AckOutcome) {
+    pub fn on_ack(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, outcome: &AckOutcome) {
         if outcome.una_advanced && subflows[i].failing {
             self.on_return(cx, subflows, i);
         }
@@ -169,7 +168,7 @@ impl Sending {
         self.assignment.on_acked(id, &acked);
         self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
         self.due = Some(Cause::Ack(id));
-        if mode.is_plain() {
+        if self.is_plain() {
             self.acked_by_subflow(cx, &subflows[i]);
         }
     }
@@ -262,8 +261,7 @@ impl Sending {
     fn release(&mut self, cx: &mut Scope<'_>, upto: u64) {
         let before = self.assignment.data_acked();
         self.assignment.on_data_acked(upto);
-        let waits = if self.assignment.as_linux() { self.assignment.lowest_queued() } else { None };
-        self.stream.on_acked(before, upto, waits.unwrap_or(u64::MAX));
+        self.stream.on_acked(before, upto, self.assignment.lowest_kept().unwrap_or(u64::MAX));
         self.wake_writer();
         self.persist.on_data_acked();
         cx.record(None, Event::DataAcked(upto));

@@ -3,8 +3,8 @@
 use super::Sending;
 use crate::congestion::Loss;
 use crate::cx::Scope;
-use crate::mode::Mode;
-use crate::schedule::{Cause, SchedulerEvent};
+use crate::schedule::{Cause, DataRepair, Scheduler, SchedulerEvent, SenderPolicy};
+use crate::settings::Settings;
 use crate::subflow::sender::Fired;
 use crate::subflow::{State, Subflow, Subflows};
 use anabranch_trace::{Event, PathState};
@@ -16,9 +16,34 @@ const FAILING_RTO_MAX: Duration = Duration::from_secs(2);
 
 /// After so many timeouts in a row the size of the segments may be the reason (RFC 1122 §4.2.3.5, R1).
 const BLACK_HOLE_TIMEOUTS: u32 = 3;
+
+/// When a silent path is given up for new data, and its data is retransmitted elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SilentPaths {
+    /// After about two round trips of silence, if another path delivers meanwhile; at a timeout in any case.
+    RescuedEarly,
+    /// At a timeout.
+    RescuedOnTimeout,
+    /// When the scheduler calls it stale. It is not probed: only its own retransmissions, whose timeout doubles, show that it is back.
+    ///
+    /// Linux 6.18: `mptcp_subflow_get_send`, `mptcp_subflow_active`.
+    KeptUntilStale,
+}
+
+impl SilentPaths {
+    /// As `settings` say, unless the scheduler wants it otherwise.
+    pub fn of(settings: &Settings, scheduler: &dyn Scheduler) -> Self {
+        match (scheduler.waits_for_timeouts(), SenderPolicy::from(settings.sender_model).repair) {
+            (false, _) if settings.early_rescue => Self::RescuedEarly,
+            (true, DataRepair::DataTimer) => Self::KeptUntilStale,
+            _ => Self::RescuedOnTimeout,
+        }
+    }
+}
+
 impl Sending {
     /// A timer of the sender of subflow `i` is due. False if the subflow has been silent for too long, and is to be given up.
-    pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) -> bool {
+    pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) -> bool {
         let s = &mut subflows[i];
         let id = s.id;
         match s.on_sender_timer(cx.now, &mut self.assignment) {
@@ -37,7 +62,7 @@ impl Sending {
                 cx.record(Some(id), Event::TailLossProbe);
                 self.ask_for_round(Cause::Ack(id));
             }
-            Fired::Silence => self.on_silence(cx, mode, subflows, i),
+            Fired::Silence => self.on_silence(cx, subflows, i),
             Fired::Timeout { n, newly_lost, again } => {
                 cx.record(Some(id), Event::Timeout { n });
                 if newly_lost > 0 {
@@ -51,9 +76,9 @@ impl Sending {
 
     /// A path has acknowledged nothing for longer than usual. While another one delivers, that is no pause of the peer's:
     /// its data goes out again there before the retransmission timer fires, and new data keeps off it.
-    fn on_silence(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) {
+    fn on_silence(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
         let s = &mut subflows[i];
-        let Some(patience) = s.sender().patience().filter(|_| !s.failing && !mode.is_plain()) else { return };
+        let Some(patience) = s.sender().patience().filter(|_| !s.failing && !self.is_plain()) else { return };
         if cx.now.since(s.last_heard) < patience {
             // It speaks, only the first packet is not acknowledged: loss recovery's business.
             return s.await_news();
@@ -77,7 +102,19 @@ impl Sending {
         if s.fell_silent() {
             cx.record(Some(s.id), Event::Path(PathState::Failing));
         }
-        self.judge_paths(cx.settings(), subflows);
+        self.judge_paths(subflows);
+    }
+
+    /// The scheduler called these paths, as [bits](anabranch_units::PathId::bit), stale.
+    #[inline(never)]
+    pub(super) fn fail_stale(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, stale: u32) {
+        // The view has the scheduler's word for it already.
+        self.standing = 0;
+        for i in 0..subflows.len() {
+            if stale & subflows[i].id.bit() != 0 {
+                self.fail(cx, subflows, i);
+            }
+        }
     }
 
     /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7). False if that is too often.
@@ -93,7 +130,7 @@ impl Sending {
         self.windows.on_loss(&mut self.assignment, s, Loss::Timeout { again });
         cx.record(Some(id), Event::Recovery(s.sender().phase()));
         s.ecn.on_timeout(s.sender().nxt(), again);
-        if !self.keeps_silent_paths() {
+        if self.silent != SilentPaths::KeptUntilStale {
             self.fail(cx, subflows, i);
             subflows[i].limit_rto(cx.settings().tcp.rto_max);
             if others {
@@ -112,9 +149,9 @@ impl Sending {
     /// RFC 8684 §3.3.3: a FIN ends one direction of its subflow. In the other, data may flow until our DATA_FIN is
     /// acknowledged. If another subflow is open both ways, a FIN answers the peer's: the peer no longer uses this subflow,
     /// and Linux resets it if data comes after its FIN.
-    pub fn retire_half_closed(&mut self, mode: Mode, subflows: &mut Subflows) {
+    pub fn retire_half_closed(&mut self, subflows: &mut Subflows) {
         let open = |s: &Subflow| s.may_carry() && s.state == State::Established && !s.failing;
-        if mode.is_plain() || !subflows.iter().any(open) {
+        if self.is_plain() || !subflows.iter().any(open) {
             return;
         }
         for s in subflows.those_mut(|s| s.state == State::CloseWait && !s.fin.wanted) {
@@ -126,7 +163,7 @@ impl Sending {
 
     /// Data that failing paths have not delivered may go out again over a path that works, now that there is one.
     pub(super) fn relieve_failing(&mut self, now: Instant, subflows: &mut Subflows) {
-        if self.keeps_silent_paths() {
+        if self.silent == SilentPaths::KeptUntilStale {
             return;
         }
         for s in subflows.those_mut(|s| s.failing) {

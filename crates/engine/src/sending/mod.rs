@@ -6,9 +6,9 @@ mod buffer;
 mod data_fin;
 mod ending;
 mod failing;
-mod linux;
 mod paths;
 mod persist;
+mod policy;
 mod rounds;
 mod stream;
 mod timers;
@@ -23,13 +23,14 @@ use crate::congestion::CongestionControl;
 use crate::cx::Scope;
 use crate::ensemble::Member;
 use crate::mode::Mode;
-use crate::schedule::{Assignment, Cause, Queued, Scheduler, View};
-use crate::settings::{HostModel, Settings};
+use crate::schedule::{Assignment, Cause, Numbering, Queued, Scheduler, SenderPolicy, View};
+use crate::settings::Settings;
 use crate::subflow::sender::Sent;
 use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 use bytes::Bytes;
+use failing::SilentPaths;
 use persist::Persist;
 use rounds::Rounds;
 use stream::Stream;
@@ -48,6 +49,7 @@ pub(crate) struct Sending {
     due: Option<Cause>,
     /// From which [standing](Subflows::standing) of the subflows the usability of the paths was derived; 0 = of none.
     standing: u128,
+    silent: SilentPaths,
     rounds: Rounds,
     pub persist: Persist,
 }
@@ -61,10 +63,12 @@ impl Sending {
     ) -> Self {
         let mut assignment = Assignment::new(settings.tcp.nagle);
         assignment.set_send_buffer(settings.send_buffer, known_paths);
-        assignment.set_as_linux(settings.sender_model == HostModel::Linux);
+        assignment.set_numbering(Mode::at_first(settings).into());
+        assignment.set_sender(settings.sender_model.into());
         assignment.measure_capacity(scheduler.measures_capacity());
         Self {
             assignment,
+            silent: SilentPaths::of(settings, &*scheduler),
             rounds: Rounds::new(&*scheduler),
             scheduler,
             windows: Windows::new(congestion, settings),
@@ -194,9 +198,15 @@ impl Sending {
         carried && queued && backlog && once && s.carries_in_order(self.stream.sent_end())
     }
 
-    /// From here on the connection is plain TCP: data leaves in the order in which it was written.
-    pub fn become_plain(&mut self) {
-        self.assignment.set_in_sequence();
+    /// The protocol of the connection from here on.
+    pub fn speak(&mut self, mode: Mode) {
+        self.assignment.set_numbering(mode.into());
+    }
+
+    /// Our stream is the sequence of the only subflow.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.assignment.numbering() == Numbering::Subflow
     }
 
     /// From here on our stream continues in the sequence of `s`. Data that was sent with mappings keeps its place; new data
@@ -206,7 +216,7 @@ impl Sending {
         let id = s.id;
         self.stream.go_on_in(s, self.assignment.data_acked());
         self.assignment.take_back(id);
-        self.judge_paths(cx.settings(), subflows);
+        self.judge_paths(subflows);
         self.acked_by_subflow(cx, &subflows[i]);
         self.ask_for_round(Cause::PathChange(id));
     }
@@ -242,31 +252,20 @@ impl Sending {
         self.rounds.wakeup_for(self.assignment.backlog())
     }
 
-    /// The kind of `queued`, which is to leave on `s` as a Linux kernel sends it.
-    #[inline(never)]
-    fn kind_in_linux(&self, s: &mut Subflow, queued: &Queued) -> SendKind {
-        let range = queued.range;
-        s.share_window(self.assignment.window_edge().saturating_sub(range.start));
-        if self.assignment.is_runt(s.id, range) {
-            s.on_runt(s.sender().nxt() + range.len());
-        }
-        let again = queued.kind == SendKind::First && self.assignment.has_left(range);
-        if again { SendKind::Rescue } else { queued.kind }
-    }
-
     /// The next new data for `s`, taken out of its queue, if the peer's window admits it.
     #[inline(always)]
     fn take_next(&mut self, s: &mut Subflow, mode: Mode) -> Option<Fresh> {
-        let linux = self.assignment.as_linux();
-        if linux && self.holds_runt(s) {
+        // By the RFCs nothing is to be asked or noted: found out at once.
+        let beyond = self.assignment.sender() != SenderPolicy::RFC;
+        if beyond && self.holds_small(s) {
             return None;
         }
         let queued = self.assignment.take_admissible(s.id)?;
-        let kind = if linux { self.kind_in_linux(s, &queued) } else { queued.kind };
+        let queued = if beyond { self.hand_over(s, queued) } else { queued };
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.stream.is_finished() && queued.range.end == self.stream.end();
-        let data_fin = last && !mode.is_plain() && !(s.sender().nxt() == 1 && s.shows_keys(mode));
-        Some(Fresh { queued: Queued { kind, ..queued }, data_fin })
+        let data_fin = last && !self.is_plain() && !(s.sender().nxt() == 1 && s.shows_keys(mode));
+        Some(Fresh { queued, data_fin })
     }
 
     /// The segment of `s` with new data.

@@ -1,9 +1,9 @@
 //! Rounds: the scheduler's commands are carried out, and what it leaves waiting is watched over.
 
 use super::Sending;
+use super::failing::SilentPaths;
 use crate::cx::Scope;
 use crate::deadlines::NEVER;
-use crate::mode::Mode;
 use crate::schedule::{Cause, PathView, Round, Scheduler, SchedulerEvent, View};
 use crate::subflow::{Subflow, Subflows};
 use anabranch_trace::{Event, SchedulerName, SendKind};
@@ -65,9 +65,9 @@ impl Sending {
         self.scheduler = self.scheduler.give_way_to(scheduler);
         self.assignment.measure_capacity(self.scheduler.measures_capacity());
         cx.record(None, Event::Scheduler(name));
-        // Whether silent paths are usable depends on the scheduler.
+        self.silent = SilentPaths::of(cx.settings(), &*self.scheduler);
         self.standing = 0;
-        self.judge_paths(cx.settings(), subflows);
+        self.judge_paths(subflows);
         for path in self.assignment.paths().iter().filter(|path| path.usable) {
             self.scheduler.on_event(&SchedulerEvent::PathUp { path: path.id }, &self.assignment);
         }
@@ -76,7 +76,7 @@ impl Sending {
 
     /// Holds the round that is due. False if there is no path to send on.
     #[inline(never)]
-    pub fn hold_round(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows) -> bool {
+    pub fn hold_round(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows) -> bool {
         let Some(cause) = self.due.take() else { return false };
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.
         self.rounds.wakeup = NEVER;
@@ -84,7 +84,7 @@ impl Sending {
             self.persist.disarm();
             return false;
         }
-        self.judge_paths(cx.settings(), subflows);
+        self.judge_paths(subflows);
         if cfg!(debug_assertions) {
             self.compare(subflows);
         }
@@ -105,7 +105,7 @@ impl Sending {
         if self.rounds.has_value {
             self.record_value(cx);
         }
-        self.notice_window(cx, mode, subflows);
+        self.notice_window(cx, subflows);
         self.notice_stall(cx, subflows);
         self.assignment.contribute();
         true
@@ -186,7 +186,7 @@ impl Sending {
     }
 
     /// Data begins or ceases to wait only for the peer's window.
-    fn notice_window(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &[Subflow]) {
+    fn notice_window(&mut self, cx: &mut Scope<'_>, subflows: &[Subflow]) {
         let full = self.assignment.window_blocked();
         let blocked = full && self.assignment.candidates().any(|p| p.eligible());
         if blocked != self.rounds.window_blocked {
@@ -197,9 +197,9 @@ impl Sending {
         // acknowledged all data and its connection has not.
         let silent = match self.assignment.outstanding().is_empty() {
             true => full || self.assignment.anything_queued() || self.is_shut(),
-            false => mode.is_multipath() && self.awaits_no_news(subflows),
+            false => !self.is_plain() && self.awaits_no_news(subflows),
         };
-        let waits = silent && !self.has_admissible() && mode != Mode::Opening;
+        let waits = silent && !self.has_admissible();
         self.persist.arm(cx, &self.assignment, waits);
     }
 

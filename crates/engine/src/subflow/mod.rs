@@ -6,9 +6,9 @@ mod all;
 mod ecn;
 pub(crate) mod forward;
 pub(crate) mod half_open;
+mod handed;
 pub(crate) mod handshake;
 pub(crate) mod life;
-mod linux;
 pub(crate) mod mapping;
 mod path_mtu;
 pub(crate) mod receive;
@@ -33,8 +33,8 @@ use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
 use anabranch_wire::{AddAddr, MptcpOption, Packet, Reason};
 use core::net::IpAddr;
 use ecn::EcnState;
+use handed::Handed;
 use handshake::{Handshake, Terms};
-use linux::LinuxSender;
 use mapping::Placement;
 use receive::Receiver;
 use sender::Sender;
@@ -184,8 +184,7 @@ pub(crate) struct Subflow {
     peer_window: u16,
     /// The peer's window on this subflow.
     window: SendWindow,
-    /// State that a Linux sender keeps for it.
-    pub linux: LinuxSender,
+    handed: Handed,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
     linger: Instant,
     /// Keep-alive probes without an answer.
@@ -218,7 +217,7 @@ impl Subflow {
             sender: Sender::new(tcp, false),
             allowed: Allowed { cwnd: 1, ssthresh: u32::MAX },
             receiver: Receiver::default(),
-            acks: if settings.receiver_model == HostModel::Linux { acks.in_linux() } else { acks },
+            acks: if settings.receiver_model == HostModel::Linux { acks.small_when_read() } else { acks },
             ecn: EcnState::default(),
             acked_to: 1,
             offered: 0,
@@ -248,7 +247,7 @@ impl Subflow {
             idle_done: false,
             peer_window: 0,
             window: SendWindow::default(),
-            linux: LinuxSender::default(),
+            handed: Handed::default(),
             linger: NEVER,
             probes: 0,
             doubted: None,
