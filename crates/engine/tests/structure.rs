@@ -18,7 +18,7 @@ const FILES: usize = 4;
 const LINES: usize = 910;
 
 /// Methods of the two largest parts, at most: more is a reason to take a part out of them.
-const METHODS: [(&str, usize); 2] = [("Sending", 99), ("Subflow", 145)];
+const METHODS: [(&str, usize); 2] = [("Sending", 86), ("Subflow", 145)];
 
 /// A source file: its path below `src`, and its syntax without tests.
 struct Source {

@@ -74,13 +74,13 @@ impl Connection {
     /// finds no connection, and is answered with a reset (§3.10.7.1). So the peer accepts one connection alone. Returns the winner's place.
     pub(super) fn win(&mut self, cx: &mut Cx<'_>, i: usize) -> usize {
         let (id, local) = (self.subflows[i].id, self.subflows[i].tuple.local);
-        let due = self.sending.due();
+        let due = self.sending.rounds.due();
         for i in (0..self.subflows.len()).rev().filter(|n| *n != i) {
             self.subflows[i].go(Move::Abort);
             self.drop_subflow(cx, i, PathState::Closed);
         }
         // None of them could carry anything.
-        self.sending.restore_due(due);
+        self.sending.rounds.restore(due);
         self.paths.won(id, local);
         0
     }

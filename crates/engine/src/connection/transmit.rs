@@ -14,7 +14,9 @@ impl Connection {
     #[inline(always)]
     pub fn transmit_into(&mut self, cx: &mut Cx<'_>, packet: &mut Packet) -> Option<PathId> {
         let mode = self.session.mode();
-        if self.sending.due().is_some() && self.sending.hold_round(&mut cx.scope(&self.frame), &mut self.subflows) {
+        if self.sending.rounds.due().is_some()
+            && self.sending.hold_round(&mut cx.scope(&self.frame), &mut self.subflows)
+        {
             self.settle_stream(cx.now);
         }
         // Nearly always nothing is to be sent, found out with little work.

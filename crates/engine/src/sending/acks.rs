@@ -32,7 +32,7 @@ impl Sending {
         let shift = s.terms.send_shift;
         let size = u64::from(segment.window) << shift;
         if s.on_window((seq, ack), size, &mut self.assignment) {
-            self.ask_for_round(Cause::Window);
+            self.rounds.ask(Cause::Window);
         }
         if self.is_plain() {
             let acked = self.stream.offset_of(ack);
@@ -51,7 +51,7 @@ impl Sending {
         let before = self.assignment.window_edge();
         self.assignment.set_window(size, edge);
         if self.assignment.window_edge() > before {
-            self.ask_for_round(Cause::Window);
+            self.rounds.ask(Cause::Window);
         }
     }
 
@@ -73,7 +73,7 @@ impl Sending {
         let end = self.stream.end();
         if upto == end + 1 && !self.stream.data_fin.is_acked() {
             self.stream.data_fin.on_acked();
-            self.ask_for_round(Cause::Window);
+            self.rounds.ask(Cause::Window);
         }
         let is_new = self.on_data_acked(cx, upto.min(end));
         s.on_data_ack(upto.min(end), is_new);
@@ -102,10 +102,10 @@ impl Sending {
     pub fn note_starved(&self, s: &mut Subflow) {
         if s.sender().measures_rate()
             && !self.stream.is_full()
-            && !self.waited
+            && !self.rounds.found_waiting()
             && !self.assignment.window_blocked()
             && let Some(p) = self.assignment.path(s.id).filter(|p| p.queued == 0)
-            && (self.due.is_none() || self.assignment.backlog().bytes() < p.mss.into())
+            && (self.rounds.due().is_none() || self.assignment.backlog().bytes() < p.mss.into())
         {
             s.note_starved();
         }
@@ -166,8 +166,8 @@ impl Sending {
         }
         self.record_window(cx, id, outcome.rtt);
         self.assignment.on_acked(id, &acked);
-        self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
-        self.due = Some(Cause::Ack(id));
+        self.rounds.tell(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
+        self.rounds.ask_because_of(Cause::Ack(id));
         if self.is_plain() {
             self.acked_by_subflow(cx, &subflows[i]);
         }
@@ -203,7 +203,7 @@ impl Sending {
                 if change == RecoveryChange::EnterRecovery && !self.windows.is_rate_based() {
                     s.begin_recovery(&mut self.assignment);
                 }
-                self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.assignment);
+                self.rounds.tell(&SchedulerEvent::Loss { path: id }, &self.assignment);
             }
             RecoveryChange::Undo => {
                 // RFC 3168 §6.1.2: a mark requires the reduction too, unless the congestion control ignores marks.
@@ -265,8 +265,8 @@ impl Sending {
         self.wake_writer();
         self.persist.on_data_acked();
         cx.record(None, Event::DataAcked(upto));
-        self.scheduler.on_event(&SchedulerEvent::DataAck { upto }, &self.assignment);
-        self.ask_for_round(Cause::Window);
+        self.rounds.tell(&SchedulerEvent::DataAck { upto }, &self.assignment);
+        self.rounds.ask(Cause::Window);
     }
 
     // ---- transmissions ----

@@ -1,6 +1,7 @@
 //! Timers of a subflow's sender, and paths that fall silent or time out: others carry on for them, and they are probed.
 
 use super::Sending;
+use super::rounds::lone_path;
 use crate::congestion::Loss;
 use crate::cx::Scope;
 use crate::schedule::{Cause, DataRepair, Scheduler, SchedulerEvent, SenderPolicy};
@@ -51,16 +52,16 @@ impl Sending {
             Fired::ReorderTimer { newly_lost, change } => {
                 self.on_change(cx, s, change, newly_lost);
                 self.record_window(cx, id, None);
-                self.ask_for_round(Cause::Ack(id));
+                self.rounds.ask(Cause::Ack(id));
             }
             Fired::Probe => {
                 s.probe_tail();
                 // RFC 8985 §7.3: new data if there is some. Where paths can be chosen, that is what the scheduler has bound.
-                if self.lone_path() == Some(id) && self.assignment.path(id).is_some_and(|p| p.queued == 0) {
+                if lone_path(&self.assignment) == Some(id) && self.assignment.path(id).is_some_and(|p| p.queued == 0) {
                     self.assignment.bind_probe(id);
                 }
                 cx.record(Some(id), Event::TailLossProbe);
-                self.ask_for_round(Cause::Ack(id));
+                self.rounds.ask(Cause::Ack(id));
             }
             Fired::Silence => self.on_silence(cx, subflows, i),
             Fired::Timeout { n, newly_lost, again } => {
@@ -90,7 +91,7 @@ impl Sending {
         if subflows.iter().any(|o| o.id != id && o.may_carry() && !o.failing && delivers(o)) {
             self.fail(cx, subflows, i);
             self.relieve(cx.now, &mut subflows[i]);
-            self.due = Some(Cause::PathChange(id));
+            self.rounds.ask_because_of(Cause::PathChange(id));
         } else {
             subflows[i].look_again(cx.now + patience / 2);
         }
@@ -141,8 +142,8 @@ impl Sending {
             subflows[i].make_smaller(&mut self.assignment);
         }
         self.record_window(cx, id, None);
-        self.scheduler.on_event(&SchedulerEvent::Timeout { path: id }, &self.assignment);
-        self.due = Some(Cause::Timeout(id));
+        self.rounds.tell(&SchedulerEvent::Timeout { path: id }, &self.assignment);
+        self.rounds.ask_because_of(Cause::Timeout(id));
         true
     }
 
@@ -157,7 +158,7 @@ impl Sending {
         for s in subflows.those_mut(|s| s.state == State::CloseWait && !s.fin.wanted) {
             s.finish();
             self.assignment.take_back(s.id);
-            self.ask_for_round(Cause::PathChange(s.id));
+            self.rounds.ask(Cause::PathChange(s.id));
         }
     }
 

@@ -6,6 +6,7 @@ mod buffer;
 mod data_fin;
 mod ending;
 mod failing;
+mod hold;
 mod paths;
 mod persist;
 mod policy;
@@ -40,17 +41,12 @@ use windows::Windows;
 #[derive(Debug)]
 pub(crate) struct Sending {
     assignment: Assignment,
-    scheduler: Box<dyn Scheduler>,
     windows: Windows,
     pub stream: Stream,
-    /// The application waited for room when the last round was held, and has had no time to write since.
-    waited: bool,
-    /// Why a round is to be held.
-    due: Option<Cause>,
     /// From which [standing](Subflows::standing) of the subflows the usability of the paths was derived; 0 = of none.
     standing: u128,
     silent: SilentPaths,
-    rounds: Rounds,
+    pub rounds: Rounds,
     pub persist: Persist,
 }
 
@@ -69,12 +65,9 @@ impl Sending {
         Self {
             assignment,
             silent: SilentPaths::of(settings, &*scheduler),
-            rounds: Rounds::new(&*scheduler),
-            scheduler,
+            rounds: Rounds::new(scheduler),
             windows: Windows::new(congestion, settings),
             stream: Stream::new(settings),
-            waited: false,
-            due: None,
             standing: 0,
             persist: Persist::default(),
         }
@@ -97,23 +90,6 @@ impl Sending {
         self.assignment.set_now(now);
     }
 
-    /// A round is to be held, for this reason unless there is another one already.
-    #[inline(always)]
-    pub fn ask_for_round(&mut self, cause: Cause) {
-        self.due.get_or_insert(cause);
-    }
-
-    /// Why a round is to be held.
-    #[inline(always)]
-    pub fn due(&self) -> Option<Cause> {
-        self.due
-    }
-
-    /// Withdraws the requests for rounds since `due` was [`Self::due`].
-    pub fn restore_due(&mut self, due: Option<Cause>) {
-        self.due = due;
-    }
-
     // ---- the application's side ----
 
     /// Takes as much of `bytes` as there is room for; returns how much that was.
@@ -130,7 +106,7 @@ impl Sending {
         if some {
             self.assignment.set_written(taken.end);
             cx.record(None, Event::Written(taken));
-            self.ask_for_round(Cause::Written);
+            self.rounds.ask(Cause::Written);
         }
         taken.len() as usize
     }
@@ -148,12 +124,12 @@ impl Sending {
         self.stream.finish();
         self.assignment.set_ended();
         cx.record(None, Event::WriteEnd(self.stream.end()));
-        self.ask_for_round(Cause::Written);
+        self.rounds.ask(Cause::Written);
     }
 
     /// The connection has ended: nothing more is written, probed for or said.
     pub fn stop(&mut self) {
-        self.due = None;
+        self.rounds.withdraw();
         self.persist.disarm();
         self.stream.stop();
         self.assignment.give_memory_back();
@@ -218,7 +194,7 @@ impl Sending {
         self.assignment.take_back(id);
         self.judge_paths(subflows);
         self.acked_by_subflow(cx, &subflows[i]);
-        self.ask_for_round(Cause::PathChange(id));
+        self.rounds.ask(Cause::PathChange(id));
     }
 
     // ---- paths ----
@@ -244,12 +220,6 @@ impl Sending {
         let paced =
             s.next_turn() > self.assignment.now() && self.assignment.path(s.id).is_some_and(|p| p.pacing.is_some());
         paced && (self.assignment.has_admissible(s.id) || s.sender().next_lost().is_some())
-    }
-
-    /// When the scheduler wants to be called again: only if there is something to send.
-    #[inline(always)]
-    fn wakeup(&self) -> Instant {
-        self.rounds.wakeup_for(self.assignment.backlog())
     }
 
     /// The next new data for `s`, taken out of its queue, if the peer's window admits it.

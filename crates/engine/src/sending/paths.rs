@@ -69,8 +69,8 @@ impl Sending {
     pub fn path_down(&mut self, subflows: &mut Subflows, id: PathId) {
         self.persist.forget(id);
         self.judge_paths(subflows);
-        self.scheduler.on_event(&SchedulerEvent::PathDown { path: id }, &self.assignment);
-        self.ask_for_round(Cause::PathChange(id));
+        self.rounds.tell(&SchedulerEvent::PathDown { path: id }, &self.assignment);
+        self.rounds.ask(Cause::PathChange(id));
     }
 
     /// Subflow `i` may carry data from now on.
@@ -80,7 +80,7 @@ impl Sending {
         s.came_up();
         self.retire_half_closed(subflows);
         self.came_up(cx, subflows, id);
-        self.ask_for_round(Cause::PathChange(id));
+        self.rounds.ask(Cause::PathChange(id));
     }
 
     /// A path may carry data from now on: it takes over what failing ones have not delivered, and the scheduler gets an event.
@@ -89,7 +89,7 @@ impl Sending {
         self.judge_paths(subflows);
         self.relieve_failing(cx.now, subflows);
         self.assignment.renew_capacity(id);
-        self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.assignment);
+        self.rounds.tell(&SchedulerEvent::PathUp { path: id }, &self.assignment);
     }
 
     /// Sets the operator's policy for a path. Valid for the next round.
@@ -124,7 +124,7 @@ impl Sending {
             cx.record(Some(id), Event::Lost { packets: newly_lost });
             cx.record(Some(id), Event::Recovery(s.sender().phase()));
         }
-        self.ask_for_round(Cause::PathChange(id));
+        self.rounds.ask(Cause::PathChange(id));
         Some(most)
     }
 
@@ -181,7 +181,7 @@ impl Sending {
 
     /// Whether a path is a backup may have changed.
     pub fn on_backup(&mut self, id: PathId) {
-        self.ask_for_round(Cause::PathChange(id));
+        self.rounds.ask(Cause::PathChange(id));
     }
 
     /// Records the window of a subflow.
