@@ -213,8 +213,8 @@ impl Connection {
 
     /// Sets whether a path is a backup, and tells the peer with MP_PRIO (RFC 8684 §3.3.8).
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
-        if let Some(i) = self.paths.set_backup(self.session.mode(), &mut self.subflows, id, backup) {
-            self.sending.on_backup(self.subflows[i].id);
+        if self.paths.set_backup(self.session.mode(), &mut self.subflows, id, backup) {
+            self.sending.on_backup(id);
         }
     }
 

@@ -9,9 +9,9 @@ use super::{Connection, speak};
 use crate::cx::Cx;
 use crate::receiving::Place;
 use crate::session::{Agreement, Effect, Ended, Learned, MappedTo, Shown, offers_multipath, reason_in};
-use crate::subflow::State;
 use crate::subflow::acceptance::{Accepted, Opening, fits};
 use crate::subflow::mapping::Doubt;
+use crate::subflow::{Handle, State};
 use anabranch_trace::{CloseReason, Event, PathState, Violation};
 use anabranch_units::PathId;
 use anabranch_wire::{Mapping, MptcpOption, Segment};
@@ -19,14 +19,14 @@ use anabranch_wire::{Mapping, MptcpOption, Segment};
 impl Connection {
     /// Takes a segment that arrived on `path`.
     pub fn handle_segment(&mut self, cx: &mut Cx<'_>, path: PathId, segment: &Segment) {
-        let Some(i) = self.subflows.place_of(path) else { return };
+        let Some(i) = self.subflows.on(path) else { return };
         self.sending.set_now(cx.now);
         if self.subflows[i].state.is_synchronized() || self.on_opening(cx, i, segment) {
             self.on_synchronized(cx, i, segment);
         }
         // Nearly always: nothing is about to end.
         let ending = self.lifetime.closed | self.sending.stream.is_finished() | self.receiving.has_fin();
-        if ending || self.subflows.get(i).is_none_or(|s| s.state != State::Established) {
+        if ending || self.subflows.on(path).is_none_or(|i| self.subflows[i].state != State::Established) {
             self.settle(cx);
         }
     }
@@ -35,7 +35,7 @@ impl Connection {
 
     /// True if the segment is to be taken further, in a synchronized state.
     #[inline(never)]
-    fn on_opening(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) -> bool {
+    fn on_opening(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment) -> bool {
         let s = &mut self.subflows[i];
         let facts = self.receiving.facts(self.session.mode(), s, self.sending.view().max_window());
         let (sent, scope) = (s.state == State::SynSent, &mut cx.scope(&self.frame));
@@ -57,14 +57,13 @@ impl Connection {
     }
 
     /// The SYN/ACK that answers our SYN, or a SYN that crosses it.
-    fn on_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, opening: Opening) {
+    fn on_syn(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, opening: Opening) {
         let i = if self.paths.race.is_open() { self.win(cx, i) } else { i };
         let s = &mut self.subflows[i];
         if !s.join {
             self.sending.learn_window(segment.window);
         }
-        let crossed = opening == Opening::Crossed;
-        let agreement = self.session.on_syn(&mut cx.scope(&self.frame), s, segment, crossed);
+        let agreement = self.session.on_syn(&mut cx.scope(&self.frame), s, segment, opening == Opening::Crossed);
         speak(self.session.mode(), &mut self.sending, &mut self.receiving);
         match agreement {
             Agreement::Nothing => return,
@@ -76,7 +75,7 @@ impl Connection {
     }
 
     /// The acknowledgment of our SYN/ACK. True if the segment is to be taken further.
-    fn on_ack_of_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, opening: Opening) -> bool {
+    fn on_ack_of_syn(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, opening: Opening) -> bool {
         match self.session.learn_from_ack(segment, self.subflows[i].peer_isn) {
             Learned::Mode => {}
             Learned::PlainTcp => self.give_up_multipath(cx),
@@ -93,7 +92,7 @@ impl Connection {
     }
 
     /// Payload and FIN of a SYN/ACK (RFC 9293 §3.10.7.3). With Multipath TCP nothing tells where they belong: they come again.
-    fn on_text_of_syn(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    fn on_text_of_syn(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment) {
         if !self.session.is_plain() || segment.seq_len() == 1 || self.lifetime.closed {
             return;
         }
@@ -106,7 +105,7 @@ impl Connection {
     // ---- synchronized states (RFC 9293 §3.10.7.4) ----
 
     #[inline(always)]
-    fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    fn on_synchronized(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment) {
         let (mode, s, max_window) = (self.session.mode(), &mut self.subflows[i], self.sending.view().max_window());
         let end = self.receiving.window_end(s, s.receiver.next());
         match s.accept(&cx.scope(&self.frame), segment, end, max_window) {
@@ -124,7 +123,7 @@ impl Connection {
     /// Takes the part of a segment within the window, `room` bytes: apart, so that every other segment is taken as it is.
     #[cold]
     #[inline(never)]
-    fn take_cut_off(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, numbers: (u64, u64), room: u64) {
+    fn take_cut_off(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, numbers: (u64, u64), room: u64) {
         if let Some(cut) = self.subflows[i].cut_off(&mut cx.scope(&self.frame), segment, room) {
             self.take(cx, i, &cut, numbers, true);
         }
@@ -132,7 +131,7 @@ impl Connection {
 
     /// Takes the contents of a segment whose numbers, `seq` and `ack`, are acceptable. `cut`: it is a part of the one that came.
     #[inline(always)]
-    fn take(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, (seq, ack): (u64, u64), cut: bool) {
+    fn take(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, (seq, ack): (u64, u64), cut: bool) {
         let place = self.on_options(cx, i, segment, seq);
         let s = &mut self.subflows[i];
         if self.lifetime.closed || s.reset.is_some() {
@@ -151,7 +150,7 @@ impl Connection {
     }
 
     /// An acceptable reset (second step).
-    fn on_reset(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    fn on_reset(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment) {
         let s = &mut self.subflows[i];
         match self.session.on_reset(&mut cx.scope(&self.frame), s, segment, self.lifetime.closed) {
             Ended::Nothing => return,
@@ -167,7 +166,7 @@ impl Connection {
 
     /// An acknowledgment (fifth step). `bare`: the segment says nothing else, so it may be a duplicate acknowledgment (RFC 5681 §2).
     #[inline(never)]
-    fn on_ack(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, ack: u64, bare: bool) {
+    fn on_ack(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, ack: u64, bare: bool) {
         if self.session.is_unanswered(&mut self.subflows[i], segment, ack) {
             self.on_doubt(cx, i, Doubt::Unanswered(self.session.first_len));
         }
@@ -175,19 +174,19 @@ impl Connection {
         let outcome = self.sending.take_ack(cx.now, s, &mut self.peer_clock, segment, (ack, bare));
         let Some(outcome) = outcome else { return };
         s.note_fin_acked(cx.now + self.frame.settings.tcp.time_wait, || self.receiving.is_over());
-        self.sending.on_ack(&mut cx.scope(&self.frame), &mut self.subflows, i, &outcome);
+        self.sending.on_ack(&mut cx.scope(&self.frame), self.subflows.lend(i), &outcome);
     }
 
     /// Payload and FIN (seventh and eighth step); the payload has its `place`, or is not to be taken.
     #[inline(always)]
-    fn on_text(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64, place: Option<Place>) {
+    fn on_text(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, seq: u64, place: Option<Place>) {
         if !self.subflows[i].state.may_receive() {
             // Nothing follows the peer's FIN, and no other FIN.
             return;
         }
         if let Some(place) = place.filter(|_| !segment.payload.is_empty()) {
             let (peer, scope) = (self.session.peer_stream(), &mut cx.scope(&self.frame));
-            if let Err(doubt) = self.receiving.on_payload(scope, peer, &mut self.subflows, i, segment, place) {
+            if let Err(doubt) = self.receiving.on_payload(scope, peer, &mut self.subflows.lend(i), segment, place) {
                 self.on_doubt(cx, i, doubt);
             }
         }
@@ -197,7 +196,7 @@ impl Connection {
     }
 
     /// Everything up to the peer's FIN has come.
-    fn on_fin(&mut self, cx: &mut Cx<'_>, i: usize) {
+    fn on_fin(&mut self, cx: &mut Cx<'_>, i: Handle) {
         self.subflows[i].on_fin(cx.now + self.frame.settings.tcp.time_wait);
         if self.session.is_plain() {
             return self.end_with_fin(cx, i);
@@ -206,7 +205,7 @@ impl Connection {
     }
 
     /// In plain TCP a FIN ends the stream.
-    fn end_with_fin(&mut self, cx: &mut Cx<'_>, i: usize) {
+    fn end_with_fin(&mut self, cx: &mut Cx<'_>, i: Handle) {
         // A segment is being taken: its subflow is forgotten when that is over.
         if !self.receiving.end_with_fin(&mut cx.scope(&self.frame), &self.subflows[i]) {
             self.break_off(cx, CloseReason::Aborted);
@@ -217,7 +216,7 @@ impl Connection {
 
     /// The options of an acceptable segment, which begins at `seq`. Where its payload belongs, if it is to be taken.
     #[inline(always)]
-    fn on_options(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<Place> {
+    fn on_options(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, seq: u64) -> Option<Place> {
         if self.session.is_plain() {
             return self.on_options_in_plain_tcp(cx, i, segment, seq);
         }
@@ -241,12 +240,12 @@ impl Connection {
         Some(Place { seq, data })
     }
 
-    fn on_options_in_plain_tcp(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<Place> {
+    fn on_options_in_plain_tcp(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, seq: u64) -> Option<Place> {
         let (next, place, s) = (self.receiving.next(), self.receiving.offset(), &mut self.subflows[i]);
         let scope = &mut cx.scope(&self.frame);
         match self.session.on_plain_segment(scope.now, s, segment, seq, next, place) {
             MappedTo::Sequence => return Some(Place { seq, data: None }),
-            MappedTo::Repeat => self.receiving.pass_over(scope, &mut self.subflows, i, seq, &segment.payload),
+            MappedTo::Repeat => self.receiving.pass_over(scope, &mut self.subflows.lend(i), seq, &segment.payload),
             MappedTo::Elsewhere => {
                 scope.violation(s.id, Violation::MappingConflict);
                 self.break_off(cx, CloseReason::Aborted);
@@ -257,7 +256,7 @@ impl Connection {
 
     /// The peer shows that it got our keys, or that its end is plain TCP (RFC 8684 §3.1, §3.7).
     #[inline(never)]
-    fn confirm(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    fn confirm(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment) {
         if self.subflows[i].confirm_join() {
             self.path_up(cx, i);
         }
@@ -269,12 +268,12 @@ impl Connection {
         }
     }
 
-    fn on_option(&mut self, cx: &mut Cx<'_>, i: usize, option: &MptcpOption) {
+    fn on_option(&mut self, cx: &mut Cx<'_>, i: Handle, option: &MptcpOption) {
         let s = &mut self.subflows[i];
         match self.session.on_option(&mut cx.scope(&self.frame), s, option) {
             Effect::Nothing => {}
             Effect::Maps(mapping) => self.note_mapping(cx, i, &mapping, false),
-            Effect::Addresses => self.paths.on_option(&mut self.subflows, i, option),
+            Effect::Addresses => self.paths.on_option(self.subflows.lend(i), option),
             Effect::Backup => self.sending.on_backup(self.subflows[i].id),
             Effect::Failed(data_seq) => self.on_doubt(cx, i, Doubt::Failed(data_seq)),
             Effect::FastClose => self.end(cx, CloseReason::ResetByPeer),
@@ -282,7 +281,7 @@ impl Connection {
     }
 
     #[inline(always)]
-    fn on_dss(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment, seq: u64) -> Option<u64> {
+    fn on_dss(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment, seq: u64) -> Option<u64> {
         let windows = self.receiving.windows(&self.subflows);
         let (dss, s) = (segment.options.dss()?, &mut self.subflows[i]);
         if let Some(ack) = dss.ack {
@@ -302,9 +301,9 @@ impl Connection {
     }
 
     /// Notes the mapping of a segment.
-    fn note_mapping(&mut self, cx: &mut Cx<'_>, i: usize, mapping: &Mapping, data_fin: bool) {
+    fn note_mapping(&mut self, cx: &mut Cx<'_>, i: Handle, mapping: &Mapping, data_fin: bool) {
         let (peer, scope) = (self.session.peer_stream(), &mut cx.scope(&self.frame));
-        let noted = self.receiving.note_mapping(scope, peer, &mut self.subflows, i, mapping, data_fin);
+        let noted = self.receiving.note_mapping(scope, peer, &mut self.subflows.lend(i), mapping, data_fin);
         noted.unwrap_or_else(|doubt| self.on_doubt(cx, i, doubt));
     }
 
@@ -312,7 +311,7 @@ impl Connection {
 
     /// Falls back if the one subflow that is and ever was in use carries both streams in order. If not, others continue, or a new one will.
     #[cold]
-    pub(super) fn on_doubt(&mut self, cx: &mut Cx<'_>, i: usize, doubt: Doubt) {
+    pub(super) fn on_doubt(&mut self, cx: &mut Cx<'_>, i: Handle, doubt: Doubt) {
         let (peer, s) = (self.session.peer_stream(), &self.subflows[i]);
         let in_order = self.receiving.may_go_on_in(peer, s, doubt) && self.sending.is_in_order_on(s);
         if !in_order || !self.session.is_alone(&self.subflows) {
@@ -333,7 +332,7 @@ impl Connection {
     }
 
     /// From here on the connection is plain TCP over this subflow.
-    fn fall_back(&mut self, cx: &mut Cx<'_>, i: usize) {
+    fn fall_back(&mut self, cx: &mut Cx<'_>, i: Handle) {
         if self.session.is_plain() {
             return;
         }
@@ -345,8 +344,8 @@ impl Connection {
         self.paths.end();
         self.subflows.become_plain(i);
         let scope = &mut cx.scope(&self.frame);
-        self.sending.go_on_in(scope, &mut self.subflows, i);
-        self.receiving.go_on_in(scope, &mut self.subflows, i);
+        self.sending.go_on_in(scope, &mut self.subflows.lend(i));
+        self.receiving.go_on_in(scope, &mut self.subflows.lend(i));
         self.end_with_fin(cx, i);
     }
 }

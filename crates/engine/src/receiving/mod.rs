@@ -15,14 +15,14 @@ use crate::mode::{Mode, Offset};
 use crate::settings::{ReceiveWindow, Settings};
 use crate::subflow::acceptance::Facts;
 use crate::subflow::segments::Acknowledgment;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{Duration, Instant, Range};
 use bytes::Bytes;
 use policy::{DataAcks, Excess, ReceiverPolicy};
 use reassembly::Reassembly;
 use room::Room;
-use window::Windows;
+use window::WindowScope;
 
 /// The connection's receive buffer and window.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Receiving {
     reassembly: Reassembly,
     room: Room,
     policy: ReceiverPolicy,
-    windows: Windows,
+    scope: WindowScope,
     /// The owner of the receive buffers, once MPTCP is agreed on.
     buffers: ReceiveWindow,
     /// Right edge of the window that was advertised last.
@@ -51,7 +51,7 @@ impl Receiving {
             reassembly: Reassembly::default(),
             room: Room::new(settings),
             policy: ReceiverPolicy::of(settings),
-            windows: Windows::of(Mode::at_first(settings), settings.tcp.receive_window),
+            scope: WindowScope::of(Mode::at_first(settings), settings.tcp.receive_window),
             buffers: settings.tcp.receive_window,
             announced: 0,
             widest: 0,
@@ -97,11 +97,11 @@ impl Receiving {
         Facts { mode, end: self.window_end(s, s.receiver.next()), widest: self.widest, max_window }
     }
 
-    /// The acknowledgment that leaves on subflow `i`.
+    /// The acknowledgment that leaves on `s`.
     #[inline(always)]
-    pub fn acknowledge(&mut self, subflows: &mut Subflows, i: usize) -> Acknowledgment {
-        let window = self.offer_on(subflows, i);
-        let (acked, s) = (self.acked(), &subflows[i]);
+    pub fn acknowledge(&mut self, s: &mut Lent<'_>) -> Acknowledgment {
+        let window = self.offer_on(s);
+        let acked = self.acked();
         // Nearly always: what was announced is never more than the window's edge.
         let promised = acked + s.taken <= self.announced;
         let data = if promised { acked } else { self.acked_within(s, window) };
@@ -145,7 +145,7 @@ impl Receiving {
         if !self.room.is_sized() {
             return;
         }
-        let trips = subflows.iter().filter_map(|s| s.trip.or(s.sender().rtt().srtt()));
+        let trips = subflows.iter().filter_map(Subflow::round_trip);
         let longest: Option<Duration> = trips.max();
         if let Some(trip) = longest {
             self.room.on_read(now, self.reassembly.read_bytes(), trip);
@@ -170,29 +170,22 @@ impl Receiving {
         self.readable |= self.fin.replace(offset).is_none();
     }
 
-    /// Bytes with their place in the data sequence came on subflow `i`.
-    fn on_arrival(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, start: u64, bytes: Bytes) {
+    /// Bytes with their place in the data sequence came on `s`.
+    fn on_arrival(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, start: u64, bytes: Bytes) {
         let range = Range::new(start, start + bytes.len() as u64);
         // Nearly always it lies within what was announced, which is never more than the edge.
         if range.end <= self.announced && self.fin.is_none() {
-            self.take_arrival(cx, subflows, i, range, bytes);
+            self.take_arrival(cx, s, range, bytes);
         } else {
-            self.on_arrival_at_end(cx, subflows, i, range, bytes);
+            self.on_arrival_at_end(cx, s, range, bytes);
         }
     }
 
     /// The same for data that may lie beyond the window, or behind the end of the stream.
     #[cold]
     #[inline(never)]
-    fn on_arrival_at_end(
-        &mut self,
-        cx: &mut Scope<'_>,
-        subflows: &mut Subflows,
-        i: usize,
-        mut range: Range,
-        mut bytes: Bytes,
-    ) {
-        let id = subflows[i].id;
+    fn on_arrival_at_end(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, mut range: Range, mut bytes: Bytes) {
+        let id = s.id;
         if self.drops(range) {
             return cx.violation(id, Violation::BeyondWindow);
         }
@@ -209,24 +202,24 @@ impl Receiving {
                 range.end = end;
             }
         }
-        self.take_arrival(cx, subflows, i, range, bytes);
+        self.take_arrival(cx, s, range, bytes);
     }
 
     /// Takes bytes that belong to `range`, which is within the window.
     #[inline(always)]
-    fn take_arrival(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, range: Range, bytes: Bytes) {
-        let id = subflows[i].id;
+    fn take_arrival(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, range: Range, bytes: Bytes) {
+        let id = s.id;
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();
         let new = self.reassembly.accept(range.start, bytes);
         let ofo = self.reassembly.ofo_bytes();
         cx.record(Some(id), Event::DataArrived { data: range, new, ofo });
         if new > 0 && self.are_separate() {
-            self.note_unread(subflows, i, Range::new(range.start.max(next_before), range.end));
+            self.note_unread(s, Range::new(range.start.max(next_before), range.end));
         }
         if new == 0 || (ofo == 0 && ofo_before > 0) {
             // A copy, or a hole that is filled: the peer's window waits for this DATA_ACK.
-            subflows[i].acks.demand();
+            s.acks.demand();
         }
         self.readable |= self.reassembly.next() > next_before;
     }

@@ -17,8 +17,8 @@ pub(super) enum WindowBy {
 /// What becomes of data beyond the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
-    /// It is taken up to an eighth of the window further: its subflow has acknowledged it, so that the peer would repeat it by its
-    /// data-level timer alone (RFC 8684 §3.3.6).
+    /// Taken up to an eighth of the window further: the subflow has acknowledged it, so that the peer would repeat it by its data-level
+    /// timer alone (RFC 8684 §3.3.6).
     Grace,
     /// None is taken. A range that is out of order is dropped as a whole: the peer's data-level timer repairs that.
     ///

@@ -7,12 +7,12 @@ use super::policy::{Excess, WindowBy};
 use crate::mode::Mode;
 use crate::settings::{ReceiveWindow, Settings};
 use crate::subflow::segments::Wanted;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_units::Range;
 
 /// The sequence in which a window is offered, and how many windows there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Windows {
+pub(super) enum WindowScope {
     /// One in the data sequence, which all subflows share (RFC 8684 §3.3.4).
     Shared,
     /// One in each subflow's sequence, with a receive buffer of its own ([`ReceiveWindow::Subflow`]).
@@ -21,7 +21,7 @@ pub(super) enum Windows {
     OfSequence,
 }
 
-impl Windows {
+impl WindowScope {
     /// As long as nothing is agreed on, there is one.
     pub fn of(mode: Mode, buffers: ReceiveWindow) -> Self {
         match (mode, buffers) {
@@ -35,19 +35,19 @@ impl Windows {
 impl Receiving {
     /// The protocol of the connection from here on.
     pub fn speak(&mut self, mode: Mode) {
-        self.windows = Windows::of(mode, self.buffers);
+        self.scope = WindowScope::of(mode, self.buffers);
     }
 
     /// The peer's stream is the sequence of the only subflow.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {
-        self.windows == Windows::OfSequence
+        self.scope == WindowScope::OfSequence
     }
 
     /// Each subflow has a window of its own.
     #[inline(always)]
     pub(super) fn are_separate(&self) -> bool {
-        self.windows == Windows::PerSubflow
+        self.scope == WindowScope::PerSubflow
     }
 
     /// How many windows there are, if each of the `subflows` has one.
@@ -84,9 +84,9 @@ impl Receiving {
     /// First offset beyond the window. A subflow's own window, and that of plain TCP, was checked in the subflow's sequence: what was
     /// taken there is acknowledged.
     pub(super) fn edge(&self) -> u64 {
-        match self.windows {
-            Windows::Shared => self.announced.max(self.offer()),
-            Windows::PerSubflow | Windows::OfSequence => u64::MAX,
+        match self.scope {
+            WindowScope::Shared => self.announced.max(self.offer()),
+            WindowScope::PerSubflow | WindowScope::OfSequence => u64::MAX,
         }
     }
 
@@ -124,31 +124,27 @@ impl Receiving {
         }
     }
 
-    /// The window to advertise on subflow `i` now, in units of 2^`shift`: see [`Self::advertise`].
+    /// The window to advertise on `s` now, in units of 2^`shift`: see [`Self::advertise`].
     #[inline(always)]
-    fn advertise_on(&mut self, subflows: &mut Subflows, i: usize, shift: u8) -> u16 {
-        if self.are_separate() {
-            self.advertise_apart(&mut subflows[i], shift)
-        } else {
-            self.advertise(subflows, shift)
-        }
+    fn advertise_on(&mut self, s: &mut Lent<'_>, shift: u8) -> u16 {
+        if self.are_separate() { self.advertise_apart(s, shift) } else { self.advertise(s.all(), shift) }
     }
 
-    /// The window field of a segment that is `wanted` of subflow `i` and carries nothing of the stream. RFC 7323 §2.2: that of a
+    /// The window field of a segment that is `wanted` of `s` and carries nothing of the stream. RFC 7323 §2.2: that of a
     /// SYN is not scaled. A reset has none.
-    pub fn window_of(&mut self, wanted: Wanted, subflows: &mut Subflows, i: usize) -> u16 {
+    pub fn window_of(&mut self, wanted: Wanted, s: &mut Lent<'_>) -> u16 {
         match wanted {
-            Wanted::Handshake => self.advertise_on(subflows, i, 0),
-            Wanted::ThirdAck => self.offer_on(subflows, i),
+            Wanted::Handshake => self.advertise_on(s, 0),
+            Wanted::ThirdAck => self.offer_on(s),
             Wanted::Reset | Wanted::Nothing | Wanted::Control | Wanted::Data | Wanted::DataOrControl => 0,
         }
     }
 
     /// The same on an open subflow.
     #[inline(always)]
-    pub(super) fn offer_on(&mut self, subflows: &mut Subflows, i: usize) -> u16 {
-        let shift = subflows[i].terms.recv_shift;
-        self.advertise_on(subflows, i, shift)
+    pub(super) fn offer_on(&mut self, s: &mut Lent<'_>) -> u16 {
+        let shift = s.terms.recv_shift;
+        self.advertise_on(s, shift)
     }
 
     /// The window to advertise now, unscaled, whose edge is remembered. Never taken back (RFC 9293 §3.8.6).
@@ -172,15 +168,14 @@ impl Receiving {
 
     // ---- one window for each subflow ----
 
-    /// New bytes came on subflow `i`; what came on another before counts there.
-    pub(super) fn note_unread(&self, subflows: &mut Subflows, i: usize, came: Range) {
+    /// New bytes came on `s`; what came on another before counts there.
+    pub(super) fn note_unread(&self, s: &mut Lent<'_>, came: Range) {
         let fresh = Range::new(came.start.max(self.reassembly.read_bytes()), came.end);
         if fresh.is_empty() {
             return;
         }
-        let others = subflows.iter().enumerate().filter(|(n, _)| *n != i);
-        let known: Vec<Range> = others.flat_map(|(_, s)| s.unread.within(fresh)).collect();
-        let unread = &mut subflows[i].unread;
+        let known: Vec<Range> = s.others().flat_map(|other| other.unread.within(fresh)).collect();
+        let unread = &mut s.unread;
         unread.insert(fresh);
         for range in known {
             unread.remove(range);
@@ -222,9 +217,9 @@ impl Receiving {
         let next = self.reassembly.next();
         // Data that a subflow of Multipath TCP holds behind its own hole is charged to the subflow, whose memory does not decide
         // about the window (Linux 6.18: `mptcp_space`).
-        let held = match self.windows {
-            Windows::OfSequence => subflows.iter().map(|s| s.receiver.held_bytes()).sum(),
-            Windows::Shared | Windows::PerSubflow => 0,
+        let held = match self.scope {
+            WindowScope::OfSequence => subflows.iter().map(|s| s.receiver.held_bytes()).sum(),
+            WindowScope::Shared | WindowScope::PerSubflow => 0,
         };
         Waiting { next, unread: next - self.reassembly.read_bytes(), held: self.reassembly.ofo_bytes() + held }
     }
@@ -238,7 +233,7 @@ impl Receiving {
         let free = linux.edge(measured, self.waiting(subflows)) - self.reassembly.next();
         let buffer = linux.buffer(measured);
         for s in subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
-            let left = s.offered.saturating_sub(s.receiver.next() - s.acked_to);
+            let left = s.left_of_offer();
             if 2 * left <= buffer && free > 0 && free >= 2 * left {
                 s.acks.demand();
             }

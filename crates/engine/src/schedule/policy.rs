@@ -3,10 +3,10 @@
 /// Data that waits in a path's queue when the peer acknowledges it, because a copy came over another path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Binding {
-    /// It does not leave: until data leaves, its path can be deprived of it.
+    /// Data does not leave then: as long as it has not left, it can be taken back.
     #[default]
     Revocable,
-    /// It leaves all the same: a subflow sends what was given to it.
+    /// Data leaves all the same: a subflow sends what was given to it.
     ///
     /// Linux 6.18: `mptcp_sendmsg_frag`, `tcp_write_xmit`.
     Final,
@@ -30,7 +30,7 @@ pub enum SmallSegments {
     /// The end of what was written waits for all outstanding data of the connection (RFC 9293 §3.7.4).
     #[default]
     Connection,
-    /// It waits for that; once it is bound, it waits for the last small segment of its subflow too (Minshall's form).
+    /// The same; and once it is bound, it waits for the last small segment of its subflow too (Minshall's form).
     ///
     /// Linux 6.18: `tcp_nagle_test`, `tcp_minshall_check`.
     AndSubflow,

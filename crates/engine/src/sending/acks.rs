@@ -7,7 +7,7 @@ use crate::schedule::{Cause, PeerWindow, Queued, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::forward::PeerClock;
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow};
 use anabranch_trace::{Event, RecoveryPhase, SendKind, Violation};
 use anabranch_units::Instant;
 use anabranch_wire::{Flags, Segment};
@@ -125,13 +125,13 @@ impl Sending {
         s.on_ack(now, clock, segment, ack, &mut self.assignment)
     }
 
-    /// Subflow `i` was acknowledged.
+    /// `s` was acknowledged.
     #[inline(always)]
-    pub fn on_ack(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, outcome: &AckOutcome) {
-        if outcome.una_advanced && subflows[i].failing {
-            self.on_return(cx, subflows, i);
+    pub fn on_ack(&mut self, cx: &mut Scope<'_>, mut s: Lent<'_>, outcome: &AckOutcome) {
+        if outcome.una_advanced && s.failing {
+            self.on_return(cx, &mut s);
         }
-        let s = &mut subflows[i];
+        let s: &mut Subflow = &mut s;
         let id = s.id;
         self.on_change(cx, s, outcome.change, outcome.newly_lost);
         if outcome.marked {
@@ -169,7 +169,7 @@ impl Sending {
         self.rounds.tell(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
         self.rounds.ask_because_of(Cause::Ack(id));
         if self.is_plain() {
-            self.acked_by_subflow(cx, &subflows[i]);
+            self.acked_by_subflow(cx, s);
         }
     }
 
@@ -230,8 +230,7 @@ impl Sending {
     }
 
     /// A failing path delivers again.
-    fn on_return(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        let s = &mut subflows[i];
+    fn on_return(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
         let id = s.id;
         s.came_up();
         if s.sender().phase() != RecoveryPhase::Loss {
@@ -239,7 +238,7 @@ impl Sending {
             self.assignment.unstrand(id);
         }
         self.assignment.renew_shared(id);
-        self.came_up(cx, subflows, id);
+        self.came_up(cx, s.all_mut(), id);
     }
 
     /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.

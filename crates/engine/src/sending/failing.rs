@@ -7,7 +7,7 @@ use crate::cx::Scope;
 use crate::schedule::{Cause, DataRepair, Scheduler, SchedulerEvent, SenderPolicy};
 use crate::settings::Settings;
 use crate::subflow::sender::Fired;
-use crate::subflow::{State, Subflow, Subflows};
+use crate::subflow::{Lent, State, Subflow, Subflows};
 use anabranch_trace::{Event, PathState};
 use anabranch_units::{Duration, Instant, Side};
 
@@ -43,9 +43,8 @@ impl SilentPaths {
 }
 
 impl Sending {
-    /// A timer of the sender of subflow `i` is due. False if the subflow has been silent for too long, and is to be given up.
-    pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) -> bool {
-        let s = &mut subflows[i];
+    /// A timer of the sender of `s` is due. False if the subflow has been silent for too long, and is to be given up.
+    pub fn on_sender_timer(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) -> bool {
         let id = s.id;
         match s.on_sender_timer(cx.now, &mut self.assignment) {
             Fired::Nothing => {}
@@ -63,13 +62,13 @@ impl Sending {
                 cx.record(Some(id), Event::TailLossProbe);
                 self.rounds.ask(Cause::Ack(id));
             }
-            Fired::Silence => self.on_silence(cx, subflows, i),
+            Fired::Silence => self.on_silence(cx, s),
             Fired::Timeout { n, newly_lost, again } => {
                 cx.record(Some(id), Event::Timeout { n });
                 if newly_lost > 0 {
                     cx.record(Some(id), Event::Lost { packets: newly_lost });
                 }
-                return self.on_timeout(cx, subflows, i, n, again);
+                return self.on_timeout(cx, s, n, again);
             }
         }
         true
@@ -77,8 +76,7 @@ impl Sending {
 
     /// A path has acknowledged nothing for longer than usual. While another one delivers, that is no pause of the peer's:
     /// its data goes out again there before the retransmission timer fires, and new data keeps off it.
-    fn on_silence(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        let s = &mut subflows[i];
+    fn on_silence(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
         let Some(patience) = s.sender().patience().filter(|_| !s.failing && !self.is_plain()) else { return };
         if cx.now.since(s.last_heard) < patience {
             // It speaks, only the first packet is not acknowledged: loss recovery's business.
@@ -88,22 +86,21 @@ impl Sending {
         // Segments that left the peer before this path fell silent prove nothing: the peer, or all its paths, may have paused.
         let one_way = |o: &Subflow| o.sender().rtt().srtt().unwrap_or_default() / 2;
         let delivers = |o: &Subflow| o.sender().is_empty() || o.last_heard > heard + one_way(o);
-        if subflows.iter().any(|o| o.id != id && o.may_carry() && !o.failing && delivers(o)) {
-            self.fail(cx, subflows, i);
-            self.relieve(cx.now, &mut subflows[i]);
+        if s.others().any(|o| o.may_carry() && !o.failing && delivers(o)) {
+            self.fail(cx, s);
+            self.relieve(cx.now, s);
             self.rounds.ask_because_of(Cause::PathChange(id));
         } else {
-            subflows[i].look_again(cx.now + patience / 2);
+            s.look_again(cx.now + patience / 2);
         }
     }
 
     /// A path is not to be given new data until it delivers again.
-    pub(super) fn fail(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        let s = &mut subflows[i];
+    pub(super) fn fail(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
         if s.fell_silent() {
             cx.record(Some(s.id), Event::Path(PathState::Failing));
         }
-        self.judge_paths(subflows);
+        self.judge_paths(s.all_mut());
     }
 
     /// The scheduler called these paths, as [bits](anabranch_units::PathId::bit), stale.
@@ -111,35 +108,35 @@ impl Sending {
     pub(super) fn fail_stale(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, stale: u32) {
         // The view has the scheduler's word for it already.
         self.standing = 0;
-        for i in 0..subflows.len() {
-            if stale & subflows[i].id.bit() != 0 {
-                self.fail(cx, subflows, i);
+        for n in 0..subflows.len() {
+            let s = subflows.nth(n);
+            if stale & subflows[s].id.bit() != 0 {
+                self.fail(cx, &mut subflows.lend(s));
             }
         }
     }
 
     /// The retransmission timer fired for the `n`th time in a row (RFC 6298 §5.4-5.7). False if that is too often.
-    fn on_timeout(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, n: u32, again: bool) -> bool {
-        let s = &subflows[i];
+    fn on_timeout(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, n: u32, again: bool) -> bool {
         let id = s.id;
-        let others = subflows.iter().any(|s| s.id != id && s.may_carry() && !s.failing);
+        let others = s.others().any(|o| o.may_carry() && !o.failing);
         // A server cannot join again, and its client may not know that the path was lost: the server keeps trying.
         if n > cx.settings().tcp.retries && !s.is_answered_beyond_window() && !(others && cx.side() == Side::Server) {
             return false;
         }
-        let s = &mut subflows[i];
         self.windows.on_loss(&mut self.assignment, s, Loss::Timeout { again });
         cx.record(Some(id), Event::Recovery(s.sender().phase()));
-        s.ecn.on_timeout(s.sender().nxt(), again);
+        let nxt = s.sender().nxt();
+        s.ecn.on_timeout(nxt, again);
         if self.silent != SilentPaths::KeptUntilStale {
-            self.fail(cx, subflows, i);
-            subflows[i].limit_rto(cx.settings().tcp.rto_max);
+            self.fail(cx, s);
+            s.limit_rto(cx.settings().tcp.rto_max);
             if others {
-                self.relieve(cx.now, &mut subflows[i]);
+                self.relieve(cx.now, s);
             }
         }
         if cx.settings().tcp.mtu_probing && n > BLACK_HOLE_TIMEOUTS {
-            subflows[i].make_smaller(&mut self.assignment);
+            s.make_smaller(&mut self.assignment);
         }
         self.record_window(cx, id, None);
         self.rounds.tell(&SchedulerEvent::Timeout { path: id }, &self.assignment);

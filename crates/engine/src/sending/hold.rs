@@ -5,9 +5,8 @@ use super::failing::SilentPaths;
 use super::rounds::Asked;
 use crate::cx::Scope;
 use crate::schedule::{Cause, Scheduler, SchedulerEvent};
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::Subflows;
 use anabranch_trace::{Event, SchedulerName};
-use anabranch_units::{Duration, Instant};
 
 impl Sending {
     /// Puts another scheduler in place of the present one. What that one bound and did not send is bound again.
@@ -33,10 +32,14 @@ impl Sending {
         self.rounds.ask(Cause::Written);
     }
 
-    /// Holds the round that is due. False if there is no path to send on.
-    #[inline(never)]
+    /// Holds the round that is due. False if none is, or there is no path to send on.
+    #[inline(always)]
     pub fn hold_round(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows) -> bool {
-        let Some(cause) = self.rounds.begin() else { return false };
+        self.rounds.begin().is_some_and(|cause| self.hold(cx, subflows, cause))
+    }
+
+    #[inline(never)]
+    fn hold(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, cause: Cause) -> bool {
         if self.stream.is_stopped() || self.assignment.paths().is_empty() {
             self.persist.disarm();
             return false;
@@ -79,8 +82,8 @@ impl Sending {
     /// RFC 2861: a subflow that has been idle longer than its RTO starts again from the restart window.
     fn restart_idle(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows) {
         let now = cx.now;
-        for s in subflows.those_mut(|s| idle_for(s, now).is_some()) {
-            let Some(idle) = idle_for(s, now) else { continue };
+        for s in subflows.those_mut(|s| s.idle_for(now).is_some()) {
+            let Some(idle) = s.idle_for(now) else { continue };
             s.note_restart();
             let rto = s.sender().rtt().rto();
             if self.windows.on_idle(&mut self.assignment, s, idle, rto) {
@@ -89,13 +92,4 @@ impl Sending {
             }
         }
     }
-}
-
-/// How long `s` has been idle, if that is longer than its RTO and it may send.
-fn idle_for(s: &Subflow, now: Instant) -> Option<Duration> {
-    if s.idle_done || !s.sender().is_empty() {
-        return None;
-    }
-    let idle = now.since(s.last_sent?);
-    (idle > s.sender().rtt().rto() && s.may_carry()).then_some(idle)
 }

@@ -27,7 +27,7 @@ use crate::mode::Mode;
 use crate::schedule::{Assignment, Cause, Numbering, Queued, Scheduler, SenderPolicy, View};
 use crate::settings::Settings;
 use crate::subflow::sender::Sent;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 use bytes::Bytes;
@@ -187,13 +187,12 @@ impl Sending {
 
     /// From here on our stream continues in the sequence of `s`. Data that was sent with mappings keeps its place; new data
     /// follows in the subflow's own sequence. Data acknowledged on the subflow has arrived, even without a DATA_ACK.
-    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        let s = &subflows[i];
+    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
         let id = s.id;
         self.stream.go_on_in(s, self.assignment.data_acked());
         self.assignment.take_back(id);
-        self.judge_paths(subflows);
-        self.acked_by_subflow(cx, &subflows[i]);
+        self.judge_paths(s.all_mut());
+        self.acked_by_subflow(cx, s);
         self.rounds.ask(Cause::PathChange(id));
     }
 

@@ -7,7 +7,7 @@ use crate::cx::Scope;
 use crate::path::{Account, PathPolicy};
 use crate::schedule::{Cause, Device, Numbering, PathView, SchedulerEvent};
 use crate::settings::Settings;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_trace::{Event, PathState, WindowChange};
 use anabranch_units::{Duration, PathId, SeqNumber};
 use anabranch_wire::Segment;
@@ -73,13 +73,12 @@ impl Sending {
         self.rounds.ask(Cause::PathChange(id));
     }
 
-    /// Subflow `i` may carry data from now on.
-    pub fn path_up(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        let s = &mut subflows[i];
+    /// `s` may carry data from now on.
+    pub fn path_up(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
         let id = s.id;
         s.came_up();
-        self.retire_half_closed(subflows);
-        self.came_up(cx, subflows, id);
+        self.retire_half_closed(s.all_mut());
+        self.came_up(cx, s.all_mut(), id);
         self.rounds.ask(Cause::PathChange(id));
     }
 

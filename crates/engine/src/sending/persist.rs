@@ -142,19 +142,19 @@ impl Sending {
     pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Overdue {
         self.persist.count(cx, &self.assignment);
         // Before anything leaves a second time: a peer that has fallen back would take it for new data.
-        if peer.maps && subflows.len() == 1 && subflows[0].answers == Answers::Bare {
-            return Overdue::DataAck(0);
+        if let Some(bare) = subflows.find(|s| s.answers == Answers::Bare).filter(|_| peer.maps && subflows.len() == 1) {
+            return Overdue::DataAck(bare);
         }
-        let probed = self.persist.next_path(&self.assignment).and_then(|id| Some((id, subflows.place_of(id)?)));
+        let probed = self.persist.next_path(&self.assignment).and_then(|id| Some((id, subflows.on(id)?)));
         let Some((id, probed)) = probed else { return Overdue::Nothing };
         let answered = core::mem::take(&mut self.persist.answered);
         let last = self.persist.last.replace(LastProbe { path: id, at: cx.now });
-        let heard = |last: LastProbe| subflows.iter().position(|s| s.id == last.path && s.last_heard > last.at);
-        if let Some(i) = last.filter(|_| !answered && peer.maps).and_then(heard) {
+        let heard = |last: LastProbe| subflows.find(|s| s.id == last.path && s.last_heard > last.at);
+        if let Some(silent) = last.filter(|_| !answered && peer.maps).and_then(heard) {
             // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5): something
             // takes its options off. A peer that continues without mappings, as Linux does, would take retransmitted data for
             // new data.
-            subflows[i].refuse(cx, Violation::Unmapped, INTERFERENCE);
+            subflows[silent].refuse(cx, Violation::Unmapped, INTERFERENCE);
             return Overdue::Nothing;
         }
         if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {

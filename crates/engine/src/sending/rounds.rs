@@ -117,7 +117,8 @@ impl Rounds {
 
     // ---- what ----
 
-    /// The round that is due begins; `waits`: the application waits for room. `None` if none is due.
+    /// The round that is due begins, for this reason; `None` if none is due.
+    #[inline(always)]
     pub(super) fn begin(&mut self) -> Option<Cause> {
         let cause = self.due.take()?;
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.

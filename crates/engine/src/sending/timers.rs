@@ -3,7 +3,7 @@
 use super::{Peer, Sending};
 use crate::cx::Scope;
 use crate::deadlines::{Deadlines, NEVER};
-use crate::subflow::Subflows;
+use crate::subflow::{Handle, Subflows};
 use anabranch_units::Instant;
 
 /// The deadlines.
@@ -18,13 +18,13 @@ enum Due {
 }
 
 /// The answer that has not come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Overdue {
     Nothing,
-    /// That of the subflow at this place, to window probes.
-    Subflow(usize),
-    /// The first DATA_ACK on the subflow at this place, whose peer answers otherwise.
-    DataAck(usize),
+    /// That of this subflow, to window probes.
+    Subflow(Handle),
+    /// The first DATA_ACK on this subflow, whose peer answers otherwise.
+    DataAck(Handle),
     /// The peer's, to the DATA_FIN.
     Connection,
 }
