@@ -1,4 +1,4 @@
-//! The protocol that a connection speaks. The session knows it; the streams of both directions are told of each change.
+//! The protocol that a connection speaks. The session knows it; both streams learn each change.
 
 use crate::schedule::Numbering;
 use crate::settings::Settings;

@@ -261,7 +261,7 @@ fn no_subflow_is_named_by_a_number() {
     assert!(parameters(&conducting, "i", &["Handle"]).len() > 10, "handles have another name now");
 }
 
-/// A part is told of the protocol when that changes; what is asked afterwards is what follows from it.
+/// A part learns each change of the protocol, and keeps the consequences.
 #[test]
 fn few_functions_take_the_protocol() {
     let takers = parameters(&["session", "sending", "receiving", "paths", "subflow"], "", &["Mode"]);

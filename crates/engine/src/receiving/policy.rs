@@ -1,12 +1,12 @@
-//! What a receiver does where the RFCs leave a choice that a Linux kernel makes otherwise: one policy for each choice.
+//! The choices that the RFCs leave to a receiver and that a Linux kernel makes otherwise: one policy for each.
 
 use super::linux_window::LinuxWindow;
 use crate::settings::{BufferAccounting, HostModel, Settings};
 
-/// What the connection's window is counted by.
+/// The measure of the connection's window.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WindowBy {
-    /// What was read: it reaches so far beyond, whatever waits out of order (RFC 8684 §3.3.5).
+    /// The data that was read: the window reaches so far beyond, however much waits out of order (RFC 8684 §3.3.5).
     Reads,
     /// The memory that is free.
     ///
@@ -14,7 +14,7 @@ pub(super) enum WindowBy {
     FreeMemory(LinuxWindow),
 }
 
-/// What becomes of data beyond the window.
+/// The fate of data beyond the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Excess {
     /// Taken up to an eighth of the window further: the subflow has acknowledged it, so that the peer would repeat it by its data-level

@@ -1,4 +1,4 @@
-//! What a sender does where the RFCs leave a choice that a Linux kernel makes otherwise: one policy for each choice.
+//! The choices that the RFCs leave to a sender and that a Linux kernel makes otherwise: one policy for each.
 
 /// Data that waits in a path's queue when the peer acknowledges it, because a copy came over another path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -6,7 +6,7 @@ pub enum Binding {
     /// Data does not leave then: as long as it has not left, it can be taken back.
     #[default]
     Revocable,
-    /// Data leaves all the same: a subflow sends what was given to it.
+    /// Data leaves all the same: a subflow sends all data that was given to it.
     ///
     /// Linux 6.18: `mptcp_sendmsg_frag`, `tcp_write_xmit`.
     Final,
@@ -66,9 +66,9 @@ pub struct SenderPolicy {
     pub binding: Binding,
     /// The window that belongs to a DATA_ACK.
     pub window: PeerWindow,
-    /// What small segments wait for.
+    /// The small segments for which others wait.
     pub small: SmallSegments,
-    /// Who has undelivered data retransmitted.
+    /// The repair of undelivered data.
     pub repair: DataRepair,
 }
 

@@ -144,7 +144,7 @@ impl View {
         self.known_paths
     }
 
-    /// What the sender does where Linux and the RFCs differ.
+    /// The sender's choices where Linux and the RFCs differ.
     #[inline(always)]
     pub const fn sender(&self) -> SenderPolicy {
         self.sender

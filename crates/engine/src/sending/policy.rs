@@ -1,4 +1,4 @@
-//! What the sender's policies mean for data that leaves.
+//! The sender's policies, applied to data that leaves.
 
 use super::Sending;
 use crate::schedule::{Binding, DataRepair, PeerWindow, Queued, SmallSegments};
@@ -40,7 +40,7 @@ impl Sending {
         if sender.small == SmallSegments::AndSubflow && self.assignment.is_runt(s.id, range) {
             s.on_small(s.sender().nxt() + range.len());
         }
-        // What was made new again may be in another queue still, and leave from there too.
+        // Data that was made new again may be in another queue still, and leave from there too.
         let again = sender.binding == Binding::Final && queued.kind == SendKind::First;
         let kind = if again && self.assignment.has_left(range) { SendKind::Rescue } else { queued.kind };
         Queued { kind, ..queued }

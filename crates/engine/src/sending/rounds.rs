@@ -27,7 +27,7 @@ pub(crate) struct Rounds {
     last_value: Option<i64>,
 }
 
-/// What a round asked for that is not bound data: paths, as [bits](PathId::bit).
+/// The commands of a round that bind no data: paths, as [bits](PathId::bit).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Asked {
     pub penalised: u32,
@@ -66,7 +66,7 @@ impl Rounds {
         self.scheduler.on_event(event, view);
     }
 
-    // ---- when ----
+    // ---- the time of a round ----
 
     /// A round is to be held, for this reason unless there is another one already.
     #[inline(always)]
@@ -115,7 +115,7 @@ impl Rounds {
         self.waited
     }
 
-    // ---- what ----
+    // ---- the round ----
 
     /// The round that is due begins, for this reason; `None` if none is due.
     #[inline(always)]
@@ -157,7 +157,7 @@ impl Rounds {
         Asked { penalised: round.penalised(), stale: round.stale() }
     }
 
-    // ---- what it leaves ----
+    // ---- after a round ----
 
     /// Records the scheduler's value, if it has one and that has changed.
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! What a sender remembers of the data that was handed to a subflow, for [`PeerWindow::OfSubflow`] and [`SmallSegments::AndSubflow`].
+//! The sender's memory of data that was handed to a subflow, for [`PeerWindow::OfSubflow`] and [`SmallSegments::AndSubflow`].
 //!
 //! [`PeerWindow::OfSubflow`]: crate::schedule::PeerWindow::OfSubflow
 //! [`SmallSegments::AndSubflow`]: crate::schedule::SmallSegments::AndSubflow
