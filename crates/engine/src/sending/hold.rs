@@ -35,11 +35,13 @@ impl Sending {
     /// Holds the round that is due. False if none is, or there is no path to send on.
     #[inline(always)]
     pub fn hold_round(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows) -> bool {
-        self.rounds.begin().is_some_and(|cause| self.hold(cx, subflows, cause))
+        // Nearly always none is due: found out without a change.
+        self.rounds.due().is_some() && self.hold(cx, subflows)
     }
 
     #[inline(never)]
-    fn hold(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, cause: Cause) -> bool {
+    fn hold(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows) -> bool {
+        let Some(cause) = self.rounds.begin() else { return false };
         if self.stream.is_stopped() || self.assignment.paths().is_empty() {
             self.persist.disarm();
             return false;
