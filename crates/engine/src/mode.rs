@@ -1,4 +1,7 @@
-//! The protocol that a connection speaks. Parts get it as an argument.
+//! The protocol that a connection speaks. The session knows it; both streams learn each change.
+
+use crate::schedule::Numbering;
+use crate::settings::Settings;
 
 /// The protocol that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +17,11 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
+    /// Before anything was exchanged.
+    pub fn at_first(settings: &Settings) -> Self {
+        if settings.mptcp { Self::Opening } else { Self::Plain }
+    }
+
     /// Plain TCP.
     #[inline(always)]
     pub fn is_plain(self) -> bool {
@@ -24,6 +32,13 @@ impl Mode {
     #[inline(always)]
     pub fn is_multipath(self) -> bool {
         matches!(self, Self::Agreed | Self::Confirmed)
+    }
+}
+
+impl From<Mode> for Numbering {
+    #[inline(always)]
+    fn from(mode: Mode) -> Self {
+        if mode.is_plain() { Self::Subflow } else { Self::Data }
     }
 }
 

@@ -100,10 +100,10 @@ pub struct PathView {
     /// Retransmission timeout without back-off.
     pub rto: Duration,
     /// When the subflow's own timer expires by Linux's rules, be it a probe's, RACK's or the retransmission timer;
-    /// [`Instant::MAX`] if none runs, or the sender is not [to act as a kernel](crate::schedule::View::as_linux).
+    /// [`Instant::MAX`] if none runs, or the sender [keeps none](crate::schedule::DataRepair::Rescue).
     pub timer: Instant,
-    /// Payload bytes below the highest sent and not acknowledged cumulatively, SACKed and lost ones included; 0 if the sender is
-    /// not to act as a kernel.
+    /// Payload bytes below the highest sent and not acknowledged cumulatively, SACKed and lost ones included; 0 where
+    /// [`Self::timer`] is not kept.
     pub uncleared_bytes: u64,
     /// Forward delay from timestamps, smoothed (gain 1/8); see [`Self::fresh_forward_delay`]. `None` before the first
     /// sample, without timestamps, and where the peer's clock differs from path to path.

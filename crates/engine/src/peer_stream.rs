@@ -1,6 +1,6 @@
 //! The peer's stream as both ends agreed to number it (RFC 8684 §3.3). The session knows it; other parts get it as an argument.
 
-use crate::mode::{Mode, Offset};
+use crate::mode::Offset;
 use crate::subflow::mapping::subflow_offset;
 use anabranch_units::DataSeq;
 use anabranch_wire::{Mapping, dss_checksum};
@@ -9,7 +9,6 @@ use bytes::Bytes;
 /// How the peer's data is numbered and mapped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeerStream {
-    pub mode: Mode,
     /// The peer's initial data sequence number.
     pub idsn: DataSeq,
     /// Checksums were agreed on.

@@ -1,5 +1,6 @@
 //! Everything about a connection that a user may set. Defaults follow Linux.
 
+use crate::schedule::SenderPolicy;
 use anabranch_units::{Duration, PathId};
 
 /// How losses are found and repaired.
@@ -201,15 +202,24 @@ pub enum DssWidth {
     Eight,
 }
 
-/// The rules by which a host counts a receive window.
+/// The host that a sender or receiver acts like, where the RFCs leave a choice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostModel {
     /// As the RFCs say: the window reaches `recv_buffer` bytes beyond what was read, whatever waits out of order, and every
     /// DATA_ACK brings the window of its own segment (RFC 8684 §3.3.5).
     #[default]
     Rfc,
-    /// As Linux 6.18; see `receiving/linux_window.rs`.
+    /// As Linux 6.18; see [`SenderPolicy::LINUX`] and `receiving/policy.rs`.
     Linux,
+}
+
+impl From<HostModel> for SenderPolicy {
+    fn from(model: HostModel) -> Self {
+        match model {
+            HostModel::Rfc => Self::RFC,
+            HostModel::Linux => Self::LINUX,
+        }
+    }
 }
 
 /// The path over which a client's connection opens.
@@ -244,9 +254,9 @@ pub struct Settings {
     pub send_buffer: u64,
     /// Bytes offered as the connection's receive window.
     pub recv_buffer: u64,
-    /// How that window is counted.
+    /// How that window is counted, and when acknowledgments leave.
     pub receiver_model: HostModel,
-    /// How the peer's window is counted.
+    /// The sender's [choices](SenderPolicy), how the peer's window is counted among them.
     pub sender_model: HostModel,
     /// The path over which a client's connection opens.
     pub first_path: FirstPath,

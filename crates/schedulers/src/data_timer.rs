@@ -2,7 +2,7 @@
 //! delivered yet.
 
 use crate::stale::Silence;
-use anabranch_engine::schedule::{PathView, Repeat, Round, View};
+use anabranch_engine::schedule::{DataRepair, PathView, Repeat, Round, View};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 /// The timer's interval while no subflow's own timer is pending (TCP_RTO_MIN).
@@ -60,9 +60,9 @@ impl DataTimer {
     /// the paths, as [bits](PathId::bit), whose earlier bursts of this round are on their way.
     pub fn measure(&mut self, view: &View, silence: &Silence, pushed: u32) {
         let audible = view.candidates().filter(|p| !silence.is_silent(p.id));
-        let longest = match view.as_linux() {
-            true => audible.filter_map(|p| left(p, view.now(), pushed & p.id.bit() != 0)).max(),
-            false => view.paths().iter().filter_map(own_timer).max(),
+        let longest = match view.sender().repair {
+            DataRepair::DataTimer => audible.filter_map(|p| left(p, view.now(), pushed & p.id.bit() != 0)).max(),
+            DataRepair::Rescue => view.paths().iter().filter_map(own_timer).max(),
         };
         self.interval = longest.unwrap_or(INTERVAL);
     }
@@ -71,7 +71,7 @@ impl DataTimer {
     pub fn restart(&mut self, view: &View) {
         // The kernel gives new data to the paths first, and so measures the interval.
         self.acked = true;
-        if !view.as_linux() {
+        if view.sender().repair == DataRepair::Rescue {
             self.start(view);
         }
     }
@@ -119,14 +119,15 @@ impl DataTimer {
 
     /// The timer runs, and what is left of a piece is retransmitted as far as there is room.
     fn go_on(&mut self, round: &mut Round<'_>) {
-        let due = round.now() + self.interval;
+        let (due, runs) = (round.now() + self.interval, self.at < Instant::MAX);
+        let keeps = round.sender().repair == DataRepair::DataTimer && runs;
         // The kernel leaves a timer that runs as it is (`mptcp_rtx_timer_pending`).
-        self.at = if round.as_linux() && self.at < Instant::MAX { self.at } else { self.at.min(due) };
+        self.at = if keeps { self.at } else { self.at.min(due) };
         self.again = self.again.and_then(|(on, range)| repeat(round, on, range));
     }
 
-    /// The same for a sender that acts as a kernel, whose timer runs until everything written is acknowledged.
-    pub fn run_as_linux(&mut self, round: &mut Round<'_>) {
+    /// The same for [`DataRepair::DataTimer`]: the timer runs until everything written is acknowledged.
+    pub fn run_until_acked(&mut self, round: &mut Round<'_>) {
         self.start(round);
         if round.data_acked() >= round.written() {
             self.at = Instant::MAX;
@@ -173,7 +174,7 @@ mod tests {
     use super::*;
     use crate::send_memory::piece_end;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::Cause;
+    use anabranch_engine::schedule::{Cause, SenderPolicy};
 
     const HALF: u32 = 12;
 
@@ -196,14 +197,14 @@ mod tests {
         let mut round = Round::new(&mut bench.view, &mut bench.windows, Cause::Wakeup);
         let first = round.data_acked();
         let piece = Range::new(first, piece_end(first).min(36 * MSS).max(first));
-        if !round.as_linux() {
+        if round.sender().repair == DataRepair::Rescue {
             return timer.run(&mut round, piece);
         }
         if timer.has_expired(&round) {
             let on = idle(&round);
             timer.expire(&mut round, on, piece);
         }
-        timer.run_as_linux(&mut round);
+        timer.run_until_acked(&mut round);
     }
 
     fn run(timer: &mut DataTimer, bench: &mut Bench, ms: u64) -> Vec<u64> {
@@ -233,7 +234,7 @@ mod tests {
     fn a_path_repeats_what_it_delivered_and_the_peer_dropped() {
         // RFC 8684 §3.3.6: the subflow acknowledged everything, the connection nothing.
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
-        bench.view.set_as_linux(true);
+        bench.view.set_sender(SenderPolicy::LINUX);
         run(&mut timer, &mut bench, 0);
         let path = bench.view.path_mut(PathId(0)).unwrap();
         (path.in_flight, path.in_flight_bytes) = (0, 0);
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn as_linux_the_interval_is_what_is_left_of_the_longest_timer() {
         let (mut timer, mut bench) = (DataTimer::default(), waiting(0));
-        bench.view.set_as_linux(true);
+        bench.view.set_sender(SenderPolicy::LINUX);
         bench.at(50);
         for (id, ms) in [(0, 370), (1, 90)] {
             bench.view.path_mut(PathId(id)).unwrap().timer = Instant::from_millis(ms);

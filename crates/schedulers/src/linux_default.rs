@@ -6,7 +6,9 @@ pub use crate::send_memory::subflow_memory;
 use crate::send_memory::{PIECE, SendMemory, Writer, held, held_once_pushed, pace};
 use crate::stale::Silence;
 use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
-use anabranch_engine::schedule::{Cause, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_engine::schedule::{
+    Binding, Cause, DataRepair, PathView, Repeat, Round, Scheduler, SchedulerEvent, View,
+};
 use anabranch_units::{Instant, PathId, Range};
 
 page!(
@@ -191,7 +193,7 @@ fn linger(held: u64, rate: u64) -> u64 {
 
 /// A message begins at `next`, which the application writes once the one before was given to paths: no burst continues.
 fn begins_write(view: &View, next: u64) -> bool {
-    view.as_linux() && view.message_at(next).is_some_and(|message| message.start == next)
+    view.sender().binding == Binding::Final && view.message_at(next).is_some_and(|message| message.start == next)
 }
 
 impl LinuxDefault {
@@ -264,15 +266,16 @@ impl LinuxDefault {
     fn piece(&mut self, round: &mut Round<'_>, on: PathId) -> Option<u64> {
         let start = self.next(round)?;
         // The rest of the kernel's piece may be less.
-        let (end, most) = match round.as_linux() {
-            true => (self.writer.piece(round, start).end, u64::MAX),
-            false => (u64::MAX, PIECE),
+        let binding = round.sender().binding;
+        let (end, most) = match binding {
+            Binding::Final => (self.writer.piece(round, start).end, u64::MAX),
+            Binding::Revocable => (u64::MAX, PIECE),
         };
         let mut bound = 0;
         while bound < most && self.next(round).is_some_and(|next| next < end) {
-            let segment = match round.as_linux() {
-                true => self.ahead.append(round, on, end.min(self.writer.upto()).min(round.window_edge())),
-                false => self.ahead.enqueue(round, on),
+            let segment = match binding {
+                Binding::Final => self.ahead.append(round, on, end.min(self.writer.upto()).min(round.window_edge())),
+                Binding::Revocable => self.ahead.enqueue(round, on),
             };
             bound += segment?.len();
         }
@@ -289,14 +292,14 @@ impl LinuxDefault {
             if push.turn_to(path.id) {
                 // The acknowledgment is dealt with before another subflow pushes.
                 self.timer.start(round);
-                self.pushed = if round.as_linux() { push.left } else { 0 };
+                self.pushed = if round.sender().binding == Binding::Final { push.left } else { 0 };
             }
             if !self.burst(round, &path) {
                 break;
             }
         }
         // The kernel chooses once more, and finds the window used up.
-        if round.as_linux() {
+        if round.sender().repair == DataRepair::DataTimer {
             self.timer.measure(round, &self.silence, push.left);
         }
     }
@@ -369,22 +372,23 @@ fn rescue_piece(round: &mut Round<'_>, on: &PathView) -> bool {
 impl Scheduler for LinuxDefault {
     fn schedule(&mut self, round: &mut Round<'_>) {
         self.look(round);
-        if round.as_linux() && self.timer.has_expired(round) {
+        let own_timer = round.sender().repair == DataRepair::DataTimer;
+        if own_timer && self.timer.has_expired(round) {
             self.expire(round);
         }
         // A kernel leaves a stale path its queue.
-        let linux = round.as_linux();
-        self.ahead.recall(round, |p| p.usable || linux);
+        let stays = round.sender().binding == Binding::Final;
+        self.ahead.recall(round, |p| p.usable || stays);
         let memory = round.paths().iter().map(|p| self.sndbuf(round, p)).sum();
         let written = self.writer.upto();
         self.writer.write(round, memory);
         // To the kernel's push of new data belongs that it measures the timer: after a write, or where the window has room.
         let room = self.next(round).is_some_and(|next| next < round.window_edge());
-        if room || !round.as_linux() || self.writer.upto() > written {
+        if room || !own_timer || self.writer.upto() > written {
             self.push(round);
         }
-        if round.as_linux() {
-            self.timer.run_as_linux(round);
+        if own_timer {
+            self.timer.run_until_acked(round);
         } else {
             let piece = self.first_piece(round);
             self.timer.run(round, piece);
@@ -392,7 +396,7 @@ impl Scheduler for LinuxDefault {
     }
 
     fn rescue(&mut self, round: &mut Round<'_>) {
-        if round.as_linux() {
+        if round.sender().repair == DataRepair::DataTimer {
             // A subflow was closed (`__mptcp_close_ssk`).
             return self.send_all_again(round);
         }
@@ -417,12 +421,12 @@ impl Scheduler for LinuxDefault {
                 self.silence.end(path);
                 let last = self.flows.iter().map(|flow| flow.place).max().unwrap_or(0);
                 let place = &mut self.flows[path.index()].place;
-                if view.as_linux() && *place == 0 {
+                if view.sender().binding == Binding::Final && *place == 0 {
                     *place = last + 1;
                 }
             }
             SchedulerEvent::DataAck { .. } => self.timer.restart(view),
-            SchedulerEvent::Timeout { path } if !view.as_linux() => {
+            SchedulerEvent::Timeout { path } if view.sender().repair == DataRepair::Rescue => {
                 let rto = view.path(path).map_or(INTERVAL, |p| p.rto);
                 let silence = rto * 2 + INTERVAL * self.config.stale_loss_cnt;
                 self.flows[path.index()].stale_at.get_or_insert(view.now() + silence);
@@ -452,6 +456,7 @@ impl Scheduler for LinuxDefault {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
+    use anabranch_engine::schedule::SenderPolicy;
     use anabranch_units::{Duration, Rate};
 
     const DEFAULT: Config = Config { burst: 65_428, sndbuf: 2.0, stale_loss_cnt: 4 };
@@ -591,7 +596,7 @@ mod tests {
         // 27 552 bytes are left of the page with which the window begins.
         let before = PIECE - 27_552;
         let mut bench = Bench::with_window(&[path(0, 20, 100, 0), path(1, 80, 100, 0)], before);
-        bench.view.set_as_linux(true);
+        bench.view.set_sender(SenderPolicy::LINUX);
         bench.write(100);
         let mut linux = linux();
         linux.flows[0].memory.follow(&path(0, 20, 200, 0));
@@ -673,7 +678,7 @@ mod tests {
     /// The timer's interval after an acknowledgment on path 1 made room for `window` bytes; both paths were idle.
     fn interval_after(window: u64) -> Duration {
         let mut bench = Bench::with_window(&[path(0, 20, 100, 0), path(1, 300, 100, 0)], window);
-        bench.view.set_as_linux(true);
+        bench.view.set_sender(SenderPolicy::LINUX);
         bench.write(1000);
         let mut linux = linux();
         linux.flows[..2].iter_mut().for_each(|flow| flow.memory.follow(&path(0, 20, 100, 0)));
@@ -703,16 +708,16 @@ mod tests {
     /// first.
     #[test]
     fn as_linux_a_tie_goes_to_the_subflow_that_came_first() {
-        for (as_linux, expect) in [(true, 2), (false, 1)] {
+        for (sender, expect) in [(SenderPolicy::LINUX, 2), (SenderPolicy::RFC, 1)] {
             let mut bench = Bench::new(&[loaded(0, 9000, 1000), path(1, 20, 10, 0), path(2, 10, 10, 0)]);
-            bench.view.set_as_linux(as_linux);
+            bench.view.set_sender(sender);
             bench.write(1);
             let mut scheduler = linux();
             for id in [0, 2, 1, 2] {
                 scheduler.on_event(&SchedulerEvent::PathUp { path: PathId(id) }, &bench.view);
             }
             bench.round(&mut scheduler);
-            assert_eq!(bench.bound(expect), [0], "{as_linux}");
+            assert_eq!(bench.bound(expect), [0], "{sender:?}");
         }
     }
 

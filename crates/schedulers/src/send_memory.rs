@@ -1,7 +1,7 @@
 //! Send memory by a Linux kernel's rules: how much a subflow may hold, and how far that lets the application write.
 
 use crate::fragments::Fragments;
-use anabranch_engine::schedule::{PathView, View};
+use anabranch_engine::schedule::{Binding, PathView, View};
 use anabranch_units::Range;
 
 /// The data that the kernel binds at once: a page fragment of 32 KiB less its header.
@@ -95,7 +95,7 @@ pub struct Writer {
     asleep: bool,
     /// Two thirds of the memory are in use, so that a poll finds it not writable.
     scarce: bool,
-    /// The pieces of what it wrote, if the sender acts as a kernel.
+    /// The pieces of what it wrote, if what is bound is final.
     fragments: Fragments,
 }
 
@@ -105,12 +105,12 @@ impl Writer {
     pub fn write(&mut self, view: &View, subflows: u64) {
         let limit = subflows + OWN;
         let unacked = self.upto.saturating_sub(view.data_acked());
-        self.scarce = view.as_linux() && unacked > limit / 3 * 2;
+        self.scarce = view.sender().binding == Binding::Final && unacked > limit / 3 * 2;
         let under_way = view.paths().iter().any(|p| p.held_bytes() + p.queued_bytes > 0);
         if self.asleep && under_way && unacked > limit / 3 * 2 {
             return;
         }
-        if view.as_linux() {
+        if view.sender().binding == Binding::Final {
             self.upto = self.fill(view, limit, !under_way);
         } else {
             let pieces = limit.saturating_sub(unacked).div_ceil(PIECE).max(u64::from(!under_way));
@@ -137,7 +137,10 @@ impl Writer {
 
     /// The rest, from `offset` on, of the piece that holds it: it is retransmitted as a whole.
     pub fn piece(&self, view: &View, offset: u64) -> Range {
-        if view.as_linux() { self.fragments.from(offset) } else { Range::new(offset, piece_end(offset)) }
+        match view.sender().binding {
+            Binding::Final => self.fragments.from(offset),
+            Binding::Revocable => Range::new(offset, piece_end(offset)),
+        }
     }
 
     /// First offset that it has not written.

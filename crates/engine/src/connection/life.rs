@@ -1,7 +1,7 @@
 //! A connection's beginning, its subflows' coming and going, what time does to it, and its end (RFC 8684 §3.1 to §3.6).
 
 use super::lifetime::{Facts, Verdict, streams};
-use super::{Connection, Setup};
+use super::{Connection, Setup, speak};
 use crate::cx::Cx;
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
@@ -12,7 +12,7 @@ use crate::session::{Keys, Session, asked};
 use crate::subflow::half_open::{HalfOpen, Offer};
 use crate::subflow::life::{Ending, Expired};
 use crate::subflow::mapping::Doubt;
-use crate::subflow::{Move, Reset, Subflow};
+use crate::subflow::{Handle, Move, Reset, Subflow};
 use anabranch_trace::{CloseReason, Event, PathState};
 use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::{Reason, Segment};
@@ -46,19 +46,20 @@ impl Connection {
         let mut connection = Self::new(cx, setup, Side::Server, half.tuple().local, Race::default());
         let (keys, offer) = connection.session.resume(half, || Keys::generate(cx.rng, taken), taken);
         connection.session.set_keys(keys);
-        connection.begin(cx, &half.with(offer));
-        connection.subflows[0].resume(half, cx.now);
-        connection.receiving.advertise(connection.session.mode(), &connection.subflows, 0);
+        let first = connection.begin(cx, &half.with(offer));
+        connection.subflows[first].resume(half, cx.now);
+        connection.receiving.advertise(&connection.subflows, 0);
         connection
     }
 
     /// The first subflow of a server's connection, whose SYN is to be answered.
-    fn begin(&mut self, cx: &mut Cx<'_>, half: &HalfOpen) {
+    fn begin(&mut self, cx: &mut Cx<'_>, half: &HalfOpen) -> Handle {
         self.session.begin(half);
+        speak(self.session.mode(), &mut self.sending, &mut self.receiving);
         let id = self.paths.known.id_for(half.tuple()).unwrap_or_default();
         let s = Subflow::admitted(id, half, &self.frame.settings, cx.now);
-        self.subflows.add(&mut cx.scope(&self.frame), s);
         self.sending.learn_window(half.window);
+        self.subflows.add(&mut cx.scope(&self.frame), s)
     }
 
     // ---- subflows ----
@@ -70,23 +71,23 @@ impl Connection {
     }
 
     /// Subflow `i` was answered first. All others are given up as RFC 9293 §3.10.5 does in SYN-SENT: a SYN/ACK that comes for one of them
-    /// finds no connection, and is answered with a reset (§3.10.7.1). So the peer accepts one connection alone. Returns the winner's place.
-    pub(super) fn win(&mut self, cx: &mut Cx<'_>, i: usize) -> usize {
+    /// finds no connection, and is answered with a reset (§3.10.7.1). So the peer accepts one connection alone. Returns the winner.
+    pub(super) fn win(&mut self, cx: &mut Cx<'_>, i: Handle) -> Handle {
         let (id, local) = (self.subflows[i].id, self.subflows[i].tuple.local);
-        let due = self.sending.due();
-        for i in (0..self.subflows.len()).rev().filter(|n| *n != i) {
-            self.subflows[i].go(Move::Abort);
-            self.drop_subflow(cx, i, PathState::Closed);
+        let due = self.sending.rounds.due();
+        while let Some(other) = self.subflows.find_last(|s| s.id != id) {
+            self.subflows[other].go(Move::Abort);
+            self.drop_subflow(cx, other, PathState::Closed);
         }
         // None of them could carry anything.
-        self.sending.restore_due(due);
+        self.sending.rounds.restore(due);
         self.paths.won(id, local);
-        0
+        self.subflows.nth(0)
     }
 
     /// A subflow is lost: refused, reset by the peer, or silent for too long. While another of the connection to be may be answered
     /// that is no end, and nothing is gained by waiting for the next one's turn. Plain TCP has no other.
-    pub(super) fn lose(&mut self, cx: &mut Cx<'_>, i: usize, why: CloseReason) {
+    pub(super) fn lose(&mut self, cx: &mut Cx<'_>, i: Handle, why: CloseReason) {
         self.drop_subflow(cx, i, PathState::Dead);
         if !self.session.is_multipath() && !self.open_next(cx) && self.subflows.iter().all(|s| s.join) {
             self.end(cx, why);
@@ -94,7 +95,7 @@ impl Connection {
     }
 
     /// Both SYNs are exchanged, and `segment` acknowledges ours: the subflow's sender begins.
-    pub(super) fn establish(&mut self, cx: &mut Cx<'_>, i: usize, segment: &Segment) {
+    pub(super) fn establish(&mut self, cx: &mut Cx<'_>, i: Handle, segment: &Segment) {
         self.lifetime.orphaned = None;
         if self.session.is_plain() && self.frame.settings.mptcp_required {
             return self.break_off(cx, CloseReason::Refused);
@@ -102,7 +103,7 @@ impl Connection {
         let s = &mut self.subflows[i];
         let account = self.paths.known.account(s.id);
         let mut scope = cx.scope(&self.frame);
-        self.sending.add_path(&scope, self.session.mode(), s, segment, account);
+        self.sending.add_path(&scope, s, segment, account);
         if !s.join {
             self.pending.established = true;
             scope.record(Some(s.id), Event::Connected(!self.session.is_plain()));
@@ -116,20 +117,20 @@ impl Connection {
     }
 
     /// The subflow may carry data from now on.
-    pub(super) fn path_up(&mut self, cx: &mut Cx<'_>, i: usize) {
+    pub(super) fn path_up(&mut self, cx: &mut Cx<'_>, i: Handle) {
         self.session.joined |= self.subflows[i].join;
-        self.sending.path_up(&mut cx.scope(&self.frame), self.session.mode(), &mut self.subflows, i);
+        self.sending.path_up(&mut cx.scope(&self.frame), &mut self.subflows.lend(i));
     }
 
     /// A subflow is gone: what it carried alone goes out again elsewhere.
-    pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: usize, how: PathState) {
+    pub(super) fn drop_subflow(&mut self, cx: &mut Cx<'_>, i: Handle, how: PathState) {
         let s = self.subflows.remove(i);
         let used = self.sending.remove_path(s.id);
         cx.scope(&self.frame).record(Some(s.id), Event::Path(how));
-        let (opened, streams) = (s.reported != PathState::Opening, streams(&self.sending, &self.receiving));
+        let (opened, streams) = (s.has_opened(), streams(&self.sending, &self.receiving));
         let delivered = opened && self.lifetime.lose(streams, how == PathState::Dead);
         self.paths.lost(cx.now, &s, used, self.lifetime.closed, delivered);
-        self.sending.path_down(&self.frame.settings, &mut self.subflows, s.id);
+        self.sending.path_down(&mut self.subflows, s.id);
     }
 
     // ---- joins of the peer's: half open beside the connection until the third ACK has proved the keys ----
@@ -154,7 +155,7 @@ impl Connection {
         self.may_be_joined(half.tuple()).ok()?;
         let id = self.paths.of_join(half.tuple(), &self.subflows).ok()?;
         let option = self.session.join_answer(nonces, address_ids.ours, self.paths.known.is_backup(id));
-        let window = self.receiving.advertise(self.session.mode(), &self.subflows, 0);
+        let window = self.receiving.advertise(&self.subflows, 0);
         half.answer(cx.now, &self.frame.settings, window, Some(option), out);
         cx.scope(&self.frame).record(Some(id), Event::ControlSent { flags: out.flags.0, again: half.answers > 0 });
         Some(id)
@@ -166,7 +167,7 @@ impl Connection {
         let tuple = half.tuple();
         self.may_be_joined(tuple)?;
         self.session.check_third_ack(&mut cx.scope(&self.frame), segment, half)?;
-        if let Some(old) = self.subflows.iter().position(|s| s.is_replaced_by(tuple)) {
+        if let Some(old) = self.subflows.find(|s| s.is_replaced_by(tuple)) {
             // The peer lost this subflow before we noticed.
             self.drop_subflow(cx, old, PathState::Dead);
         }
@@ -175,10 +176,10 @@ impl Connection {
         self.sending.set_now(cx.now);
         s.resume(half, cx.now);
         s.synchronize();
-        self.subflows.add(&mut cx.scope(&self.frame), s);
+        let joined = self.subflows.add(&mut cx.scope(&self.frame), s);
         // The peer has proved that it speaks MPTCP: what comes without it from now on was changed on the way.
         self.session.joined = true;
-        self.establish(cx, self.subflows.len() - 1, segment);
+        self.establish(cx, joined, segment);
         self.handle_segment(cx, id, segment);
         self.settle(cx);
         Ok(())
@@ -205,8 +206,8 @@ impl Connection {
     /// Does what is due.
     pub fn handle_timeout(&mut self, cx: &mut Cx<'_>) {
         self.sending.set_now(cx.now);
-        for i in (0..self.subflows.len()).rev() {
-            self.on_subflow_timers(cx, i);
+        for n in (0..self.subflows.len()).rev() {
+            self.on_subflow_timers(cx, self.subflows.nth(n));
         }
         let peer = Peer { mode: self.session.mode(), maps: self.session.is_mapped(), joined: self.session.joined };
         match self.sending.on_timers(&mut cx.scope(&self.frame), peer, &mut self.subflows) {
@@ -222,12 +223,12 @@ impl Connection {
         self.settle(cx);
     }
 
-    fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: usize) {
-        let ending = Ending { over: self.receiving.is_over(self.session.mode()), closing: self.lifetime.closing };
-        let (mode, mut scope) = (self.session.mode(), cx.scope(&self.frame));
+    fn on_subflow_timers(&mut self, cx: &mut Cx<'_>, i: Handle) {
+        let ending = Ending { over: self.receiving.is_over(), closing: self.lifetime.closing };
+        let mut scope = cx.scope(&self.frame);
         match self.subflows.on_timers(&mut scope, i, ending) {
             Expired::Nothing => {}
-            Expired::Sender if self.sending.on_sender_timer(&mut scope, mode, &mut self.subflows, i) => {}
+            Expired::Sender if self.sending.on_sender_timer(&mut scope, &mut self.subflows.lend(i)) => {}
             Expired::Failed | Expired::Sender => self.lose(cx, i, CloseReason::TimedOut),
         }
     }
@@ -259,7 +260,7 @@ impl Connection {
 
     /// Forgets the subflows that have closed.
     fn reap(&mut self, cx: &mut Cx<'_>) {
-        while let Some(i) = self.subflows.iter().position(Subflow::is_gone) {
+        while let Some(i) = self.subflows.find(Subflow::is_gone) {
             self.drop_subflow(cx, i, PathState::Closed);
         }
     }
@@ -270,7 +271,7 @@ impl Connection {
         if self.lifetime.closed || !ending || !self.subflows.iter().any(|s| s.state.is_synchronized()) {
             return;
         }
-        self.sending.settle(self.session.mode(), !self.session.awaits_reaction(), &mut self.subflows);
+        self.sending.settle(!self.session.awaits_reaction(), &mut self.subflows);
         if !self.session.is_plain() && self.both_ended() {
             self.paths.known.stop();
             self.lifetime.close(now, &mut self.subflows);

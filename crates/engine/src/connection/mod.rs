@@ -20,6 +20,7 @@ use crate::congestion::CongestionControl;
 use crate::cx::{Cx, Frame};
 use crate::ensemble::Member;
 use crate::four_tuple::FourTuple;
+use crate::mode::Mode;
 use crate::paths::{Addresses, PathManager, Paths, Race};
 use crate::receiving::Receiving;
 use crate::schedule::{Device, PathPolicy, Scheduler, View};
@@ -86,6 +87,12 @@ pub struct Connection {
     pending: Pending,
 }
 
+/// The protocol is agreed on, or changes: both streams are numbered accordingly.
+fn speak(mode: Mode, sending: &mut Sending, receiving: &mut Receiving) {
+    sending.speak(mode);
+    receiving.speak(mode);
+}
+
 impl Connection {
     /// `local`: our end of the first subflow, as far as it is known.
     fn new(cx: &mut Cx<'_>, setup: Setup, side: Side, local: SocketAddr, race: Race) -> Self {
@@ -136,7 +143,7 @@ impl Connection {
     /// The next bytes of the stream.
     #[inline]
     pub fn read(&mut self, cx: &mut Cx<'_>) -> Option<Bytes> {
-        let (range, bytes) = self.receiving.read(cx.now, self.session.mode(), &mut self.subflows)?;
+        let (range, bytes) = self.receiving.read(cx.now, &mut self.subflows)?;
         cx.scope(&self.frame).record(None, Event::Delivered(range));
         Some(bytes)
     }
@@ -206,15 +213,15 @@ impl Connection {
 
     /// Sets whether a path is a backup, and tells the peer with MP_PRIO (RFC 8684 §3.3.8).
     pub fn set_backup(&mut self, id: PathId, backup: bool) {
-        if let Some(i) = self.paths.set_backup(self.session.mode(), &mut self.subflows, id, backup) {
-            self.sending.on_backup(self.subflows[i].id);
+        if self.paths.set_backup(self.session.mode(), &mut self.subflows, id, backup) {
+            self.sending.on_backup(id);
         }
     }
 
     /// Adds a path, or sets backup flag, policy and MSS of one. A client joins over it at once, even if it was lost or withdrawn.
     pub fn set_path(&mut self, path: PathSetup) {
         self.set_options(path.id, path.backup, path.policy);
-        self.sending.set_mss(&self.frame.settings, self.session.mode(), &mut self.subflows, path.id, path.mss);
+        self.sending.set_mss(&self.frame.settings, &mut self.subflows, path.id, path.mss);
         self.paths.known.set(path);
     }
 
@@ -228,13 +235,12 @@ impl Connection {
     /// Sets the most payload bytes of a segment on a path, if the path is known; what is bound to it or under way is cut.
     pub fn set_mss(&mut self, id: PathId, mss: u32) {
         self.paths.known.set_mss(id, mss);
-        self.sending.set_mss(&self.frame.settings, self.session.mode(), &mut self.subflows, id, Some(mss));
+        self.sending.set_mss(&self.frame.settings, &mut self.subflows, id, Some(mss));
     }
 
     /// A router on a path has dropped our packet with sequence number `seq`, and carries none above `mtu` bytes.
     pub(crate) fn on_too_big(&mut self, cx: &mut Cx<'_>, path: PathId, seq: SeqNumber, mtu: u32) {
-        let (mode, scope) = (self.session.mode(), &mut cx.scope(&self.frame));
-        let mss = self.sending.on_too_big(scope, mode, &mut self.subflows, path, (seq, mtu));
+        let mss = self.sending.on_too_big(&mut cx.scope(&self.frame), &mut self.subflows, path, (seq, mtu));
         mss.into_iter().for_each(|mss| self.paths.known.set_mss(path, mss));
     }
 

@@ -16,8 +16,7 @@ use crate::four_tuple::FourTuple;
 use crate::mode::Mode;
 use crate::reasons::{NO_RESOURCES, TOO_POOR, UNSPECIFIED};
 use crate::subflow::half_open::{HalfOpen, Offer};
-use crate::subflow::{Both, Reset, State, Subflow, Subflows};
-use anabranch_trace::PathState;
+use crate::subflow::{Both, Lent, Reset, State, Subflow, Subflows};
 use anabranch_units::{Instant, PathId, Rng};
 use anabranch_wire::{AddAddr, MptcpOption, Reason};
 use core::net::SocketAddr;
@@ -108,26 +107,26 @@ impl Paths {
         Some(s)
     }
 
-    /// Sets whether a path is a backup by our wish. The subflow over it, if there is one and MPTCP is spoken: it informs the peer.
-    pub fn set_backup(&mut self, mode: Mode, subflows: &mut Subflows, id: PathId, backup: bool) -> Option<usize> {
+    /// Sets whether a path is a backup by our wish. The subflow over it, if there is one and MPTCP is spoken, informs the peer: true.
+    pub fn set_backup(&mut self, mode: Mode, subflows: &mut Subflows, id: PathId, backup: bool) -> bool {
         self.known.set_backup(id, backup);
-        let i = subflows.place_of(id).filter(|_| !mode.is_plain())?;
-        let s = &mut subflows[i];
+        let Some(s) = subflows.on(id).filter(|_| !mode.is_plain()) else { return false };
+        let s = &mut subflows[s];
         s.set_backup(backup);
         // Before a peer is known to have our keys, they go first (RFC 8684 §3.1).
         if mode == Mode::Confirmed {
             s.signal_backup();
         }
-        Some(i)
+        true
     }
 
     /// Resets the subflow over a path, which is not used any more unless the reason is transient. False if there is none.
     pub fn reset(&mut self, subflows: &mut Subflows, id: PathId, reason: Reason) -> bool {
-        let Some(i) = subflows.place_of(id) else { return false };
+        let Some(s) = subflows.on(id) else { return false };
         if !reason.transient {
             self.known.withdraw(id);
         }
-        subflows[i].close_by_reset(Reset::Because(reason));
+        subflows[s].close_by_reset(Reset::Because(reason));
         true
     }
 
@@ -151,7 +150,7 @@ impl Paths {
         } else if delivered {
             self.known.delivered(s.id);
         }
-        self.known.lost(s.id, now, over || s.fin.wanted, s.reported == PathState::Opening);
+        self.known.lost(s.id, now, over || s.fin.wanted, !s.has_opened());
     }
 
     /// A subflow is being opened over a path, from `local`; `join`: it is not the first. Returns the IDs of its addresses.
@@ -168,7 +167,7 @@ impl Paths {
             && let Some(option) = self.own.due(now)
         {
             if let Some(s) = subflows.iter_mut().find(|s| s.state == State::Established && s.reset.is_none()) {
-                s.signals.push_back(sign(option));
+                s.signal(sign(option));
                 self.own.said(now, now + s.sender().rtt().rto());
             }
         }
@@ -192,12 +191,12 @@ impl Paths {
         }
     }
 
-    /// Takes what subflow `i` brought about addresses: an announcement that proves whose it is, an echo, or what is taken back.
-    pub fn on_option(&mut self, subflows: &mut Subflows, i: usize, option: &MptcpOption) {
+    /// Takes what `s` brought about addresses: an announcement that proves whose it is, an echo, or what is taken back.
+    pub fn on_option(&mut self, mut s: Lent<'_>, option: &MptcpOption) {
         match *option {
             MptcpOption::AddAddr(echo @ AddAddr { hmac: None, .. }) => self.own.echoed(echo),
-            MptcpOption::AddAddr(announced) => self.known.announced(subflows[i].tuple, announced),
-            MptcpOption::RemoveAddr(ids) => ids.into_iter().flatten().for_each(|id| self.taken_back(subflows, id)),
+            MptcpOption::AddAddr(announced) => self.known.announced(s.tuple, announced),
+            MptcpOption::RemoveAddr(ids) => ids.into_iter().flatten().for_each(|id| self.taken_back(s.all_mut(), id)),
             _ => {}
         }
     }

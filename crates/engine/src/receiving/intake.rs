@@ -2,11 +2,10 @@
 
 use super::Receiving;
 use crate::cx::Scope;
-use crate::mode::Mode;
 use crate::peer_stream::{Checked, PeerStream};
 use crate::reasons::MPTCP_ERROR;
 use crate::subflow::mapping::{Doubt, Entry, Placed};
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow};
 use anabranch_trace::{Event, Violation};
 use anabranch_wire::{Mapping, Segment};
 use bytes::Bytes;
@@ -27,47 +26,44 @@ type Intake = Result<(), Doubt>;
 type Piece = (u64, Bytes);
 
 impl Receiving {
-    /// Takes the payload of a segment that came on subflow `i`.
+    /// Takes the payload of a segment that came on `s`.
     #[inline(always)]
     pub fn on_payload(
         &mut self,
         cx: &mut Scope<'_>,
         peer: PeerStream,
-        subflows: &mut Subflows,
-        i: usize,
+        s: &mut Lent<'_>,
         segment: &Segment,
         place: Place,
     ) -> Intake {
         let mss = cx.settings().mss;
-        let s = &mut subflows[i];
         if self.is_sized() && segment.payload.len() as u32 >= mss {
             s.note_trip(segment, cx.now);
         }
-        if let Some(start) = place.data.filter(|_| !peer.mode.is_plain())
+        if let Some(start) = place.data.filter(|_| !self.is_plain())
             && s.take_next(cx.now, segment, place.seq, mss)
         {
-            self.on_arrival(cx, peer.mode, subflows, i, start, segment.payload.clone());
+            self.on_arrival(cx, s, start, segment.payload.clone());
             return Ok(());
         }
         let ready = s.take_payload(cx.now, segment, place.seq, mss);
-        self.place_ready(cx, peer, subflows, i, ready, segment.options.dss().is_none())
+        self.place_ready(cx, peer, s, ready, segment.options.dss().is_none())
     }
 
-    /// Places what is next in the sequence of subflow `i`: `ready`, and what was held behind it. `bare`: see [`Self::place`].
+    /// Places what is next in the sequence of `s`: `ready`, and what was held behind it. `bare`: see [`Self::place`].
     fn place_ready(
         &mut self,
         cx: &mut Scope<'_>,
         peer: PeerStream,
-        subflows: &mut Subflows,
-        i: usize,
+        s: &mut Lent<'_>,
         mut ready: Option<Piece>,
         bare: bool,
     ) -> Intake {
         while let Some(piece) = ready {
-            self.place(cx, peer, subflows, i, piece, bare)?;
-            ready = subflows[i].receiver.pop();
+            self.place(cx, peer, s, piece, bare)?;
+            ready = s.receiver.pop();
         }
-        let s = &mut subflows[i];
+        let s: &mut Subflow = s;
         s.placement.forget_below(s.receiver.next());
         note_held(cx, s);
         Ok(())
@@ -78,8 +74,7 @@ impl Receiving {
         &mut self,
         cx: &mut Scope<'_>,
         peer: PeerStream,
-        subflows: &mut Subflows,
-        i: usize,
+        s: &mut Lent<'_>,
         mapping: &Mapping,
         data_fin: bool,
     ) -> Intake {
@@ -88,7 +83,6 @@ impl Receiving {
         }
         let Some(start) = peer.offset(mapping, self.next()) else { return Ok(()) };
         let len = u64::from(mapping.len) - u64::from(data_fin);
-        let s = &mut subflows[i];
         match peer.check(mapping, start, data_fin) {
             Checked::NotAgreed => {
                 s.refuse(cx, Violation::Checksum, MPTCP_ERROR);
@@ -98,14 +92,14 @@ impl Receiving {
                 cx.violation(s.id, Violation::Checksum);
                 return Ok(());
             }
-            Checked::DataFin => self.note_data_fin(cx, peer.mode, s, start + len),
+            Checked::DataFin => self.note_data_fin(cx, s, start + len),
             Checked::Payload => {}
         }
         if len == 0 {
             return Ok(());
         }
         match s.note_mapping(mapping, start, len) {
-            Ok(true) => return self.place_unmapped(cx, peer, subflows, i),
+            Ok(true) => return self.place_unmapped(cx, peer, s),
             Ok(false) => {}
             // The data that it maps is not taken either.
             Err(Violation::TooMuch) => cx.violation(s.id, Violation::TooMuch),
@@ -115,15 +109,15 @@ impl Receiving {
     }
 
     /// Places data that waited for its mapping.
-    fn place_unmapped(&mut self, cx: &mut Scope<'_>, peer: PeerStream, subflows: &mut Subflows, i: usize) -> Intake {
-        if subflows[i].placement.first_unmapped().is_none() {
+    fn place_unmapped(&mut self, cx: &mut Scope<'_>, peer: PeerStream, s: &mut Lent<'_>) -> Intake {
+        if s.placement.first_unmapped().is_none() {
             return Ok(());
         }
-        let mut held = subflows[i].placement.take_unmapped().into_iter();
+        let mut held = s.placement.take_unmapped().into_iter();
         while let Some(piece) = held.next() {
-            let intake = self.place(cx, peer, subflows, i, piece, false);
+            let intake = self.place(cx, peer, s, piece, false);
             if intake.is_err() {
-                held.for_each(|piece| subflows[i].placement.put_back(piece));
+                held.for_each(|piece| s.placement.put_back(piece));
                 return intake;
             }
         }
@@ -131,35 +125,27 @@ impl Receiving {
     }
 
     /// Bytes next in a subflow's sequence go to the connection by their mapping. `bare`: their segment had no DSS.
-    fn place(
-        &mut self,
-        cx: &mut Scope<'_>,
-        peer: PeerStream,
-        subflows: &mut Subflows,
-        i: usize,
-        piece: Piece,
-        bare: bool,
-    ) -> Intake {
+    fn place(&mut self, cx: &mut Scope<'_>, peer: PeerStream, s: &mut Lent<'_>, piece: Piece, bare: bool) -> Intake {
         let whole = piece.1.len();
         let mut rest = Some(piece).filter(|(_, bytes)| !bytes.is_empty());
         while let Some((seq, bytes)) = rest {
-            if peer.mode.is_plain() {
-                self.deliver_in_sequence(cx, subflows, i, (seq, bytes));
+            if self.is_plain() {
+                self.deliver_in_sequence(cx, s, (seq, bytes));
                 return Ok(());
             }
-            let (placed, next) = subflows[i].placement.place(seq, bytes, whole);
+            let (placed, next) = s.placement.place(seq, bytes, whole);
             rest = next;
             let intake = match placed {
                 Placed::Data { start, bytes } => {
-                    self.on_arrival(cx, peer.mode, subflows, i, start, bytes);
+                    self.on_arrival(cx, s, start, bytes);
                     Ok(())
                 }
                 Placed::Collected => Ok(()),
-                Placed::Whole { entry, bytes } => self.verify(cx, peer, subflows, i, entry, bytes),
-                Placed::Unmapped { seq, bytes } => self.hold(cx, subflows, i, (seq, bytes), bare),
+                Placed::Whole { entry, bytes } => self.verify(cx, peer, s, entry, bytes),
+                Placed::Unmapped { seq, bytes } => self.hold(cx, s, (seq, bytes), bare),
             };
             if intake.is_err() {
-                rest.into_iter().for_each(|piece| subflows[i].placement.put_back(piece));
+                rest.into_iter().for_each(|piece| s.placement.put_back(piece));
                 return intake;
             }
         }
@@ -167,46 +153,31 @@ impl Receiving {
     }
 
     /// A mapping is complete: its bytes are delivered if its checksum is right (RFC 8684 §3.3).
-    fn verify(
-        &mut self,
-        cx: &mut Scope<'_>,
-        peer: PeerStream,
-        subflows: &mut Subflows,
-        i: usize,
-        entry: Entry,
-        bytes: Bytes,
-    ) -> Intake {
+    fn verify(&mut self, cx: &mut Scope<'_>, peer: PeerStream, s: &mut Lent<'_>, entry: Entry, bytes: Bytes) -> Intake {
         let (expected, len) = entry.checksum.unwrap_or((0, 0));
         if !peer.is_right(expected, entry.data, entry.sub.start as u32, len, &bytes) {
-            cx.violation(subflows[i].id, Violation::Checksum);
-            subflows[i].placement.keep(entry, bytes);
+            cx.violation(s.id, Violation::Checksum);
+            s.placement.keep(entry, bytes);
             return Err(Doubt::Corrupt(entry.data));
         }
-        self.on_arrival(cx, peer.mode, subflows, i, entry.data, bytes);
+        self.on_arrival(cx, s, entry.data, bytes);
         if u64::from(len) > entry.sub.len() {
-            self.note_data_fin(cx, peer.mode, &mut subflows[i], entry.data + entry.sub.len());
+            self.note_data_fin(cx, s, entry.data + entry.sub.len());
         }
         Ok(())
     }
 
     /// Data without a mapping: it may follow within a receive window (RFC 8684 §3.3.1), but not for the very first data, whose
     /// segment has no DSS if the subflow does not speak MPTCP (§3.7).
-    fn hold(
-        &mut self,
-        cx: &mut Scope<'_>,
-        subflows: &mut Subflows,
-        i: usize,
-        (seq, bytes): Piece,
-        bare: bool,
-    ) -> Intake {
+    fn hold(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, (seq, bytes): Piece, bare: bool) -> Intake {
         let silent = bare && seq == 1;
         let window = cx.settings().recv_buffer;
-        let placement = &mut subflows[i].placement;
+        let placement = &mut s.placement;
         if !silent && placement.hold(cx.now, seq, bytes.clone(), window, bare) {
             return Ok(());
         }
         placement.put_back((seq, bytes));
-        cx.violation(subflows[i].id, Violation::Unmapped);
+        cx.violation(s.id, Violation::Unmapped);
         Err(Doubt::Unmapped { at_start: silent && self.next() == 0 })
     }
 
@@ -243,42 +214,41 @@ impl Receiving {
         }
     }
 
-    /// From here on the peer's stream continues in the sequence of subflow `i`: with what is [held](Self::place_on) first.
-    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        self.offset = self.place_on(&subflows[i]).unwrap_or(self.offset);
-        if let Some((entry, bytes)) = subflows[i].placement.take_collected() {
-            self.on_arrival(cx, Mode::Plain, subflows, i, entry.data, bytes);
+    /// From here on the peer's stream continues in the sequence of `s`: with what is [held](Self::place_on) first.
+    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
+        self.offset = self.place_on(s).unwrap_or(self.offset);
+        if let Some((entry, bytes)) = s.placement.take_collected() {
+            self.on_arrival(cx, s, entry.data, bytes);
         }
-        for piece in subflows[i].placement.take_unmapped() {
-            self.deliver_in_sequence(cx, subflows, i, piece);
+        for piece in s.placement.take_unmapped() {
+            self.deliver_in_sequence(cx, s, piece);
         }
-        self.deliver_held(cx, subflows, i);
+        self.deliver_held(cx, s);
     }
 
     /// After the fall back, a peer that does not know of it yet repeats data that came already, with new sequence numbers.
     /// In order it is skipped: the stream continues after it, with what waited behind it. Out of order it is dropped, and the
     /// peer retransmits it.
-    pub fn pass_over(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, seq: u64, payload: &Bytes) {
-        let s = &mut subflows[i];
+    pub fn pass_over(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, seq: u64, payload: &Bytes) {
         s.acks.demand();
         if s.receiver.next() == seq {
             s.receiver.accept(seq, payload);
             self.offset.sub += payload.len() as u64;
         }
-        self.deliver_held(cx, subflows, i);
+        self.deliver_held(cx, s);
     }
 
-    /// Delivers what has come into the sequence of subflow `i`.
-    fn deliver_held(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        while let Some(piece) = subflows[i].receiver.pop() {
-            self.deliver_in_sequence(cx, subflows, i, piece);
+    /// Delivers what has come into the sequence of `s`.
+    fn deliver_held(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
+        while let Some(piece) = s.receiver.pop() {
+            self.deliver_in_sequence(cx, s, piece);
         }
-        note_held(cx, &mut subflows[i]);
+        note_held(cx, s);
     }
 
-    fn deliver_in_sequence(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize, (seq, bytes): Piece) {
+    fn deliver_in_sequence(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, (seq, bytes): Piece) {
         if let Some(start) = self.start_of(seq) {
-            self.on_arrival(cx, Mode::Plain, subflows, i, start, bytes);
+            self.on_arrival(cx, s, start, bytes);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod intake;
 mod linux_window;
+mod policy;
 mod reassembly;
 mod room;
 mod window;
@@ -11,26 +12,27 @@ pub(crate) use intake::Place;
 
 use crate::cx::Scope;
 use crate::mode::{Mode, Offset};
-use crate::settings::{HostModel, ReceiveWindow, Settings};
+use crate::settings::{ReceiveWindow, Settings};
 use crate::subflow::acceptance::Facts;
 use crate::subflow::segments::Acknowledgment;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_trace::{Event, Violation};
 use anabranch_units::{Duration, Instant, Range};
 use bytes::Bytes;
-use linux_window::LinuxWindow;
+use policy::{DataAcks, Excess, ReceiverPolicy};
 use reassembly::Reassembly;
 use room::Room;
+use window::WindowScope;
 
 /// The connection's receive buffer and window.
 #[derive(Debug)]
 pub(crate) struct Receiving {
     reassembly: Reassembly,
     room: Room,
-    /// Where the window is counted as Linux counts it.
-    linux: Option<LinuxWindow>,
-    /// Each subflow has a receive buffer of its own.
-    separate: bool,
+    policy: ReceiverPolicy,
+    scope: WindowScope,
+    /// The owner of the receive buffers, once MPTCP is agreed on.
+    buffers: ReceiveWindow,
     /// Right edge of the window that was advertised last.
     announced: u64,
     /// The widest window that was ever advertised.
@@ -48,8 +50,9 @@ impl Receiving {
         Self {
             reassembly: Reassembly::default(),
             room: Room::new(settings),
-            linux: (settings.receiver_model == HostModel::Linux).then(|| LinuxWindow::new(settings)),
-            separate: settings.tcp.receive_window == ReceiveWindow::Subflow,
+            policy: ReceiverPolicy::of(settings),
+            scope: WindowScope::of(Mode::at_first(settings), settings.tcp.receive_window),
+            buffers: settings.tcp.receive_window,
             announced: 0,
             widest: 0,
             readable: false,
@@ -79,8 +82,8 @@ impl Receiving {
     }
 
     /// The peer's stream has ended (with MPTCP), so that only the FINs of subflows are waited for.
-    pub fn is_over(&self, mode: Mode) -> bool {
-        !mode.is_plain() && self.is_finished()
+    pub fn is_over(&self) -> bool {
+        !self.is_plain() && self.is_finished()
     }
 
     /// All of the peer's stream was read, its end included.
@@ -91,17 +94,17 @@ impl Receiving {
     /// Facts that decide about a segment that came on `s`; `max_window`: the widest that the peer ever offered.
     #[inline(always)]
     pub fn facts(&self, mode: Mode, s: &Subflow, max_window: u64) -> Facts {
-        Facts { mode, end: self.window_end(mode, s, s.receiver.next()), widest: self.widest, max_window }
+        Facts { mode, end: self.window_end(s, s.receiver.next()), widest: self.widest, max_window }
     }
 
-    /// The acknowledgment that leaves on subflow `i`.
+    /// The acknowledgment that leaves on `s`.
     #[inline(always)]
-    pub fn acknowledge(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> Acknowledgment {
-        let window = self.offer_on(mode, subflows, i);
-        let (acked, s) = (self.acked(), &subflows[i]);
+    pub fn acknowledge(&mut self, s: &mut Lent<'_>) -> Acknowledgment {
+        let window = self.offer_on(s);
+        let acked = self.acked();
         // Nearly always: what was announced is never more than the window's edge.
         let promised = acked + s.taken <= self.announced;
-        let data = if promised { acked } else { self.acked_within(mode, s, window) };
+        let data = if promised { acked } else { self.acked_within(s, window) };
         Acknowledgment { window, data }
     }
 
@@ -110,20 +113,20 @@ impl Receiving {
     ///
     /// Linux 6.18: `ack_update_msk` adds a DATA_ACK and the window of its subflow.
     #[inline(never)]
-    fn acked_within(&self, mode: Mode, s: &Subflow, window: u16) -> u64 {
-        // Behind the end of the stream there is nothing to send. A Linux receiver acknowledges without this care.
-        let as_linux = self.linux.is_some() || self.room.counts_memory();
-        let free = self.is_finished() || mode.is_plain() || self.is_separate(mode) || as_linux;
+    fn acked_within(&self, s: &Subflow, window: u16) -> u64 {
+        // Behind the end of the stream there is nothing to send.
+        let free = self.is_finished() || self.is_plain() || self.are_separate();
+        let careful = !free && self.policy.data_acks == DataAcks::WithinWindow;
         let acked = self.acked();
-        match !free && s.keeps_window(u64::from(window) << s.terms.recv_shift) {
-            true => acked.min(self.edge(mode).saturating_sub(s.taken)),
+        match careful && s.keeps_window(u64::from(window) << s.terms.recv_shift) {
+            true => acked.min(self.edge().saturating_sub(s.taken)),
             false => acked,
         }
     }
 
     /// The next bytes for the application.
     #[inline(always)]
-    pub fn read(&mut self, now: Instant, mode: Mode, subflows: &mut Subflows) -> Option<(Range, Bytes)> {
+    pub fn read(&mut self, now: Instant, subflows: &mut Subflows) -> Option<(Range, Bytes)> {
         let Some(read) = self.reassembly.read() else {
             if self.is_read() {
                 self.reassembly.give_back();
@@ -131,7 +134,7 @@ impl Receiving {
             return None;
         };
         self.right_size(now, subflows);
-        self.on_read(mode, subflows);
+        self.on_read(subflows);
         Some(read)
     }
 
@@ -142,7 +145,7 @@ impl Receiving {
         if !self.room.is_sized() {
             return;
         }
-        let trips = subflows.iter().filter_map(|s| s.trip.or(s.sender().rtt().srtt()));
+        let trips = subflows.iter().filter_map(Subflow::round_trip);
         let longest: Option<Duration> = trips.max();
         if let Some(trip) = longest {
             self.room.on_read(now, self.reassembly.read_bytes(), trip);
@@ -155,9 +158,9 @@ impl Receiving {
     }
 
     /// The peer's DATA_FIN is at `offset`, as it came on subflow `s`.
-    fn note_data_fin(&mut self, cx: &mut Scope<'_>, mode: Mode, s: &mut Subflow, offset: u64) {
+    fn note_data_fin(&mut self, cx: &mut Scope<'_>, s: &mut Subflow, offset: u64) {
         // RFC 8684 §3.3.3: the DATA_FIN is the end, so no data lies beyond it.
-        let possible = offset >= self.reassembly.end() && offset <= self.refused_from(mode);
+        let possible = offset >= self.reassembly.end() && offset <= self.refused_from();
         let moved = self.fin.is_some_and(|known| known != offset);
         if moved || self.fin.is_none() && !possible {
             return cx.violation(s.id, Violation::DataFinMoved);
@@ -167,46 +170,30 @@ impl Receiving {
         self.readable |= self.fin.replace(offset).is_none();
     }
 
-    /// Bytes with their place in the data sequence came on subflow `i`.
-    fn on_arrival(
-        &mut self,
-        cx: &mut Scope<'_>,
-        mode: Mode,
-        subflows: &mut Subflows,
-        i: usize,
-        start: u64,
-        bytes: Bytes,
-    ) {
+    /// Bytes with their place in the data sequence came on `s`.
+    fn on_arrival(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, start: u64, bytes: Bytes) {
         let range = Range::new(start, start + bytes.len() as u64);
         // Nearly always it lies within what was announced, which is never more than the edge.
         if range.end <= self.announced && self.fin.is_none() {
-            self.take_arrival(cx, mode, subflows, i, range, bytes);
+            self.take_arrival(cx, s, range, bytes);
         } else {
-            self.on_arrival_at_end(cx, mode, subflows, i, range, bytes);
+            self.on_arrival_at_end(cx, s, range, bytes);
         }
     }
 
     /// The same for data that may lie beyond the window, or behind the end of the stream.
     #[cold]
     #[inline(never)]
-    fn on_arrival_at_end(
-        &mut self,
-        cx: &mut Scope<'_>,
-        mode: Mode,
-        subflows: &mut Subflows,
-        i: usize,
-        mut range: Range,
-        mut bytes: Bytes,
-    ) {
-        let id = subflows[i].id;
-        if self.linux_drops(mode, range) {
+    fn on_arrival_at_end(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, mut range: Range, mut bytes: Bytes) {
+        let id = s.id;
+        if self.drops(range) {
             return cx.violation(id, Violation::BeyondWindow);
         }
-        let (edge, fin) = (self.edge(mode), self.fin.unwrap_or(u64::MAX));
+        let (edge, fin) = (self.edge(), self.fin.unwrap_or(u64::MAX));
         if range.end > edge.min(fin) {
             // RFC 8684 §3.3.4: beyond the window, or behind the end of the stream
             cx.violation(id, Violation::BeyondWindow);
-            let end = self.refused_from(mode).min(fin);
+            let end = self.refused_from().min(fin);
             if range.start >= end {
                 return;
             }
@@ -215,43 +202,33 @@ impl Receiving {
                 range.end = end;
             }
         }
-        self.take_arrival(cx, mode, subflows, i, range, bytes);
+        self.take_arrival(cx, s, range, bytes);
     }
 
     /// Takes bytes that belong to `range`, which is within the window.
     #[inline(always)]
-    fn take_arrival(
-        &mut self,
-        cx: &mut Scope<'_>,
-        mode: Mode,
-        subflows: &mut Subflows,
-        i: usize,
-        range: Range,
-        bytes: Bytes,
-    ) {
-        let id = subflows[i].id;
+    fn take_arrival(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>, range: Range, bytes: Bytes) {
+        let id = s.id;
         let ofo_before = self.reassembly.ofo_bytes();
         let next_before = self.reassembly.next();
         let new = self.reassembly.accept(range.start, bytes);
         let ofo = self.reassembly.ofo_bytes();
         cx.record(Some(id), Event::DataArrived { data: range, new, ofo });
-        if new > 0 && self.is_separate(mode) {
-            self.note_unread(subflows, i, Range::new(range.start.max(next_before), range.end));
+        if new > 0 && self.are_separate() {
+            self.note_unread(s, Range::new(range.start.max(next_before), range.end));
         }
         if new == 0 || (ofo == 0 && ofo_before > 0) {
             // A copy, or a hole that is filled: the peer's window waits for this DATA_ACK.
-            subflows[i].acks.demand();
+            s.acks.demand();
         }
         self.readable |= self.reassembly.next() > next_before;
     }
 
     /// Bytes of the data sequence are dropped as a whole: they are out of order and end beyond what was promised, though their
-    /// subflow has acknowledged them. The peer's data-level timer repairs that (RFC 8684 §3.3.6).
-    ///
-    /// Linux 6.18: `mptcp_data_queue_ofo`, counted as `MPTcpExtNoDSSInWindow`.
-    fn linux_drops(&self, mode: Mode, range: Range) -> bool {
+    /// subflow has acknowledged them.
+    fn drops(&self, range: Range) -> bool {
         let beyond = || range.start > self.reassembly.next() && range.end > self.announced;
-        self.linux.is_some() && !mode.is_plain() && beyond()
+        self.policy.excess == Excess::Dropped && !self.is_plain() && beyond()
     }
 
     // ---- plain TCP: the subflow's sequence is the data sequence (RFC 8684 §3.7) ----

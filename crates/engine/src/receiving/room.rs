@@ -49,11 +49,6 @@ impl Room {
         self.measured.is_some()
     }
 
-    /// The receive buffer is counted in memory, as a kernel does.
-    pub fn counts_memory(&self) -> bool {
-        self.truesize.is_some()
-    }
-
     /// The rest of the window when `held` bytes are held: as kernels count, half of the memory that they do not take.
     pub fn left(&self, held: u64) -> u64 {
         match &self.truesize {

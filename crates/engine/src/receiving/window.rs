@@ -2,33 +2,67 @@
 //! (RFC 8684 §3.3.4, §3.3.5; RFC 9293 §3.8.6).
 
 use super::Receiving;
-use super::linux_window::Waiting;
+use super::linux_window::{LinuxWindow, Waiting};
+use super::policy::{Excess, WindowBy};
 use crate::mode::Mode;
-use crate::settings::Settings;
+use crate::settings::{ReceiveWindow, Settings};
 use crate::subflow::segments::Wanted;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_units::Range;
 
+/// The sequence in which a window is offered, and how many windows there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WindowScope {
+    /// One in the data sequence, which all subflows share (RFC 8684 §3.3.4).
+    Shared,
+    /// One in each subflow's sequence, with a receive buffer of its own ([`ReceiveWindow::Subflow`]).
+    PerSubflow,
+    /// One in the only subflow's sequence, which is the data sequence: plain TCP (RFC 8684 §3.7).
+    OfSequence,
+}
+
+impl WindowScope {
+    /// As long as nothing is agreed on, there is one.
+    pub fn of(mode: Mode, buffers: ReceiveWindow) -> Self {
+        match (mode, buffers) {
+            (Mode::Plain, _) => Self::OfSequence,
+            (Mode::Agreed | Mode::Confirmed, ReceiveWindow::Subflow) => Self::PerSubflow,
+            (Mode::Opening, _) | (_, ReceiveWindow::Connection) => Self::Shared,
+        }
+    }
+}
+
 impl Receiving {
+    /// The protocol of the connection from here on.
+    pub fn speak(&mut self, mode: Mode) {
+        self.scope = WindowScope::of(mode, self.buffers);
+    }
+
+    /// The peer's stream is the sequence of the only subflow.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.scope == WindowScope::OfSequence
+    }
+
     /// Each subflow has a window of its own.
     #[inline(always)]
-    pub(super) fn is_separate(&self, mode: Mode) -> bool {
-        self.separate && mode.is_multipath()
+    pub(super) fn are_separate(&self) -> bool {
+        self.scope == WindowScope::PerSubflow
     }
 
     /// How many windows there are, if each of the `subflows` has one.
     #[inline(always)]
-    pub fn windows(&self, mode: Mode, subflows: &[Subflow]) -> Option<usize> {
-        self.is_separate(mode).then_some(subflows.len())
+    pub fn windows(&self, subflows: &[Subflow]) -> Option<usize> {
+        self.are_separate().then_some(subflows.len())
     }
 
     /// The end of the window (`RCV.NXT + RCV.WND`) in the sequence of `s`, on which `next` is expected next.
     #[inline(always)]
-    pub fn window_end(&self, mode: Mode, s: &Subflow, next: u64) -> u64 {
-        if mode.is_plain() {
+    pub fn window_end(&self, s: &Subflow, next: u64) -> u64 {
+        if self.is_plain() {
             return (self.offset.sub + self.announced).saturating_sub(self.offset.data).max(next);
         }
-        if self.is_separate(mode) && s.own_edge > 0 {
+        if self.are_separate() && s.own_edge > 0 {
             return s.own_edge.max(next);
         }
         // RFC 8684 §3.3.4: the window is the connection's, and where data belongs decides. What a sender may have under
@@ -37,19 +71,23 @@ impl Receiving {
         next + self.widest
     }
 
-    /// First offset that is not taken. Data between the window's edge and this offset is a violation, and is taken: its subflow has
-    /// acknowledged it, so that the peer would repeat it by its data-level timer alone (RFC 8684 §3.3.6). The offset moves with
-    /// promised windows, never with data that arrives.
-    pub(super) fn refused_from(&self, mode: Mode) -> u64 {
-        let grace = if self.linux.is_some() { 0 } else { Settings::grace(self.room.limit()) };
-        self.edge(mode).max(self.announced + grace)
+    /// First offset that is not taken; data between the window's edge and this offset is a violation. The offset moves with promised windows,
+    /// never with data that arrives.
+    pub(super) fn refused_from(&self) -> u64 {
+        let grace = match self.policy.excess {
+            Excess::Grace => Settings::grace(self.room.limit()),
+            Excess::Dropped => 0,
+        };
+        self.edge().max(self.announced + grace)
     }
 
     /// First offset beyond the window. A subflow's own window, and that of plain TCP, was checked in the subflow's sequence: what was
     /// taken there is acknowledged.
-    pub(super) fn edge(&self, mode: Mode) -> u64 {
-        let checked = mode.is_plain() || self.is_separate(mode);
-        if checked { u64::MAX } else { self.announced.max(self.offer()) }
+    pub(super) fn edge(&self) -> u64 {
+        match self.scope {
+            WindowScope::Shared => self.announced.max(self.offer()),
+            WindowScope::PerSubflow | WindowScope::OfSequence => u64::MAX,
+        }
     }
 
     /// First offset that is not offered now.
@@ -60,11 +98,11 @@ impl Receiving {
 
     /// The application read: acknowledgments tell the peer if that opens its window by much (RFC 9293 §3.8.6.2.2).
     #[inline(always)]
-    pub(super) fn on_read(&self, mode: Mode, subflows: &mut Subflows) {
-        if self.linux.is_some() {
-            return self.tell_as_linux(mode, subflows);
+    pub(super) fn on_read(&self, subflows: &mut Subflows) {
+        if let WindowBy::FreeMemory(linux) = &self.policy.window {
+            return self.tell_of_memory(linux, subflows);
         }
-        if self.is_separate(mode) {
+        if self.are_separate() {
             return self.tell_each(subflows);
         }
         let left = self.announced.saturating_sub(self.reassembly.next());
@@ -86,40 +124,38 @@ impl Receiving {
         }
     }
 
-    /// The window to advertise on subflow `i` now, in units of 2^`shift`: see [`Self::advertise`].
+    /// The window to advertise on `s` now, in units of 2^`shift`: see [`Self::advertise`].
     #[inline(always)]
-    fn advertise_on(&mut self, mode: Mode, subflows: &mut Subflows, i: usize, shift: u8) -> u16 {
-        if self.is_separate(mode) {
-            self.advertise_apart(&mut subflows[i], shift)
-        } else {
-            self.advertise(mode, subflows, shift)
-        }
+    fn advertise_on(&mut self, s: &mut Lent<'_>, shift: u8) -> u16 {
+        if self.are_separate() { self.advertise_apart(s, shift) } else { self.advertise(s.all(), shift) }
     }
 
-    /// The window field of a segment that is `wanted` of subflow `i` and carries nothing of the stream. RFC 7323 §2.2: that of a
+    /// The window field of a segment that is `wanted` of `s` and carries nothing of the stream. RFC 7323 §2.2: that of a
     /// SYN is not scaled. A reset has none.
-    pub fn window_of(&mut self, wanted: Wanted, mode: Mode, subflows: &mut Subflows, i: usize) -> u16 {
+    pub fn window_of(&mut self, wanted: Wanted, s: &mut Lent<'_>) -> u16 {
         match wanted {
-            Wanted::Handshake => self.advertise_on(mode, subflows, i, 0),
-            Wanted::ThirdAck => self.offer_on(mode, subflows, i),
+            Wanted::Handshake => self.advertise_on(s, 0),
+            Wanted::ThirdAck => self.offer_on(s),
             Wanted::Reset | Wanted::Nothing | Wanted::Control | Wanted::Data | Wanted::DataOrControl => 0,
         }
     }
 
     /// The same on an open subflow.
     #[inline(always)]
-    pub(super) fn offer_on(&mut self, mode: Mode, subflows: &mut Subflows, i: usize) -> u16 {
-        let shift = subflows[i].terms.recv_shift;
-        self.advertise_on(mode, subflows, i, shift)
+    pub(super) fn offer_on(&mut self, s: &mut Lent<'_>) -> u16 {
+        let shift = s.terms.recv_shift;
+        self.advertise_on(s, shift)
     }
 
     /// The window to advertise now, unscaled, whose edge is remembered. Never taken back (RFC 9293 §3.8.6).
     #[inline(always)]
-    pub fn advertise(&mut self, mode: Mode, subflows: &[Subflow], shift: u8) -> u16 {
+    pub fn advertise(&mut self, subflows: &[Subflow], shift: u8) -> u16 {
         let next = self.reassembly.next();
-        let target = match &self.linux {
-            Some(linux) => linux.edge(is_measured(subflows), self.waiting(mode, subflows)).max(self.announced),
-            None => self.room.step(self.announced.max(next), self.offer()),
+        let target = match &self.policy.window {
+            WindowBy::FreeMemory(linux) => {
+                linux.edge(is_measured(subflows), self.waiting(subflows)).max(self.announced)
+            }
+            WindowBy::Reads => self.room.step(self.announced.max(next), self.offer()),
         };
         let (field, size) = scaled(target.saturating_sub(next), shift);
         if size > 0 {
@@ -132,15 +168,14 @@ impl Receiving {
 
     // ---- one window for each subflow ----
 
-    /// New bytes came on subflow `i`; what came on another before counts there.
-    pub(super) fn note_unread(&self, subflows: &mut Subflows, i: usize, came: Range) {
+    /// New bytes came on `s`; what came on another before counts there.
+    pub(super) fn note_unread(&self, s: &mut Lent<'_>, came: Range) {
         let fresh = Range::new(came.start.max(self.reassembly.read_bytes()), came.end);
         if fresh.is_empty() {
             return;
         }
-        let others = subflows.iter().enumerate().filter(|(n, _)| *n != i);
-        let known: Vec<Range> = others.flat_map(|(_, s)| s.unread.within(fresh)).collect();
-        let unread = &mut subflows[i].unread;
+        let known: Vec<Range> = s.others().flat_map(|other| other.unread.within(fresh)).collect();
+        let unread = &mut s.unread;
         unread.insert(fresh);
         for range in known {
             unread.remove(range);
@@ -176,15 +211,15 @@ impl Receiving {
         }
     }
 
-    // ---- as Linux counts ----
+    // ---- by the memory that is free ----
 
-    fn waiting(&self, mode: Mode, subflows: &[Subflow]) -> Waiting {
+    fn waiting(&self, subflows: &[Subflow]) -> Waiting {
         let next = self.reassembly.next();
         // Data that a subflow of Multipath TCP holds behind its own hole is charged to the subflow, whose memory does not decide
         // about the window (Linux 6.18: `mptcp_space`).
-        let held = match mode {
-            Mode::Plain => subflows.iter().map(|s| s.receiver.held_bytes()).sum(),
-            Mode::Opening | Mode::Agreed | Mode::Confirmed => 0,
+        let held = match self.scope {
+            WindowScope::OfSequence => subflows.iter().map(|s| s.receiver.held_bytes()).sum(),
+            WindowScope::Shared | WindowScope::PerSubflow => 0,
         };
         Waiting { next, unread: next - self.reassembly.read_bytes(), held: self.reassembly.ofo_bytes() + held }
     }
@@ -193,13 +228,12 @@ impl Receiving {
     /// least twice as much as that is free; offers of other subflows do not count.
     ///
     /// Linux 6.18: `mptcp_cleanup_rbuf`, `__tcp_cleanup_rbuf`.
-    fn tell_as_linux(&self, mode: Mode, subflows: &mut Subflows) {
-        let Some(linux) = &self.linux else { return };
+    fn tell_of_memory(&self, linux: &LinuxWindow, subflows: &mut Subflows) {
         let measured = is_measured(subflows);
-        let free = linux.edge(measured, self.waiting(mode, subflows)) - self.reassembly.next();
+        let free = linux.edge(measured, self.waiting(subflows)) - self.reassembly.next();
         let buffer = linux.buffer(measured);
         for s in subflows.iter_mut().filter(|s| s.state.is_synchronized()) {
-            let left = s.offered.saturating_sub(s.receiver.next() - s.acked_to);
+            let left = s.left_of_offer();
             if 2 * left <= buffer && free > 0 && free >= 2 * left {
                 s.acks.demand();
             }

@@ -1,8 +1,8 @@
 //! The assignment of data to subflows: the state that a [`View`] shows, and everything that changes it.
 
-use super::View;
 use super::queue::PathQueue;
 use super::view::Queued;
+use super::{Binding, Numbering, SenderPolicy, View};
 use crate::capacity::Capacity;
 use crate::ensemble::Member;
 use crate::path::PathView;
@@ -68,9 +68,9 @@ impl Assignment {
             self.recount(i);
         }
     }
-    /// The connection is plain TCP: data leaves in the order in which it was written.
-    pub(crate) fn set_in_sequence(&mut self) {
-        self.view.in_sequence = true;
+    /// Our data is numbered like this from here on.
+    pub(crate) fn set_numbering(&mut self, numbering: Numbering) {
+        self.view.numbering = numbering;
     }
     /// A path's values, to be changed in place. Leave the queue counts alone.
     pub fn path_mut(&mut self, id: PathId) -> Option<&mut PathView> {
@@ -103,9 +103,9 @@ impl Assignment {
     pub fn set_buffer_full(&mut self, full: bool) {
         self.view.buffer_full = full;
     }
-    /// The sender is to act as a Linux kernel; see [`View::as_linux`].
-    pub fn set_as_linux(&mut self, linux: bool) {
-        self.view.as_linux = linux;
+    /// The sender is to act like this.
+    pub fn set_sender(&mut self, sender: SenderPolicy) {
+        self.view.sender = sender;
     }
     /// The send buffer holds `bytes`, and so many `paths` are known beforehand.
     pub fn set_send_buffer(&mut self, bytes: u64, paths: usize) {
@@ -151,13 +151,13 @@ impl Assignment {
             return self.on_sent_late(path, range);
         }
         self.view.outstanding.sent(path, range);
-        if self.copied_early && !self.view.as_linux {
+        if self.copied_early && self.view.sender.binding == Binding::Revocable {
             // A copy left although the path that was to send first gave the data back.
             self.view.backlog.remove(range);
         }
     }
 
-    /// The same of data that the peer has in part: a kernel's subflow sends what was given to it.
+    /// The same of data that the peer has in part, where what is bound leaves whatever the peer has.
     #[cold]
     #[inline(never)]
     fn on_sent_late(&mut self, path: PathId, range: Range) {
@@ -178,8 +178,8 @@ impl Assignment {
         while self.view.messages.front().is_some_and(|m| m.end <= offset) {
             self.view.messages.pop_front();
         }
-        // A kernel's subflow sends what was given to it, whatever the peer has by then (`tcp_write_xmit`).
-        for i in 0..if self.view.as_linux { 0 } else { self.view.queues.len() } {
+        let revocable = self.view.sender.binding == Binding::Revocable;
+        for i in 0..if revocable { self.view.queues.len() } else { 0 } {
             // Queued copies may have become pointless. First transmissions follow in order: the first of them is below `offset`
             // only if what a lost path carried was queued again, unless a copy overtook them.
             if self.view.queues[i].remove_below(offset, self.copied_early) {
@@ -222,9 +222,13 @@ impl Assignment {
         range.start < self.again_below
             && (range.start < self.view.acked || self.view.outstanding.at(range.start).is_some())
     }
-    /// The lowest data that waits in a queue.
-    pub(crate) fn lowest_queued(&self) -> Option<u64> {
-        self.view.queues.iter().flat_map(PathQueue::iter).map(|q| q.range.start).min()
+    /// The lowest data that waits in a queue and leaves whatever the peer acknowledges.
+    #[inline(always)]
+    pub(crate) fn lowest_kept(&self) -> Option<u64> {
+        match self.view.sender.binding {
+            Binding::Revocable => None,
+            Binding::Final => self.view.queues.iter().flat_map(PathQueue::iter).map(|q| q.range.start).min(),
+        }
     }
     /// A subflow is gone: its data is stranded, its queue goes back to the backlog, the path is forgotten.
     pub fn remove_path(&mut self, id: PathId) {
@@ -303,11 +307,11 @@ impl Assignment {
             if path.queued == 0 {
                 self.view.waiting &= !path.id.bit();
             }
-            // A peer may acknowledge a gap that was never sent.
-            let range = Range::new(taken.range.start.max(self.view.acked), taken.range.end);
-            if self.view.as_linux {
+            if self.view.sender.binding == Binding::Final {
                 return Some(taken);
             }
+            // A peer may acknowledge a gap that was never sent.
+            let range = Range::new(taken.range.start.max(self.view.acked), taken.range.end);
             if !range.is_empty() {
                 return Some(Queued { range, ..taken });
             }

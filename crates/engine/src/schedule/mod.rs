@@ -8,6 +8,7 @@ mod combine;
 mod command;
 mod measure;
 mod outstanding;
+mod policy;
 mod queue;
 mod round;
 mod view;
@@ -19,6 +20,8 @@ pub use assignment::Assignment;
 pub use combine::{Around, AroundRounds, Then};
 pub use command::Command;
 pub use outstanding::{Copies, Outstanding};
+pub(crate) use policy::Numbering;
+pub use policy::{Binding, DataRepair, PeerWindow, SenderPolicy, SmallSegments};
 pub use round::{Repeat, Round};
 pub use view::{Queued, View};
 
@@ -117,8 +120,8 @@ pub trait Scheduler: Debug + Send {
     }
 
     /// True: what a silent path strands waits for its retransmission timer, as in the kernel. Otherwise it is retransmitted
-    /// elsewhere as soon as the path is silent while others deliver (`Settings::early_rescue`). If the sender acts as a kernel, no
-    /// timer strands anything: the path is given data until the scheduler calls it [stale](Round::set_stale).
+    /// elsewhere as soon as the path is silent while others deliver (`Settings::early_rescue`). With [`DataRepair::DataTimer`]
+    /// no timer strands anything: the path is given data until the scheduler calls it [stale](Round::set_stale).
     fn waits_for_timeouts(&self) -> bool {
         false
     }

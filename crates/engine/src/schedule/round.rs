@@ -1,7 +1,7 @@
 //! The commands of a scheduling round.
 
 use super::view::Queued;
-use super::{Assignment, Cause, PathView, View};
+use super::{Assignment, Cause, PathView, PeerWindow, View};
 use crate::congestion::{CongestionControl, Loss};
 use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{PathId, Range};
@@ -101,7 +101,7 @@ impl<'a> Round<'a> {
 
     /// As [`Self::send_next`], but skips `skip` bytes of unassigned data first.
     pub fn send_ahead(&mut self, on: PathId, skip: u64) -> bool {
-        if skip == 0 || self.assignment.in_sequence {
+        if skip == 0 || self.assignment.is_in_sequence() {
             return self.send_next(on);
         }
         self.eligible(on).is_some_and(|i| self.assignment.bind_ahead(i, skip))
@@ -196,13 +196,14 @@ impl<'a> Round<'a> {
     }
 
     /// A path with nothing in flight may repeat what of `range` it carried: its subflow has acknowledged that, and the peer
-    /// dropped it (RFC 8684 §3.3.6). True if there was such data; never unless the sender counts windows as Linux does, since otherwise
-    /// it does not overrun them.
+    /// dropped it (RFC 8684 §3.3.6). True if there was such data; never with [`PeerWindow::OfSegment`], since such a sender does not
+    /// overrun windows.
     pub fn release(&mut self, on: PathId, range: Range) -> bool {
         // Packets that a timeout called lost are not in flight, and not acknowledged.
         let whole = |p: &PathView| p.recovery == RecoveryPhase::Open && p.in_flight_bytes == 0 && p.queued == 0;
         let idle = self.assignment.path(on).is_some_and(whole);
-        idle && self.assignment.as_linux() && self.assignment.view.outstanding.released(on, range)
+        idle && self.assignment.sender().window == PeerWindow::OfSubflow
+            && self.assignment.view.outstanding.released(on, range)
     }
 
     /// Takes back what was bound to `on` and never left; new data returns to the backlog.
@@ -337,6 +338,7 @@ impl<'a> Round<'a> {
 mod tests {
     use super::*;
     use crate::congestion::FixedWindows;
+    use crate::schedule::SenderPolicy;
     use anabranch_units::Instant;
 
     const A: PathId = PathId(0);
@@ -556,7 +558,7 @@ mod tests {
     #[test]
     fn what_is_sent_again_follows_what_is_queued_and_stays_there() {
         let mut view = bound();
-        view.set_as_linux(true);
+        view.set_sender(SenderPolicy::LINUX);
         let sent = view.take_admissible(A).unwrap();
         view.on_sent(A, sent.range);
         let stale = with_round(&mut view, |round| {
@@ -572,7 +574,7 @@ mod tests {
         assert_eq!(queue(&view), [second, FIRST, second]);
         assert!(view.has_left(FIRST) && !view.has_left(second));
         view.on_data_acked(2000);
-        assert_eq!((queue(&view), view.lowest_queued()), (vec![second, FIRST, second], Some(0)));
+        assert_eq!((queue(&view), view.lowest_kept()), (vec![second, FIRST, second], Some(0)));
         let first = view.take_admissible(B).unwrap();
         view.on_sent(B, first.range);
         assert!(view.has_left(second) && view.outstanding().is_empty());
@@ -595,7 +597,7 @@ mod tests {
         let mut view = bound();
         let sent = view.take_admissible(A).unwrap();
         view.on_sent(A, sent.range);
-        view.set_as_linux(true);
+        view.set_sender(SenderPolicy::LINUX);
         let mut released = |recovery| {
             view.path_mut(A).unwrap().recovery = recovery;
             with_round(&mut view, |round| round.release(A, FIRST))

@@ -1,7 +1,7 @@
 //! The scheduler's view of a connection.
 
-use super::Outstanding;
 use super::queue::{PathQueue, Place};
+use super::{Numbering, Outstanding, SenderPolicy};
 use crate::path::PathView;
 use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{Instant, PathId, Range, RangeSet};
@@ -58,9 +58,8 @@ pub struct View {
     pub(super) send_buffer: u64,
     pub(super) known_paths: usize,
     pub(super) nagle: bool,
-    pub(super) as_linux: bool,
-    /// In plain TCP data can only be sent in the order in which it was written: nothing else says where it belongs.
-    pub(super) in_sequence: bool,
+    pub(super) sender: SenderPolicy,
+    pub(super) numbering: Numbering,
 }
 
 impl View {
@@ -145,9 +144,22 @@ impl View {
         self.known_paths
     }
 
-    /// The sender is to act as a Linux kernel: [`HostModel::Linux`](crate::HostModel::Linux) as `sender_model`.
-    pub const fn as_linux(&self) -> bool {
-        self.as_linux
+    /// The sender's choices where Linux and the RFCs differ.
+    #[inline(always)]
+    pub const fn sender(&self) -> SenderPolicy {
+        self.sender
+    }
+
+    /// How our data is numbered.
+    #[inline(always)]
+    pub(crate) const fn numbering(&self) -> Numbering {
+        self.numbering
+    }
+
+    /// Data leaves in the order in which it was written.
+    #[inline(always)]
+    pub(super) fn is_in_sequence(&self) -> bool {
+        self.numbering == Numbering::Subflow
     }
 
     pub(crate) const fn nagle(&self) -> bool {
@@ -175,7 +187,7 @@ impl View {
     /// if it is a small rest that Nagle's rule holds back (RFC 9293 §3.7.4). The window is not looked at.
     #[inline]
     pub fn next_new(&self, skip: u64, mss: u32) -> Option<Range> {
-        let skip = if self.in_sequence { 0 } else { skip };
+        let skip = if self.is_in_sequence() { 0 } else { skip };
         self.next_of(skip, u64::from(mss).min(self.largest_worth()))
     }
 
@@ -278,7 +290,7 @@ impl View {
     #[inline(always)]
     pub(super) fn admissible(&self, i: usize) -> Option<Place> {
         let (edge, left) = (self.window_edge, self.paths[i].window);
-        self.queues[i].find(self.in_sequence, |q| q.range.end <= edge && q.range.len() <= left)
+        self.queues[i].find(self.is_in_sequence(), |q| q.range.end <= edge && q.range.len() <= left)
     }
     pub(super) fn index(&self, id: PathId) -> Option<usize> {
         id.place_in(&self.paths, |p| p.id)

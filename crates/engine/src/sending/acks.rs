@@ -3,12 +3,11 @@
 use super::{Fresh, Sending};
 use crate::congestion::{Acked, Loss};
 use crate::cx::Scope;
-use crate::mode::Mode;
-use crate::schedule::{Cause, Queued, SchedulerEvent};
+use crate::schedule::{Cause, PeerWindow, Queued, SchedulerEvent};
 use crate::settings::{AckCounting, LimitedDecay};
 use crate::subflow::forward::PeerClock;
 use crate::subflow::sender::{AckOutcome, Occasion, RecoveryChange, Sent};
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow};
 use anabranch_trace::{Event, RecoveryPhase, SendKind, Violation};
 use anabranch_units::Instant;
 use anabranch_wire::{Flags, Segment};
@@ -25,7 +24,7 @@ impl Sending {
 
     /// The window of the subflow. In plain TCP it is the connection's too; MPTCP's moves with its DATA_ACK.
     #[inline(always)]
-    pub fn on_window(&mut self, mode: Mode, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
+    pub fn on_window(&mut self, s: &mut Subflow, segment: &Segment, seq: u64, ack: u64) {
         // RFC 9293 §3.10.7.4: SND.UNA =< SEG.ACK. An acknowledgment that a newer one overtook does not show the window.
         if ack < s.sender().una() {
             return;
@@ -33,9 +32,9 @@ impl Sending {
         let shift = s.terms.send_shift;
         let size = u64::from(segment.window) << shift;
         if s.on_window((seq, ack), size, &mut self.assignment) {
-            self.ask_for_round(Cause::Window);
+            self.rounds.ask(Cause::Window);
         }
-        if mode.is_plain() {
+        if self.is_plain() {
             let acked = self.stream.offset_of(ack);
             self.move_window(size, acked + size);
         }
@@ -52,7 +51,7 @@ impl Sending {
         let before = self.assignment.window_edge();
         self.assignment.set_window(size, edge);
         if self.assignment.window_edge() > before {
-            self.ask_for_round(Cause::Window);
+            self.rounds.ask(Cause::Window);
         }
     }
 
@@ -74,15 +73,15 @@ impl Sending {
         let end = self.stream.end();
         if upto == end + 1 && !self.stream.data_fin.is_acked() {
             self.stream.data_fin.on_acked();
-            self.ask_for_round(Cause::Window);
+            self.rounds.ask(Cause::Window);
         }
         let is_new = self.on_data_acked(cx, upto.min(end));
         s.on_data_ack(upto.min(end), is_new);
         let mut size = u64::from(segment.window) << s.terms.send_shift;
         if let Some(windows) = windows {
             size = self.all_windows(size, windows);
-        } else if self.assignment.as_linux() {
-            size = s.heard_as_linux(segment, size, self.assignment.max_window());
+        } else if self.assignment.sender().window == PeerWindow::OfSubflow {
+            size = s.hear_window(segment, size, self.assignment.max_window());
         }
         self.move_window(size, upto + size);
     }
@@ -103,10 +102,10 @@ impl Sending {
     pub fn note_starved(&self, s: &mut Subflow) {
         if s.sender().measures_rate()
             && !self.stream.is_full()
-            && !self.waited
+            && !self.rounds.found_waiting()
             && !self.assignment.window_blocked()
             && let Some(p) = self.assignment.path(s.id).filter(|p| p.queued == 0)
-            && (self.due.is_none() || self.assignment.backlog().bytes() < p.mss.into())
+            && (self.rounds.due().is_none() || self.assignment.backlog().bytes() < p.mss.into())
         {
             s.note_starved();
         }
@@ -126,13 +125,13 @@ impl Sending {
         s.on_ack(now, clock, segment, ack, &mut self.assignment)
     }
 
-    /// Subflow `i` was acknowledged.
+    /// `s` was acknowledged.
     #[inline(always)]
-    pub fn on_ack(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize, outcome: &AckOutcome) {
-        if outcome.una_advanced && subflows[i].failing {
-            self.on_return(cx, subflows, i);
+    pub fn on_ack(&mut self, cx: &mut Scope<'_>, mut s: Lent<'_>, outcome: &AckOutcome) {
+        if outcome.una_advanced && s.failing {
+            self.on_return(cx, &mut s);
         }
-        let s = &mut subflows[i];
+        let s: &mut Subflow = &mut s;
         let id = s.id;
         self.on_change(cx, s, outcome.change, outcome.newly_lost);
         if outcome.marked {
@@ -167,10 +166,10 @@ impl Sending {
         }
         self.record_window(cx, id, outcome.rtt);
         self.assignment.on_acked(id, &acked);
-        self.scheduler.on_event(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
-        self.due = Some(Cause::Ack(id));
-        if mode.is_plain() {
-            self.acked_by_subflow(cx, &subflows[i]);
+        self.rounds.tell(&SchedulerEvent::Ack { path: id, acked: &acked }, &self.assignment);
+        self.rounds.ask_because_of(Cause::Ack(id));
+        if self.is_plain() {
+            self.acked_by_subflow(cx, s);
         }
     }
 
@@ -204,7 +203,7 @@ impl Sending {
                 if change == RecoveryChange::EnterRecovery && !self.windows.is_rate_based() {
                     s.begin_recovery(&mut self.assignment);
                 }
-                self.scheduler.on_event(&SchedulerEvent::Loss { path: id }, &self.assignment);
+                self.rounds.tell(&SchedulerEvent::Loss { path: id }, &self.assignment);
             }
             RecoveryChange::Undo => {
                 // RFC 3168 §6.1.2: a mark requires the reduction too, unless the congestion control ignores marks.
@@ -231,8 +230,7 @@ impl Sending {
     }
 
     /// A failing path delivers again.
-    fn on_return(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        let s = &mut subflows[i];
+    fn on_return(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
         let id = s.id;
         s.came_up();
         if s.sender().phase() != RecoveryPhase::Loss {
@@ -240,7 +238,7 @@ impl Sending {
             self.assignment.unstrand(id);
         }
         self.assignment.renew_shared(id);
-        self.came_up(cx, subflows, id);
+        self.came_up(cx, s.all_mut(), id);
     }
 
     /// Plain TCP: what the subflow acknowledged is acknowledged at connection level.
@@ -262,13 +260,12 @@ impl Sending {
     fn release(&mut self, cx: &mut Scope<'_>, upto: u64) {
         let before = self.assignment.data_acked();
         self.assignment.on_data_acked(upto);
-        let waits = if self.assignment.as_linux() { self.assignment.lowest_queued() } else { None };
-        self.stream.on_acked(before, upto, waits.unwrap_or(u64::MAX));
+        self.stream.on_acked(before, upto, self.assignment.lowest_kept().unwrap_or(u64::MAX));
         self.wake_writer();
         self.persist.on_data_acked();
         cx.record(None, Event::DataAcked(upto));
-        self.scheduler.on_event(&SchedulerEvent::DataAck { upto }, &self.assignment);
-        self.ask_for_round(Cause::Window);
+        self.rounds.tell(&SchedulerEvent::DataAck { upto }, &self.assignment);
+        self.rounds.ask(Cause::Window);
     }
 
     // ---- transmissions ----

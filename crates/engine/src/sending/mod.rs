@@ -6,9 +6,10 @@ mod buffer;
 mod data_fin;
 mod ending;
 mod failing;
-mod linux;
+mod hold;
 mod paths;
 mod persist;
+mod policy;
 mod rounds;
 mod stream;
 mod timers;
@@ -23,13 +24,14 @@ use crate::congestion::CongestionControl;
 use crate::cx::Scope;
 use crate::ensemble::Member;
 use crate::mode::Mode;
-use crate::schedule::{Assignment, Cause, Queued, Scheduler, View};
-use crate::settings::{HostModel, Settings};
+use crate::schedule::{Assignment, Cause, Numbering, Queued, Scheduler, SenderPolicy, View};
+use crate::settings::Settings;
 use crate::subflow::sender::Sent;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 use bytes::Bytes;
+use failing::SilentPaths;
 use persist::Persist;
 use rounds::Rounds;
 use stream::Stream;
@@ -39,16 +41,12 @@ use windows::Windows;
 #[derive(Debug)]
 pub(crate) struct Sending {
     assignment: Assignment,
-    scheduler: Box<dyn Scheduler>,
     windows: Windows,
     pub stream: Stream,
-    /// The application waited for room when the last round was held, and has had no time to write since.
-    waited: bool,
-    /// Why a round is to be held.
-    due: Option<Cause>,
     /// From which [standing](Subflows::standing) of the subflows the usability of the paths was derived; 0 = of none.
     standing: u128,
-    rounds: Rounds,
+    silent: SilentPaths,
+    pub rounds: Rounds,
     pub persist: Persist,
 }
 
@@ -61,16 +59,15 @@ impl Sending {
     ) -> Self {
         let mut assignment = Assignment::new(settings.tcp.nagle);
         assignment.set_send_buffer(settings.send_buffer, known_paths);
-        assignment.set_as_linux(settings.sender_model == HostModel::Linux);
+        assignment.set_numbering(Mode::at_first(settings).into());
+        assignment.set_sender(settings.sender_model.into());
         assignment.measure_capacity(scheduler.measures_capacity());
         Self {
             assignment,
-            rounds: Rounds::new(&*scheduler),
-            scheduler,
+            silent: SilentPaths::of(settings, &*scheduler),
+            rounds: Rounds::new(scheduler),
             windows: Windows::new(congestion, settings),
             stream: Stream::new(settings),
-            waited: false,
-            due: None,
             standing: 0,
             persist: Persist::default(),
         }
@@ -93,23 +90,6 @@ impl Sending {
         self.assignment.set_now(now);
     }
 
-    /// A round is to be held, for this reason unless there is another one already.
-    #[inline(always)]
-    pub fn ask_for_round(&mut self, cause: Cause) {
-        self.due.get_or_insert(cause);
-    }
-
-    /// Why a round is to be held.
-    #[inline(always)]
-    pub fn due(&self) -> Option<Cause> {
-        self.due
-    }
-
-    /// Withdraws the requests for rounds since `due` was [`Self::due`].
-    pub fn restore_due(&mut self, due: Option<Cause>) {
-        self.due = due;
-    }
-
     // ---- the application's side ----
 
     /// Takes as much of `bytes` as there is room for; returns how much that was.
@@ -126,7 +106,7 @@ impl Sending {
         if some {
             self.assignment.set_written(taken.end);
             cx.record(None, Event::Written(taken));
-            self.ask_for_round(Cause::Written);
+            self.rounds.ask(Cause::Written);
         }
         taken.len() as usize
     }
@@ -144,12 +124,12 @@ impl Sending {
         self.stream.finish();
         self.assignment.set_ended();
         cx.record(None, Event::WriteEnd(self.stream.end()));
-        self.ask_for_round(Cause::Written);
+        self.rounds.ask(Cause::Written);
     }
 
     /// The connection has ended: nothing more is written, probed for or said.
     pub fn stop(&mut self) {
-        self.due = None;
+        self.rounds.withdraw();
         self.persist.disarm();
         self.stream.stop();
         self.assignment.give_memory_back();
@@ -194,21 +174,26 @@ impl Sending {
         carried && queued && backlog && once && s.carries_in_order(self.stream.sent_end())
     }
 
-    /// From here on the connection is plain TCP: data leaves in the order in which it was written.
-    pub fn become_plain(&mut self) {
-        self.assignment.set_in_sequence();
+    /// The protocol of the connection from here on.
+    pub fn speak(&mut self, mode: Mode) {
+        self.assignment.set_numbering(mode.into());
+    }
+
+    /// Our stream is the sequence of the only subflow.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.assignment.numbering() == Numbering::Subflow
     }
 
     /// From here on our stream continues in the sequence of `s`. Data that was sent with mappings keeps its place; new data
     /// follows in the subflow's own sequence. Data acknowledged on the subflow has arrived, even without a DATA_ACK.
-    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, i: usize) {
-        let s = &subflows[i];
+    pub fn go_on_in(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
         let id = s.id;
         self.stream.go_on_in(s, self.assignment.data_acked());
         self.assignment.take_back(id);
-        self.judge_paths(cx.settings(), subflows);
-        self.acked_by_subflow(cx, &subflows[i]);
-        self.ask_for_round(Cause::PathChange(id));
+        self.judge_paths(s.all_mut());
+        self.acked_by_subflow(cx, s);
+        self.rounds.ask(Cause::PathChange(id));
     }
 
     // ---- paths ----
@@ -236,37 +221,20 @@ impl Sending {
         paced && (self.assignment.has_admissible(s.id) || s.sender().next_lost().is_some())
     }
 
-    /// When the scheduler wants to be called again: only if there is something to send.
-    #[inline(always)]
-    fn wakeup(&self) -> Instant {
-        self.rounds.wakeup_for(self.assignment.backlog())
-    }
-
-    /// The kind of `queued`, which is to leave on `s` as a Linux kernel sends it.
-    #[inline(never)]
-    fn kind_in_linux(&self, s: &mut Subflow, queued: &Queued) -> SendKind {
-        let range = queued.range;
-        s.share_window(self.assignment.window_edge().saturating_sub(range.start));
-        if self.assignment.is_runt(s.id, range) {
-            s.on_runt(s.sender().nxt() + range.len());
-        }
-        let again = queued.kind == SendKind::First && self.assignment.has_left(range);
-        if again { SendKind::Rescue } else { queued.kind }
-    }
-
     /// The next new data for `s`, taken out of its queue, if the peer's window admits it.
     #[inline(always)]
     fn take_next(&mut self, s: &mut Subflow, mode: Mode) -> Option<Fresh> {
-        let linux = self.assignment.as_linux();
-        if linux && self.holds_runt(s) {
+        // By the RFCs nothing is to be asked or noted: found out at once.
+        let beyond = self.assignment.sender() != SenderPolicy::RFC;
+        if beyond && self.holds_small(s) {
             return None;
         }
         let queued = self.assignment.take_admissible(s.id)?;
-        let kind = if linux { self.kind_in_linux(s, &queued) } else { queued.kind };
+        let queued = if beyond { self.hand_over(s, queued) } else { queued };
         // MP_CAPABLE with the first data has no place for it; it follows without payload then.
         let last = self.stream.is_finished() && queued.range.end == self.stream.end();
-        let data_fin = last && !mode.is_plain() && !(s.sender().nxt() == 1 && s.shows_keys(mode));
-        Some(Fresh { queued: Queued { kind, ..queued }, data_fin })
+        let data_fin = last && !self.is_plain() && !(s.sender().nxt() == 1 && s.shows_keys(mode));
+        Some(Fresh { queued, data_fin })
     }
 
     /// The segment of `s` with new data.

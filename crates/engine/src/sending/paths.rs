@@ -2,19 +2,19 @@
 
 use super::Sending;
 use super::buffer::greatest_capacity;
+use super::failing::SilentPaths;
 use crate::cx::Scope;
-use crate::mode::Mode;
 use crate::path::{Account, PathPolicy};
-use crate::schedule::{Cause, Device, PathView, SchedulerEvent};
+use crate::schedule::{Cause, Device, Numbering, PathView, SchedulerEvent};
 use crate::settings::Settings;
-use crate::subflow::{Subflow, Subflows};
+use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_trace::{Event, PathState, WindowChange};
 use anabranch_units::{Duration, PathId, SeqNumber};
 use anabranch_wire::Segment;
 
 /// Largest payload of a segment of `s`, whose path carries `mss` bytes.
-fn payload_limit(settings: &Settings, mode: Mode, s: &Subflow, mss: Option<u32>) -> u32 {
-    s.terms.payload_limit(settings, !mode.is_plain()).min(mss.unwrap_or(u32::MAX)).max(1)
+fn payload_limit(settings: &Settings, numbering: Numbering, s: &Subflow, mss: Option<u32>) -> u32 {
+    s.terms.payload_limit(settings, numbering == Numbering::Data).min(mss.unwrap_or(u32::MAX)).max(1)
 }
 
 /// How many subflows deliver and may carry data, and how many may carry data.
@@ -34,17 +34,13 @@ impl Sending {
     pub fn add_path(
         &mut self,
         cx: &Scope<'_>,
-        mode: Mode,
         s: &mut Subflow,
         segment: &Segment,
         Account { policy, mss, used }: Account,
     ) {
-        if mode.is_plain() {
-            self.become_plain();
-        }
         self.stream.writable |= !s.join;
         let initial_window = s.begin_sending(segment, &cx.settings().tcp, cx.now);
-        let mss = payload_limit(cx.settings(), mode, s, mss);
+        let mss = payload_limit(cx.settings(), self.assignment.numbering(), s, mss);
         let backup = s.is_backup();
         let path = PathView { usable: false, backup, policy, used_bytes: used, ..PathView::new(s.id, mss) };
         self.assignment.set_path(s.shown(path));
@@ -70,30 +66,29 @@ impl Sending {
     }
 
     /// The subflow of a path is removed: the scheduler gets an event.
-    pub fn path_down(&mut self, settings: &Settings, subflows: &mut Subflows, id: PathId) {
+    pub fn path_down(&mut self, subflows: &mut Subflows, id: PathId) {
         self.persist.forget(id);
-        self.judge_paths(settings, subflows);
-        self.scheduler.on_event(&SchedulerEvent::PathDown { path: id }, &self.assignment);
-        self.ask_for_round(Cause::PathChange(id));
+        self.judge_paths(subflows);
+        self.rounds.tell(&SchedulerEvent::PathDown { path: id }, &self.assignment);
+        self.rounds.ask(Cause::PathChange(id));
     }
 
-    /// Subflow `i` may carry data from now on.
-    pub fn path_up(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows, i: usize) {
-        let s = &mut subflows[i];
+    /// `s` may carry data from now on.
+    pub fn path_up(&mut self, cx: &mut Scope<'_>, s: &mut Lent<'_>) {
         let id = s.id;
         s.came_up();
-        self.retire_half_closed(mode, subflows);
-        self.came_up(cx, subflows, id);
-        self.ask_for_round(Cause::PathChange(id));
+        self.retire_half_closed(s.all_mut());
+        self.came_up(cx, s.all_mut(), id);
+        self.rounds.ask(Cause::PathChange(id));
     }
 
     /// A path may carry data from now on: it takes over what failing ones have not delivered, and the scheduler gets an event.
     pub(super) fn came_up(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, id: PathId) {
         cx.record(Some(id), Event::Path(PathState::Established));
-        self.judge_paths(cx.settings(), subflows);
+        self.judge_paths(subflows);
         self.relieve_failing(cx.now, subflows);
         self.assignment.renew_capacity(id);
-        self.scheduler.on_event(&SchedulerEvent::PathUp { path: id }, &self.assignment);
+        self.rounds.tell(&SchedulerEvent::PathUp { path: id }, &self.assignment);
     }
 
     /// Sets the operator's policy for a path. Valid for the next round.
@@ -105,9 +100,9 @@ impl Sending {
 
     /// Segments leave a path with at most `mss` payload bytes from here on, retransmissions too. The congestion window remains as many
     /// packets.
-    pub fn set_mss(&mut self, settings: &Settings, mode: Mode, subflows: &mut Subflows, id: PathId, mss: Option<u32>) {
+    pub fn set_mss(&mut self, settings: &Settings, subflows: &mut Subflows, id: PathId, mss: Option<u32>) {
         if let Some(s) = subflows.iter_mut().find(|s| s.id == id) {
-            let most = payload_limit(settings, mode, s, mss);
+            let most = payload_limit(settings, self.assignment.numbering(), s, mss);
             s.cut_to(most, &mut self.assignment);
         }
     }
@@ -117,19 +112,18 @@ impl Sending {
     pub fn on_too_big(
         &mut self,
         cx: &mut Scope<'_>,
-        mode: Mode,
         subflows: &mut Subflows,
         id: PathId,
         (seq, mtu): (SeqNumber, u32),
     ) -> Option<u32> {
         let s = subflows.iter_mut().find(|s| s.id == id)?;
-        let most = s.payload_after(seq, mtu, cx.settings(), !mode.is_plain())?;
+        let most = s.payload_after(seq, mtu, cx.settings(), !self.is_plain())?;
         let newly_lost = s.on_too_big(cx.now, most, &mut self.assignment);
         if newly_lost > 0 {
             cx.record(Some(id), Event::Lost { packets: newly_lost });
             cx.record(Some(id), Event::Recovery(s.sender().phase()));
         }
-        self.ask_for_round(Cause::PathChange(id));
+        self.rounds.ask(Cause::PathChange(id));
         Some(most)
     }
 
@@ -165,18 +159,18 @@ impl Sending {
 
     /// Which paths may be given data, where that may have changed. A path that timed out may not, unless there is no other; where only one is
     /// left, a plain window check decides instead of the scheduler. Called before a round, and before a scheduler gets an event of a path.
-    pub(super) fn judge_paths(&mut self, settings: &Settings, subflows: &mut Subflows) {
+    pub(super) fn judge_paths(&mut self, subflows: &mut Subflows) {
         let standing = subflows.standing();
         if standing != self.standing {
             self.standing = standing;
-            self.judge_anew(settings, subflows);
+            self.judge_anew(subflows);
         }
     }
 
     #[inline(never)]
-    fn judge_anew(&mut self, settings: &Settings, subflows: &mut Subflows) {
+    fn judge_anew(&mut self, subflows: &mut Subflows) {
         let (healthy, able) = counts(subflows);
-        let watched = settings.early_rescue && !self.scheduler.waits_for_timeouts() && healthy > 1;
+        let watched = self.silent == SilentPaths::RescuedEarly && healthy > 1;
         subflows.those_mut(|s| s.sender().is_watched() != watched).for_each(|s| s.watch(watched));
         for s in subflows.iter() {
             let Some(p) = self.assignment.path_mut(s.id) else { continue };
@@ -186,7 +180,7 @@ impl Sending {
 
     /// Whether a path is a backup may have changed.
     pub fn on_backup(&mut self, id: PathId) {
-        self.ask_for_round(Cause::PathChange(id));
+        self.rounds.ask(Cause::PathChange(id));
     }
 
     /// Records the window of a subflow.

@@ -1,13 +1,14 @@
 //! Zero-window probes (RFC 9293 §3.8.6.1), and repetitions of data that the peer dropped at connection level
 //! (RFC 8684 §3.3.6).
 
+use super::rounds::has_admissible;
 use super::{Overdue, Sending};
 use crate::cx::Scope;
 use crate::deadlines::NEVER;
 use crate::mode::Mode;
 use crate::reasons::INTERFERENCE;
-use crate::schedule::{Cause, View};
-use crate::subflow::{Answers, Subflows};
+use crate::schedule::{Cause, PathView, View};
+use crate::subflow::{Answers, Subflow, Subflows};
 use anabranch_trace::Violation;
 use anabranch_units::{Duration, Instant, PathId};
 
@@ -113,24 +114,47 @@ pub(crate) struct Peer {
     pub joined: bool,
 }
 
+/// No acknowledgment is awaited; or only on failing paths, while others are there and closed windows hold their data back.
+fn awaits_no_news(view: &View, subflows: &[Subflow]) -> bool {
+    let live = |s: &Subflow| s.may_carry() && !s.failing;
+    let held_back = || subflows.iter().any(live) && (is_shut(view) || view.anything_queued());
+    subflows.iter().all(|s| s.sender().is_empty() || s.failing && held_back())
+}
+
+/// New data waits only because the peer's windows for the subflows have no room.
+fn is_shut(view: &View) -> bool {
+    !view.backlog().is_empty() && view.candidates().all(PathView::is_shut)
+}
+
 impl Sending {
+    /// Data is probed for if no awaited answer can open the window or bring a DATA_ACK: the window is closed, as `full` says of the
+    /// connection's; or the peer's subflows have acknowledged all data, and its connection has not.
+    pub(super) fn watch_window(&mut self, cx: &Scope<'_>, subflows: &[Subflow], full: bool) {
+        let view = &self.assignment;
+        let silent = match view.outstanding().is_empty() {
+            true => full || view.anything_queued() || is_shut(view),
+            false => !self.is_plain() && awaits_no_news(view, subflows),
+        };
+        self.persist.arm(cx, view, silent && !has_admissible(view));
+    }
+
     /// RFC 9293 §3.8.6.1: nothing is in flight whose answer could bring the peer's window or its acknowledgment.
     pub(super) fn probe_window(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Overdue {
         self.persist.count(cx, &self.assignment);
         // Before anything leaves a second time: a peer that has fallen back would take it for new data.
-        if peer.maps && subflows.len() == 1 && subflows[0].answers == Answers::Bare {
-            return Overdue::DataAck(0);
+        if let Some(bare) = subflows.find(|s| s.answers == Answers::Bare).filter(|_| peer.maps && subflows.len() == 1) {
+            return Overdue::DataAck(bare);
         }
-        let probed = self.persist.next_path(&self.assignment).and_then(|id| Some((id, subflows.place_of(id)?)));
+        let probed = self.persist.next_path(&self.assignment).and_then(|id| Some((id, subflows.on(id)?)));
         let Some((id, probed)) = probed else { return Overdue::Nothing };
         let answered = core::mem::take(&mut self.persist.answered);
         let last = self.persist.last.replace(LastProbe { path: id, at: cx.now });
-        let heard = |last: LastProbe| subflows.iter().position(|s| s.id == last.path && s.last_heard > last.at);
-        if let Some(i) = last.filter(|_| !answered && peer.maps).and_then(heard) {
+        let heard = |last: LastProbe| subflows.find(|s| s.id == last.path && s.last_heard > last.at);
+        if let Some(silent) = last.filter(|_| !answered && peer.maps).and_then(heard) {
             // Its acknowledgments have lost their DATA_ACKs, and with them the connection's window (RFC 8684 §3.3.5): something
             // takes its options off. A peer that continues without mappings, as Linux does, would take retransmitted data for
             // new data.
-            subflows[i].refuse(cx, Violation::Unmapped, INTERFERENCE);
+            subflows[silent].refuse(cx, Violation::Unmapped, INTERFERENCE);
             return Overdue::Nothing;
         }
         if self.persist.probes > 1 && (answered || peer.joined) && !self.assignment.outstanding().is_empty() {
@@ -138,11 +162,11 @@ impl Sending {
             // second subflow, shows that it still speaks MPTCP: otherwise it would take this for new data.
             self.persist.repeated = self.stream.sent_end();
             self.assignment.send_all_again();
-            self.ask_for_round(Cause::Window);
+            self.rounds.ask(Cause::Window);
         }
         if self.assignment.bind_what_fits(id) {
             // It leaves before the scheduler is called again, which might bind it as before.
-            self.due = None;
+            self.rounds.withdraw();
             return Overdue::Nothing;
         }
         // RFC 9293 §3.8.6.1: as long as the peer answers, for ever; else like any retransmission.

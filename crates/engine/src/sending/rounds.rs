@@ -1,19 +1,23 @@
 //! Rounds: the scheduler's commands are carried out, and what it leaves waiting is watched over.
 
-use super::Sending;
+use super::windows::Windows;
 use crate::cx::Scope;
 use crate::deadlines::NEVER;
-use crate::mode::Mode;
-use crate::schedule::{Cause, PathView, Round, Scheduler, SchedulerEvent, View};
-use crate::subflow::{Subflow, Subflows};
+use crate::schedule::{Assignment, Cause, Round, Scheduler, SchedulerEvent, View};
+use crate::subflow::Subflow;
 use anabranch_trace::{Event, SchedulerName, SendKind};
-use anabranch_units::{Instant, PathId, RangeSet};
+use anabranch_units::{Instant, PathId};
 
-/// State that outlives a round.
+/// The scheduler, and when and why it is called.
 #[derive(Debug)]
-pub(super) struct Rounds {
+pub(crate) struct Rounds {
+    scheduler: Box<dyn Scheduler>,
+    /// Why a round is to be held.
+    due: Option<Cause>,
     /// When the scheduler wants to be called again, as it said in its last round.
     wakeup: Instant,
+    /// The application waited for room when the last round was held, and has had no time to write since.
+    waited: bool,
     /// The scheduler waited although nothing would have called it again.
     stalled: bool,
     /// Data waits only for the peer's window.
@@ -23,98 +27,111 @@ pub(super) struct Rounds {
     last_value: Option<i64>,
 }
 
+/// The commands of a round that bind no data: paths, as [bits](PathId::bit).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked {
+    pub penalised: u32,
+    pub stale: u32,
+}
+
 impl Rounds {
-    pub fn new(scheduler: &dyn Scheduler) -> Self {
+    pub(super) fn new(scheduler: Box<dyn Scheduler>) -> Self {
         Self {
+            due: None,
             wakeup: NEVER,
+            waited: false,
             stalled: false,
             window_blocked: false,
             has_value: scheduler.values().is_some(),
             last_value: None,
+            scheduler,
+        }
+    }
+
+    /// The scheduler of the next round.
+    pub(super) fn scheduler(&self) -> &dyn Scheduler {
+        &*self.scheduler
+    }
+
+    /// Puts another scheduler in place of the present one.
+    pub(super) fn change(&mut self, cx: &mut Scope<'_>, name: SchedulerName, scheduler: Box<dyn Scheduler>) {
+        self.has_value = scheduler.values().is_some();
+        self.scheduler = self.scheduler.give_way_to(scheduler);
+        cx.record(None, Event::Scheduler(name));
+    }
+
+    /// The scheduler gets an event.
+    #[inline(always)]
+    pub(super) fn tell(&mut self, event: &SchedulerEvent<'_>, view: &View) {
+        self.scheduler.on_event(event, view);
+    }
+
+    // ---- the time of a round ----
+
+    /// A round is to be held, for this reason unless there is another one already.
+    #[inline(always)]
+    pub fn ask(&mut self, cause: Cause) {
+        self.due.get_or_insert(cause);
+    }
+
+    /// A round is to be held, for this reason and no other.
+    #[inline(always)]
+    pub(super) fn ask_because_of(&mut self, cause: Cause) {
+        self.due = Some(cause);
+    }
+
+    /// Why a round is to be held.
+    #[inline(always)]
+    pub fn due(&self) -> Option<Cause> {
+        self.due
+    }
+
+    /// Withdraws the requests for rounds since `due` was [`Self::due`].
+    pub fn restore(&mut self, due: Option<Cause>) {
+        self.due = due;
+    }
+
+    /// No round is to be held.
+    pub(super) fn withdraw(&mut self) {
+        self.due = None;
+    }
+
+    /// Makes a round due if the scheduler's wake-up time has come.
+    pub(super) fn on_wakeup(&mut self, now: Instant) {
+        if self.wakeup <= now {
+            self.ask(Cause::Wakeup);
         }
     }
 
     /// When the scheduler is called again: it was asked to wait with data, not without.
     #[inline(always)]
-    pub fn wakeup_for(&self, backlog: &RangeSet) -> Instant {
-        if self.wakeup < NEVER && backlog.is_empty() { NEVER } else { self.wakeup }
-    }
-}
-
-impl Sending {
-    /// Makes a round due if the scheduler's wake-up time has come.
-    pub(super) fn on_wakeup(&mut self, now: Instant) {
-        if self.rounds.wakeup <= now {
-            self.ask_for_round(Cause::Wakeup);
-        }
+    pub(super) fn wakeup(&self, view: &View) -> Instant {
+        if self.wakeup < NEVER && view.backlog().is_empty() { NEVER } else { self.wakeup }
     }
 
-    /// Puts another scheduler in place of the present one. What that one bound and did not send is bound again.
-    pub fn set_scheduler(
-        &mut self,
-        cx: &mut Scope<'_>,
-        subflows: &mut Subflows,
-        name: SchedulerName,
-        scheduler: Box<dyn Scheduler>,
-    ) {
-        if self.stream.is_stopped() {
-            return;
-        }
-        self.assignment.take_all_back();
-        self.rounds.has_value = scheduler.values().is_some();
-        self.scheduler = self.scheduler.give_way_to(scheduler);
-        self.assignment.measure_capacity(self.scheduler.measures_capacity());
-        cx.record(None, Event::Scheduler(name));
-        // Whether silent paths are usable depends on the scheduler.
-        self.standing = 0;
-        self.judge_paths(cx.settings(), subflows);
-        for path in self.assignment.paths().iter().filter(|path| path.usable) {
-            self.scheduler.on_event(&SchedulerEvent::PathUp { path: path.id }, &self.assignment);
-        }
-        self.ask_for_round(Cause::Written);
+    /// The application has had no time to write since the last round, in which it waited for room.
+    #[inline(always)]
+    pub(super) fn found_waiting(&self) -> bool {
+        self.waited
     }
 
-    /// Holds the round that is due. False if there is no path to send on.
-    #[inline(never)]
-    pub fn hold_round(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &mut Subflows) -> bool {
-        let Some(cause) = self.due.take() else { return false };
+    // ---- the round ----
+
+    /// The round that is due begins, for this reason; `None` if none is due.
+    #[inline(always)]
+    pub(super) fn begin(&mut self) -> Option<Cause> {
+        let cause = self.due.take()?;
         // This round answers the wake-up that the scheduler requested in its last one, whether or not a path is left.
-        self.rounds.wakeup = NEVER;
-        if self.stream.is_stopped() || self.assignment.paths().is_empty() {
-            self.persist.disarm();
-            return false;
-        }
-        self.judge_paths(cx.settings(), subflows);
-        if cfg!(debug_assertions) {
-            self.compare(subflows);
-        }
-        self.assignment.set_now(cx.now);
-        self.waited = self.stream.is_full();
-        if cx.settings().tcp.idle_restart && !self.assignment.backlog().is_empty() {
-            self.restart_idle(cx, subflows);
-        }
-        self.assignment.weigh();
-        self.assignment.gather();
-        let (penalised, stale) = self.command(cx, cause);
-        if penalised != 0 {
-            self.record_penalties(cx, subflows, penalised);
-        }
-        if stale != 0 {
-            self.fail_stale(cx, subflows, stale);
-        }
-        if self.rounds.has_value {
-            self.record_value(cx);
-        }
-        self.notice_window(cx, mode, subflows);
-        self.notice_stall(cx, subflows);
-        self.assignment.contribute();
-        true
+        self.wakeup = NEVER;
+        Some(cause)
     }
 
-    /// Carries out the commands of a round. Returns the paths that are penalised, and those that are stale.
-    fn command(&mut self, cx: &Scope<'_>, cause: Cause) -> (u32, u32) {
-        let alone = self.lone_path().filter(|_| !self.scheduler.serves_lone_path());
-        let mut round = Round::new(&mut self.assignment, self.windows.congestion_mut(), cause);
+    /// Carries out the commands of a round; `waits`: the application waits for room.
+    pub(super) fn hold(&mut self, view: &mut Assignment, windows: &mut Windows, cause: Cause, waits: bool) -> Asked {
+        self.waited = waits;
+        let alone = lone_path(view).filter(|_| !self.scheduler.serves_lone_path());
+        let now = view.now();
+        let mut round = Round::new(view, windows.congestion_mut(), cause);
         match alone {
             // One path: the algorithms are bypassed.
             Some(id) => {
@@ -134,110 +151,76 @@ impl Sending {
                 }
                 self.scheduler.schedule(&mut round);
                 // A time that is over would call it again and again without end.
-                self.rounds.wakeup = self.scheduler.next_wakeup().filter(|at| *at > cx.now).unwrap_or(NEVER);
+                self.wakeup = self.scheduler.next_wakeup().filter(|at| *at > now).unwrap_or(NEVER);
             }
         }
-        (round.penalised(), round.stale())
+        Asked { penalised: round.penalised(), stale: round.stale() }
     }
 
-    fn record_penalties(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows, penalised: u32) {
-        for s in subflows.those_mut(|s| penalised & s.id.bit() != 0) {
-            cx.record(Some(s.id), Event::Penalised);
-            self.windows.penalised(&mut self.assignment, s);
-            self.record_window(cx, s.id, None);
+    // ---- after a round ----
+
+    /// Records the scheduler's value, if it has one and that has changed.
+    #[inline(always)]
+    pub(super) fn record_value(&mut self, cx: &mut Scope<'_>) {
+        if self.has_value {
+            self.record_change(cx);
         }
     }
 
-    fn record_value(&mut self, cx: &mut Scope<'_>) {
+    fn record_change(&mut self, cx: &mut Scope<'_>) {
         let Some((name, value)) = self.scheduler.values() else { return };
         let micro = libm::round(value * 1e6) as i64;
-        if self.rounds.last_value.replace(micro) != Some(micro) {
+        if self.last_value.replace(micro) != Some(micro) {
             cx.record(None, Event::SchedulerValue { name, micro });
         }
     }
 
-    /// The path that carries everything because it is the only candidate.
-    pub(super) fn lone_path(&self) -> Option<PathId> {
-        let mut candidates = self.assignment.candidates();
-        let first = candidates.next()?;
-        candidates.next().is_none().then_some(first.id)
-    }
-
-    /// RFC 2861: a subflow that has been idle longer than its RTO starts again from the restart window.
-    fn restart_idle(&mut self, cx: &mut Scope<'_>, subflows: &mut Subflows) {
-        for i in 0..subflows.len() {
-            let s = &subflows[i];
-            if s.idle_done || !s.sender().is_empty() {
-                continue;
-            }
-            let Some(last) = s.last_sent else { continue };
-            let idle = cx.now.since(last);
-            let rto = s.sender().rtt().rto();
-            if idle <= rto || !s.may_carry() {
-                continue;
-            }
-            let s = &mut subflows[i];
-            s.note_restart();
-            if self.windows.on_idle(&mut self.assignment, s, idle, rto) {
-                cx.record(Some(s.id), Event::IdleRestart);
-                self.record_window(cx, s.id, None);
-            }
-        }
-    }
-
     /// Data begins or ceases to wait only for the peer's window.
-    fn notice_window(&mut self, cx: &mut Scope<'_>, mode: Mode, subflows: &[Subflow]) {
-        let full = self.assignment.window_blocked();
-        let blocked = full && self.assignment.candidates().any(|p| p.eligible());
-        if blocked != self.rounds.window_blocked {
-            self.rounds.window_blocked = blocked;
+    #[inline(always)]
+    pub(super) fn notice_window(&mut self, cx: &mut Scope<'_>, view: &View, full: bool) {
+        let blocked = full && view.candidates().any(|p| p.eligible());
+        if blocked != self.window_blocked {
+            self.window_blocked = blocked;
             cx.record(None, Event::WindowBlocked(blocked));
         }
-        // No awaited answer can open the window or bring a DATA_ACK: the window is closed, or the peer's subflows have
-        // acknowledged all data and its connection has not.
-        let silent = match self.assignment.outstanding().is_empty() {
-            true => full || self.assignment.anything_queued() || self.is_shut(),
-            false => mode.is_multipath() && self.awaits_no_news(subflows),
-        };
-        let waits = silent && !self.has_admissible() && mode != Mode::Opening;
-        self.persist.arm(cx, &self.assignment, waits);
-    }
-
-    /// No acknowledgment is awaited; or only on failing paths, while others are there and closed windows hold their data back.
-    fn awaits_no_news(&self, subflows: &[Subflow]) -> bool {
-        let live = |s: &Subflow| s.may_carry() && !s.failing;
-        let held_back = || subflows.iter().any(live) && (self.is_shut() || self.assignment.anything_queued());
-        subflows.iter().all(|s| s.sender().is_empty() || s.failing && held_back())
-    }
-
-    /// New data waits only because the peer's windows for the subflows have no room.
-    fn is_shut(&self) -> bool {
-        !self.assignment.backlog().is_empty() && self.assignment.candidates().all(PathView::is_shut)
-    }
-
-    fn has_admissible(&self) -> bool {
-        self.assignment.paths().iter().any(|p| p.queued > 0 && self.assignment.has_admissible(p.id))
     }
 
     /// A scheduler that waits although nothing will call it again: noted, and put right by sending on the fastest path.
-    fn notice_stall(&mut self, cx: &mut Scope<'_>, subflows: &[Subflow]) {
+    pub(super) fn notice_stall(
+        &mut self,
+        cx: &mut Scope<'_>,
+        view: &mut Assignment,
+        windows: &mut Windows,
+        subflows: &[Subflow],
+    ) {
         // Unacknowledged data, lost data included, will be retransmitted, and its acknowledgment calls the scheduler.
         let idle = subflows.iter().all(|s| s.sender().is_empty());
         let waits = |view: &View| !view.backlog().is_empty() && !view.window_blocked();
-        if !idle || !waits(&self.assignment) || self.has_admissible() || self.rounds.wakeup < NEVER {
-            self.rounds.stalled = false;
+        if !idle || !waits(view) || has_admissible(view) || self.wakeup < NEVER {
+            self.stalled = false;
             return;
         }
-        let view = self.view();
         let Some(fastest) = view.fastest_eligible().or(view.fastest()).map(|p| p.id) else { return };
         if view.path(fastest).is_some_and(|p| p.room() == 0) {
             // Its queue is full of data that the peer's window does not admit.
-            self.assignment.take_back(fastest);
+            view.take_back(fastest);
         }
-        let mut round = Round::new(&mut self.assignment, self.windows.congestion_mut(), Cause::Wakeup);
-        if round.send_next(fastest) && !self.rounds.stalled {
-            self.rounds.stalled = true;
+        let mut round = Round::new(view, windows.congestion_mut(), Cause::Wakeup);
+        if round.send_next(fastest) && !self.stalled {
+            self.stalled = true;
             cx.record(None, Event::Stall);
         }
     }
+}
+
+/// The path that carries everything because it is the only candidate.
+pub(super) fn lone_path(view: &View) -> Option<PathId> {
+    let mut candidates = view.candidates();
+    let first = candidates.next()?;
+    candidates.next().is_none().then_some(first.id)
+}
+
+/// Some path has data in its queue that the peer's window admits.
+pub(super) fn has_admissible(view: &View) -> bool {
+    view.paths().iter().any(|p| p.queued > 0 && view.has_admissible(p.id))
 }

@@ -3,7 +3,7 @@
 use super::{Peer, Sending};
 use crate::cx::Scope;
 use crate::deadlines::{Deadlines, NEVER};
-use crate::subflow::Subflows;
+use crate::subflow::{Handle, Subflows};
 use anabranch_units::Instant;
 
 /// The deadlines.
@@ -18,13 +18,13 @@ enum Due {
 }
 
 /// The answer that has not come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Overdue {
     Nothing,
-    /// That of the subflow at this place, to window probes.
-    Subflow(usize),
-    /// The first DATA_ACK on the subflow at this place, whose peer answers otherwise.
-    DataAck(usize),
+    /// That of this subflow, to window probes.
+    Subflow(Handle),
+    /// The first DATA_ACK on this subflow, whose peer answers otherwise.
+    DataAck(Handle),
     /// The peer's, to the DATA_FIN.
     Connection,
 }
@@ -38,15 +38,18 @@ impl Sending {
 
     #[inline(always)]
     fn deadlines(&self) -> Deadlines<Due, 3> {
-        let (wakeup, data_fin) =
-            if self.stream.is_stopped() { (NEVER, NEVER) } else { (self.wakeup(), self.stream.data_fin.deadline()) };
+        let (wakeup, data_fin) = if self.stream.is_stopped() {
+            (NEVER, NEVER)
+        } else {
+            (self.rounds.wakeup(&self.assignment), self.stream.data_fin.deadline())
+        };
         Deadlines([(Due::Wakeup, wakeup), (Due::Persist, self.persist.deadline()), (Due::DataFin, data_fin)])
     }
 
     /// Does what is due.
     pub fn on_timers(&mut self, cx: &mut Scope<'_>, peer: Peer, subflows: &mut Subflows) -> Overdue {
         // The scheduler's wake-up time counts, whichever deadline was due.
-        self.on_wakeup(cx.now);
+        self.rounds.on_wakeup(cx.now);
         let (mut last, mut overdue) = (None, Overdue::Nothing);
         while let Some(due) = self.deadlines().due_after(last, cx.now) {
             match due {

@@ -29,7 +29,7 @@ impl Sending {
     /// There may be something in [`Self::next_old`]. Nearly always the window is full, and there is not.
     #[inline(always)]
     pub fn may_send_old(&self, s: &Subflow, now: Instant) -> bool {
-        self.has_room(s, now) || s.probe || s.fin.wanted
+        self.has_room(s, now) || s.owes_probe_or_fin()
     }
 
     /// The segment of `s` to send where [`Self::next_new`] gives none: what is lost, a probe, or the FIN.

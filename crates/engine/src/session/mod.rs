@@ -47,7 +47,7 @@ pub(crate) struct Session {
 impl Session {
     pub fn new(settings: &Settings) -> Self {
         Self {
-            mode: if settings.mptcp { Mode::Opening } else { Mode::Plain },
+            mode: Mode::at_first(settings),
             keys: Keys::default(),
             wanted: settings.mptcp,
             wide: settings.dss == DssWidth::Eight,
@@ -111,7 +111,7 @@ impl Session {
     /// How the peer's stream is numbered.
     #[inline(always)]
     pub fn peer_stream(&self) -> PeerStream {
-        PeerStream { mode: self.mode, idsn: self.keys.remote_idsn, checksum: self.checksum }
+        PeerStream { idsn: self.keys.remote_idsn, checksum: self.checksum }
     }
 
     /// No more than one of the subflows is or ever was in use. A join whose SYN/ACK we have answered may be in use on the other

@@ -11,22 +11,28 @@ pub(crate) struct AckPolicy {
     unacknowledged: u32,
     /// Bytes of the largest segment so far: what the peer sends when it has enough.
     full: u32,
-    linux: Option<LinuxAcks>,
+    small: SmallSegments,
     now: bool,
     deadline: Instant,
     /// A duplicate to report in the next acknowledgment (RFC 2883).
     duplicate: Option<Range>,
 }
 
-/// Acknowledgments as a Linux kernel sends them.
-///
-/// Linux 6.18: `tcp_event_data_recv`, `tcp_grow_window`, `mptcp_cleanup_rbuf`.
+/// When a segment is acknowledged that is smaller than the peer can send: until then Nagle's algorithm may hold back the next small
+/// one (RFC 9293 §3.7.4), and with that, under Multipath TCP, what all other subflows wait for.
 #[derive(Debug)]
-struct LinuxAcks {
-    /// Whole segments that are still to be acknowledged at once, because each makes the window grow.
-    growth: u32,
-    /// A small segment came since the last acknowledgment; it is acknowledged as soon as the application reads anything.
-    small: bool,
+enum SmallSegments {
+    /// At once.
+    AtOnce,
+    /// As soon as the application reads anything. In return some whole segments are acknowledged at once.
+    ///
+    /// Linux 6.18: `tcp_event_data_recv`, `tcp_grow_window`, `mptcp_cleanup_rbuf`.
+    WhenRead {
+        /// Whole segments that are still to be acknowledged at once, because each makes the window grow.
+        growth: u32,
+        /// A small segment came since the last acknowledgment.
+        waits: bool,
+    },
 }
 
 /// Segments that a kernel acknowledges at once, whatever their size (`TCP_MAX_QUICKACKS`).
@@ -35,13 +41,22 @@ const LINUX_QUICK: u32 = 16;
 impl AckPolicy {
     /// The first `quick` segments are acknowledged at once, later ones after `delay` at the latest.
     pub fn new(delay: Duration, quick: u32) -> Self {
-        Self { delay, quick, unacknowledged: 0, full: 0, linux: None, now: false, deadline: NEVER, duplicate: None }
+        Self {
+            delay,
+            quick,
+            unacknowledged: 0,
+            full: 0,
+            small: SmallSegments::AtOnce,
+            now: false,
+            deadline: NEVER,
+            duplicate: None,
+        }
     }
 
-    /// As a Linux kernel: beyond the first sixteen, only whole segments are acknowledged at once, and small ones when they are read.
-    pub fn in_linux(self) -> Self {
-        let linux = Some(LinuxAcks { growth: self.quick.saturating_sub(LINUX_QUICK), small: false });
-        Self { quick: self.quick.min(LINUX_QUICK), linux, ..self }
+    /// Beyond the first sixteen only whole segments are acknowledged at once, and small ones when they are read.
+    pub fn small_when_read(self) -> Self {
+        let growth = self.quick.saturating_sub(LINUX_QUICK);
+        Self { quick: self.quick.min(LINUX_QUICK), small: SmallSegments::WhenRead { growth, waits: false }, ..self }
     }
 
     /// Payload or FIN came; `at_once` if RFC 5681 §4.2 wants an immediate acknowledgment.
@@ -57,23 +72,21 @@ impl AckPolicy {
         self.quick = self.quick.saturating_sub(1);
     }
 
-    /// Notes a segment of `len` bytes, one MSS at most. True if it is smaller than the peer can send: until it is
-    /// acknowledged Nagle's algorithm may hold back the next small one (RFC 9293 §3.7.4), and with that, under Multipath
-    /// TCP, what all other subflows wait for. Linux acknowledges it as soon as it is read.
+    /// Notes a segment of `len` bytes, one MSS at most. True if it is to be acknowledged at once because it is small.
     #[inline(always)]
     pub fn is_small(&mut self, len: u32) -> bool {
         let small = len < self.full;
         self.full = self.full.max(len);
-        if self.linux.is_none() { small } else { self.is_small_in_linux(small) }
+        if matches!(self.small, SmallSegments::AtOnce) { small } else { self.note_size(small) }
     }
 
     #[cold]
     #[inline(never)]
-    fn is_small_in_linux(&mut self, small: bool) -> bool {
-        let Some(linux) = &mut self.linux else { return small };
-        linux.small |= small;
-        if !small && linux.growth > 0 {
-            linux.growth -= 1;
+    fn note_size(&mut self, small: bool) -> bool {
+        let SmallSegments::WhenRead { growth, waits } = &mut self.small else { return small };
+        *waits |= small;
+        if !small && *growth > 0 {
+            *growth -= 1;
             self.quick |= 1;
         }
         false
@@ -81,7 +94,7 @@ impl AckPolicy {
 
     /// The application read something, on whatever subflow it came.
     pub fn on_read(&mut self) {
-        self.now |= self.linux.as_ref().is_some_and(|linux| linux.small);
+        self.now |= matches!(self.small, SmallSegments::WhenRead { waits: true, .. });
     }
 
     /// An acknowledgment must go out, whatever came.
@@ -123,8 +136,8 @@ impl AckPolicy {
         self.unacknowledged = 0;
         self.now = false;
         self.deadline = NEVER;
-        if let Some(linux) = &mut self.linux {
-            linux.small = false;
+        if let SmallSegments::WhenRead { waits, .. } = &mut self.small {
+            *waits = false;
         }
         self.duplicate.take()
     }
@@ -137,8 +150,8 @@ mod tests {
     /// From a capture: of frames of seven whole segments and a small one that were not read, a Linux receiver acknowledged all segments
     /// at once for the first eight frames, and the small one of later frames only with the next.
     #[test]
-    fn as_linux_small_segments_are_acknowledged_at_once_only_when_they_are_read() {
-        let mut acks = AckPolicy::new(Duration::from_millis(40), 1040).in_linux();
+    fn small_segments_are_acknowledged_at_once_or_when_they_are_read() {
+        let mut acks = AckPolicy::new(Duration::from_millis(40), 1040).small_when_read();
         let arrive = |acks: &mut AckPolicy, len| {
             let at_once = acks.is_small(len);
             acks.on_arrival(Instant::ZERO, at_once);

@@ -10,7 +10,7 @@ use crate::reasons::UNSPECIFIED;
 use anabranch_trace::{Event, PathState};
 use anabranch_units::{Instant, PathId, Rng};
 use anabranch_wire::Packet;
-use core::ops::{Deref, Index, IndexMut};
+use core::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// Values derived from the state of a subflow since it may last have changed.
 #[derive(Debug)]
@@ -37,44 +37,142 @@ impl Subflow {
     }
 }
 
+/// One of the subflows, until one of them is removed: a debug build refuses a handle from before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handle {
+    place: usize,
+    /// [`Subflows::removed`] at that time.
+    #[cfg(debug_assertions)]
+    removed: u64,
+}
+
 /// The subflows of a connection, in the order in which they began.
 #[derive(Debug)]
 pub(crate) struct Subflows {
     all: Vec<Subflow>,
     epoch: u64,
+    /// How many were removed so far.
+    #[cfg(debug_assertions)]
+    removed: u64,
+}
+
+/// A subflow that is lent to be changed, with a view of the others: reads like a [`Subflow`].
+#[derive(Debug)]
+pub(crate) struct Lent<'a> {
+    subflows: &'a mut Subflows,
+    handle: Handle,
+}
+
+impl Lent<'_> {
+    /// All subflows, this one included.
+    #[inline(always)]
+    pub fn all(&self) -> &[Subflow] {
+        self.subflows
+    }
+
+    /// All subflows, this one included, to change them.
+    #[inline(always)]
+    pub fn all_mut(&mut self) -> &mut Subflows {
+        self.subflows
+    }
+
+    /// The other ones.
+    pub fn others(&self) -> impl Iterator<Item = &Subflow> {
+        let place = self.handle.place;
+        self.subflows.all.iter().enumerate().filter(move |(n, _)| *n != place).map(|(_, s)| s)
+    }
+}
+
+impl Deref for Lent<'_> {
+    type Target = Subflow;
+
+    #[inline(always)]
+    fn deref(&self) -> &Subflow {
+        &self.subflows[self.handle]
+    }
+}
+
+impl DerefMut for Lent<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Subflow {
+        &mut self.subflows[self.handle]
+    }
 }
 
 impl Subflows {
     /// None, with room for so many.
     pub fn with_capacity(count: usize) -> Self {
-        Self { all: Vec::with_capacity(count), epoch: 0 }
+        Self {
+            all: Vec::with_capacity(count),
+            epoch: 0,
+            #[cfg(debug_assertions)]
+            removed: 0,
+        }
     }
 
     /// A new one, last in order.
-    pub fn add(&mut self, cx: &mut Scope<'_>, subflow: Subflow) {
+    pub fn add(&mut self, cx: &mut Scope<'_>, subflow: Subflow) -> Handle {
         cx.record(Some(subflow.id), Event::Path(PathState::Opening));
         self.all.push(subflow);
         self.epoch += 1;
+        self.nth(self.all.len() - 1)
     }
 
     /// Takes one out. The others may last for long in TIME-WAIT: its memory is given back.
-    pub fn remove(&mut self, i: usize) -> Subflow {
+    pub fn remove(&mut self, handle: Handle) -> Subflow {
         self.epoch += 1;
-        let subflow = self.all.remove(i);
+        let subflow = self.all.remove(self.place(handle));
+        #[cfg(debug_assertions)]
+        {
+            self.removed += 1;
+        }
         self.all.shrink_to_fit();
         subflow
     }
 
-    /// The place of the one over a path.
+    /// The one at this place in the order.
     #[inline(always)]
-    pub fn place_of(&self, id: PathId) -> Option<usize> {
-        id.place_in(&self.all, |s| s.id)
+    pub fn nth(&self, place: usize) -> Handle {
+        Handle {
+            place,
+            #[cfg(debug_assertions)]
+            removed: self.removed,
+        }
+    }
+
+    #[inline(always)]
+    fn place(&self, handle: Handle) -> usize {
+        #[cfg(debug_assertions)]
+        assert_eq!(handle.removed, self.removed, "a subflow was removed since");
+        handle.place
+    }
+
+    /// The one over a path.
+    #[inline(always)]
+    pub fn on(&self, id: PathId) -> Option<Handle> {
+        id.place_in(&self.all, |s| s.id).map(|place| self.nth(place))
+    }
+
+    /// The first one that is as `which` says.
+    pub fn find(&self, which: impl Fn(&Subflow) -> bool) -> Option<Handle> {
+        self.all.iter().position(which).map(|place| self.nth(place))
+    }
+
+    /// The last one that is as `which` says.
+    pub fn find_last(&self, which: impl Fn(&Subflow) -> bool) -> Option<Handle> {
+        self.all.iter().rposition(which).map(|place| self.nth(place))
+    }
+
+    /// Lends one, to change it.
+    #[inline(always)]
+    pub fn lend(&mut self, handle: Handle) -> Lent<'_> {
+        Lent { subflows: self, handle }
     }
 
     /// A packet belongs to the one over this path.
     #[inline(always)]
     pub fn has(&self, id: PathId, packet: &Packet) -> bool {
-        self.place_of(id).is_some_and(|i| self.all[i].ends.answered_by(packet))
+        self.on(id).is_some_and(|s| self[s].ends.answered_by(packet))
     }
 
     /// Counts those that came and went.
@@ -121,17 +219,19 @@ impl Subflows {
         }
     }
 
-    /// From here on the connection is plain TCP over subflow `i`. Joins that did not come into use do not any more.
-    pub fn become_plain(&mut self, i: usize) {
+    /// From here on the connection is plain TCP over this subflow. Joins that did not come into use do not any more.
+    pub fn become_plain(&mut self, only: Handle) {
+        let place = self.place(only);
         for (n, s) in self.iter_mut().enumerate() {
-            if n == i { s.become_plain() } else { s.close_by_reset(Reset::Because(UNSPECIFIED)) }
+            if n == place { s.become_plain() } else { s.close_by_reset(Reset::Because(UNSPECIFIED)) }
         }
     }
 
-    /// The first one, `from` or one after it, of which a segment is [wanted](Subflow::wanted), and which; `waiting`: what waits
-    /// for one.
+    /// The first one, or the first one after `last`, of which a segment is [wanted](Subflow::wanted), and which; `waiting`: what
+    /// waits for one.
     #[inline(always)]
-    pub fn wanted_from(&mut self, from: usize, mode: Mode, waiting: Waiting) -> Option<(usize, Wanted)> {
+    pub fn wanted_after(&mut self, last: Option<Handle>, mode: Mode, waiting: Waiting) -> Option<(Handle, Wanted)> {
+        let from = last.map_or(0, |last| self.place(last) + 1);
         for (n, s) in self.all[from..].iter_mut().enumerate() {
             if s.derived.idle && (waiting.data | waiting.data_fin) & s.id.bit() == 0 {
                 debug_assert_eq!(s.wanted(mode, waiting), Wanted::Nothing, "a change of a subflow was missed");
@@ -139,7 +239,7 @@ impl Subflows {
             }
             let wanted = s.wanted(mode, waiting);
             if wanted != Wanted::Nothing {
-                return Some((from + n, wanted));
+                return Some((self.nth(from + n), wanted));
             }
             // Before a subflow is open, its segments depend on the mode of the connection too.
             s.derived.idle = s.state.is_synchronized();
@@ -147,14 +247,14 @@ impl Subflows {
         None
     }
 
-    /// Does what time demands of the `i`th.
-    pub fn on_timers(&mut self, cx: &mut Scope<'_>, i: usize, ending: Ending) -> Expired {
+    /// Does what time demands of one.
+    pub fn on_timers(&mut self, cx: &mut Scope<'_>, handle: Handle, ending: Ending) -> Expired {
         // Nearly always it is another one's turn: found out without a change.
-        let derived = &self.all[i].derived;
+        let derived = &self[handle].derived;
         if derived.timed && derived.next > cx.now {
             return Expired::Nothing;
         }
-        self[i].on_timers(cx, ending)
+        self[handle].on_timers(cx, ending)
     }
 
     /// The next deadline of all; `pacing`: when the next segment of one may leave, if nothing else holds it back.
@@ -182,18 +282,19 @@ impl Deref for Subflows {
     }
 }
 
-impl Index<usize> for Subflows {
+impl Index<Handle> for Subflows {
     type Output = Subflow;
 
     #[inline(always)]
-    fn index(&self, i: usize) -> &Subflow {
-        &self.all[i]
+    fn index(&self, handle: Handle) -> &Subflow {
+        &self.all[self.place(handle)]
     }
 }
 
-impl IndexMut<usize> for Subflows {
+impl IndexMut<Handle> for Subflows {
     #[inline(always)]
-    fn index_mut(&mut self, i: usize) -> &mut Subflow {
-        self.all[i].changing()
+    fn index_mut(&mut self, handle: Handle) -> &mut Subflow {
+        let place = self.place(handle);
+        self.all[place].changing()
     }
 }

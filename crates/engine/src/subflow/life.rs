@@ -241,6 +241,11 @@ impl Subflow {
         self.trip = Some(self.trip.map_or(sample, |trip| trip - trip / 8 + sample / 8));
     }
 
+    /// A round trip as the receiver sees it, or else as the sender does.
+    pub fn round_trip(&self) -> Option<Duration> {
+        self.trip.or(self.sender.rtt().srtt())
+    }
+
     // ---- time ----
 
     /// The table of deadlines. Pacing is not among them: it depends on the congestion control, which lies outside.
@@ -449,6 +454,15 @@ impl Subflow {
         let goes_on = self.probes <= most;
         self.window_probe |= goes_on;
         goes_on
+    }
+
+    /// How long nothing has left, if that is longer than the RTO, it may send, and the window was not restarted since.
+    pub fn idle_for(&self, now: Instant) -> Option<Duration> {
+        if self.idle_done || !self.sender.is_empty() {
+            return None;
+        }
+        let idle = now.since(self.last_sent?);
+        (idle > self.sender.rtt().rto() && self.may_carry()).then_some(idle)
     }
 
     /// The window was restarted for the time that nothing was sent.

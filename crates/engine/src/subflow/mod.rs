@@ -6,9 +6,9 @@ mod all;
 mod ecn;
 pub(crate) mod forward;
 pub(crate) mod half_open;
+mod handed;
 pub(crate) mod handshake;
 pub(crate) mod life;
-mod linux;
 pub(crate) mod mapping;
 mod path_mtu;
 pub(crate) mod receive;
@@ -20,7 +20,7 @@ mod state;
 pub(crate) mod usage;
 pub(crate) mod window;
 
-pub(crate) use all::Subflows;
+pub(crate) use all::{Handle, Lent, Subflows};
 pub use state::{Move, State};
 
 use crate::deadlines::NEVER;
@@ -33,8 +33,8 @@ use anabranch_units::{Duration, Instant, PathId, RangeSet, SeqNumber};
 use anabranch_wire::{AddAddr, MptcpOption, Packet, Reason};
 use core::net::IpAddr;
 use ecn::EcnState;
+use handed::Handed;
 use handshake::{Handshake, Terms};
-use linux::LinuxSender;
 use mapping::Placement;
 use receive::Receiver;
 use sender::Sender;
@@ -122,7 +122,7 @@ pub(crate) struct Subflow {
     pub ends: PacketEnds,
     pub state: State,
     /// The state that was recorded last.
-    pub reported: PathState,
+    reported: PathState,
     /// Made by MP_JOIN.
     pub join: bool,
     pub answers: Answers,
@@ -139,9 +139,9 @@ pub(crate) struct Subflow {
     pub acks: AckPolicy,
     pub ecn: EcnState,
     /// The offset that was acknowledged last (`Last.ACK.sent`).
-    pub acked_to: u64,
+    acked_to: u64,
     /// The window that was offered with it.
-    pub offered: u64,
+    offered: u64,
     /// The window of this subflow as a Linux peer has it from this subflow's segments: see [`Subflow::acknowledges`]. Linux also widens
     /// it to the connection's (Linux 6.18: `mptcp_check_allowed_size`), which no acknowledgment shows.
     pub taken: u64,
@@ -153,7 +153,7 @@ pub(crate) struct Subflow {
     usage: WindowUsage,
     underuse: Underuse,
     /// A round trip as the receiver sees it; `None` where no part needs it.
-    pub trip: Option<Duration>,
+    trip: Option<Duration>,
     /// Where its receive buffer is its own: the data that came on it and was not read, and the right edge that was offered.
     pub unread: RangeSet,
     pub own_edge: u64,
@@ -171,25 +171,24 @@ pub(crate) struct Subflow {
     /// A probe of the failing path was sent and not answered.
     probed: bool,
     /// Options waiting for a pure acknowledgment to carry them.
-    pub signals: VecDeque<MptcpOption>,
+    signals: VecDeque<MptcpOption>,
     /// A tail loss probe is to be sent.
-    pub probe: bool,
+    probe: bool,
     /// A segment just below the window is to be sent, which the peer must answer (RFC 9293 §3.8.6.1, §3.8.4).
     window_probe: bool,
-    pub last_sent: Option<Instant>,
+    last_sent: Option<Instant>,
     pub last_heard: Instant,
     /// The window was restarted for the idle time since `last_sent`.
-    pub idle_done: bool,
+    idle_done: bool,
     /// The window field of the peer's last segment.
     peer_window: u16,
     /// The peer's window on this subflow.
     window: SendWindow,
-    /// State that a Linux sender keeps for it.
-    pub linux: LinuxSender,
+    handed: Handed,
     /// When keep-alive or TIME-WAIT ends; which, follows from the state.
     linger: Instant,
     /// Keep-alive probes without an answer.
-    pub probes: u32,
+    probes: u32,
     /// A reset came that may be an attacker's, and nothing has come since this time, the first probe's.
     doubted: Option<Instant>,
     /// Earliest time of the next answer to a segment that an off-path attacker may have sent (RFC 5961 §7).
@@ -218,7 +217,7 @@ impl Subflow {
             sender: Sender::new(tcp, false),
             allowed: Allowed { cwnd: 1, ssthresh: u32::MAX },
             receiver: Receiver::default(),
-            acks: if settings.receiver_model == HostModel::Linux { acks.in_linux() } else { acks },
+            acks: if settings.receiver_model == HostModel::Linux { acks.small_when_read() } else { acks },
             ecn: EcnState::default(),
             acked_to: 1,
             offered: 0,
@@ -248,7 +247,7 @@ impl Subflow {
             idle_done: false,
             peer_window: 0,
             window: SendWindow::default(),
-            linux: LinuxSender::default(),
+            handed: Handed::default(),
             linger: NEVER,
             probes: 0,
             doubted: None,
@@ -322,6 +321,16 @@ impl Subflow {
             self.signals.push_back(MptcpOption::Fail { data_seq });
         }
         self.acks.demand();
+    }
+
+    /// Has the next pure acknowledgment carry `option`.
+    pub fn signal(&mut self, option: MptcpOption) {
+        self.signals.push_back(option);
+    }
+
+    /// The recorder knows that its handshake was completed.
+    pub fn has_opened(&self) -> bool {
+        self.reported != PathState::Opening
     }
 
     /// Whether we use it as a backup only.

@@ -199,6 +199,12 @@ impl Subflow {
         (room || self.probe) && open && self.fin.offset.is_none()
     }
 
+    /// A tail loss probe or the FIN is to be sent.
+    #[inline(always)]
+    pub fn owes_probe_or_fin(&self) -> bool {
+        self.probe || self.fin.wanted
+    }
+
     /// The packet to retransmit where nothing was lost and there is no new data, or the window has no `room` for it.
     pub fn next_repeat(&mut self, room: bool) -> Option<Sent> {
         if room && self.sender.wants_new() {
@@ -261,6 +267,11 @@ impl Subflow {
     /// The subflow's own window reaches as far as `edge` at least.
     pub fn promise(&mut self, edge: u64) {
         self.own_edge = self.own_edge.max(edge);
+    }
+
+    /// Bytes that are left of the window that was offered last.
+    pub fn left_of_offer(&self) -> u64 {
+        self.offered.saturating_sub(self.receiver.next() - self.acked_to)
     }
 
     /// A Linux peer keeps the window that it has of this subflow when an acknowledgment that leaves now has one of `offered` bytes: it
