@@ -3,11 +3,14 @@
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
 use crate::bucket::Bucket;
-use crate::tail::{Tail, police};
+use crate::radio::Anterooms;
+use crate::tail::Tail;
 use crate::way::{Arrival, Outcome, Way};
-use crate::{Aqm, Bottleneck, BottleneckSpec, Change, DropTail, Markable, Place, QueueState, Topology, WaySpec};
+use crate::{Aqm, Bottleneck, BottleneckSpec, DropTail, Markable, QueueState, Topology, WakeSpec, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
-use anabranch_units::{Direction, Duration, Instant, Rate};
+use anabranch_units::{Direction, Duration, Instant};
+
+mod changes;
 
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +44,9 @@ pub struct Network<T> {
     /// Each shared link's down, then up; then those of paths whose own bottleneck manages its queue.
     drains: Vec<Drain<T>>,
     links: usize,
-    /// One slot per way, then one per drain.
+    /// Where a device sleeps or slept.
+    anterooms: Option<Box<Anterooms<Entering<T>>>>,
+    /// One slot per way, then one per drain; with anterooms, then one per way.
     agenda: Agenda,
     /// Packets so far.
     sent: u64,
@@ -57,6 +62,7 @@ pub struct Refused {
 }
 
 /// A packet that comes to a bottleneck.
+#[derive(Debug)]
 struct Entering<T> {
     /// Bytes.
     size: u32,
@@ -124,6 +130,7 @@ impl<T: Clone + Markable> Network<T> {
             entries: Vec::with_capacity(ways),
             drains: Vec::new(),
             links: topology.links.len(),
+            anterooms: None,
             agenda: Agenda::new(0),
             sent: 0,
         };
@@ -137,7 +144,18 @@ impl<T: Clone + Markable> Network<T> {
         }
         network.agenda = Agenda::new(ways + network.drains.len());
         (0..network.drains.len()).for_each(|drain| network.note_least_delay(drain));
+        let sleeps = topology.paths.iter().flat_map(|path| [path.down.radio.wake, path.up.radio.wake]);
+        sleeps.enumerate().filter(|(_, wake)| !wake.is_none()).for_each(|(way, wake)| network.set_wake(way, wake));
         network
+    }
+
+    /// Sets the sleep of a way's device.
+    fn set_wake(&mut self, way: usize, wake: WakeSpec) {
+        let ways = self.ways.len();
+        if self.anterooms.is_none() {
+            self.agenda.grow(ways);
+        }
+        self.anterooms.get_or_insert_with(|| Box::new(Anterooms::new(ways))).set(way, wake);
     }
 
     /// Adds a drain, whose slot follows the slots of all `ways`.
@@ -235,6 +253,46 @@ impl<T: Clone + Markable> Network<T> {
         entering: Entering<T>,
     ) {
         let way = WayId::new(path, direction);
+        let Some(entering) = self.pass(now, way.index(), entering) else { return };
+        self.enter(now, recorder, way, entering);
+    }
+
+    /// A packet that comes to a way, unless it waits for a sleeping device.
+    #[inline(always)]
+    fn pass(&mut self, now: Instant, way: usize, entering: Entering<T>) -> Option<Entering<T>> {
+        let Some(anterooms) = &mut self.anterooms else { return Some(entering) };
+        let passes = anterooms.enter(now, way, entering);
+        if passes.is_none() {
+            self.note_anteroom(way);
+        }
+        passes
+    }
+
+    /// A packet that waited for a sleeping device enters its way.
+    #[cold]
+    fn wake(&mut self, way: usize, recorder: &mut dyn Recorder) {
+        let left = self.anterooms.as_mut().and_then(|anterooms| anterooms.leave(way));
+        self.note_anteroom(way);
+        if let Some((at, entering)) = left {
+            self.enter(at, recorder, WayId::of(way), entering);
+        }
+    }
+
+    /// The time up to which drains may be brought by a driver that is late: no packet enters before it.
+    fn until(&self, now: Instant) -> Instant {
+        self.anterooms.as_ref().map_or(now, |anterooms| anterooms.due().min(now))
+    }
+
+    /// The first packet of an anteroom has changed.
+    fn note_anteroom(&mut self, way: usize) {
+        if let Some(anterooms) = &self.anterooms {
+            self.agenda.set(self.ways.len() + self.drains.len() + way, anterooms.next(way));
+        }
+    }
+
+    /// A packet enters the bottleneck of a way.
+    #[inline(always)]
+    fn enter(&mut self, now: Instant, recorder: &mut dyn Recorder, way: WayId, entering: Entering<T>) {
         let Entry { overhead, entrance, .. } = &mut self.entries[way.index()];
         let size = entering.size.saturating_add_signed(*overhead);
         match entrance {
@@ -315,7 +373,10 @@ impl<T: Clone + Markable> Network<T> {
             }
             let slot = self.agenda.slot();
             if slot >= self.ways.len() {
-                self.drain(slot - self.ways.len(), now, recorder);
+                match slot - self.ways.len() {
+                    drain if drain < self.drains.len() => self.drain(drain, self.until(now), recorder),
+                    beyond => self.wake(beyond - self.drains.len(), recorder),
+                }
                 continue;
             }
             if let Entrance::Own(tail) = &mut self.entries[slot].entrance {
@@ -354,118 +415,6 @@ impl<T: Clone + Markable> Network<T> {
             id.record(recorder, at, size, LinkEvent::Dropped(cause));
         }
         Some(Delivery { path: id.path(), direction: id.direction(), item: item?, corrupted: dropped.is_some() })
-    }
-
-    /// Applies a change. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the rate
-    /// of a trace.
-    pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
-        match *change {
-            Change::Rate(Place::Path(path), direction, rate) => {
-                self.set_path_rate(WayId::new(path, direction).index(), now, recorder, rate);
-            }
-            Change::Rate(Place::Link(link), direction, rate) => {
-                self.set_drain_rate(self.link_drain(link, direction), now, recorder, rate);
-            }
-            Change::Mtu(path, direction, bytes) => self.entries[WayId::new(path, direction).index()].mtu = Some(bytes),
-            Change::Delay(path, direction, delay) => {
-                let way = WayId::new(path, direction).index();
-                self.settle_entrance(way, now, recorder);
-                self.ways[way].set_delay(delay);
-                match &self.entries[way].entrance {
-                    Entrance::Own(tail) => {
-                        self.ways[way].reschedule(tail.departures());
-                        self.note_way(way);
-                    }
-                    Entrance::Drain(drain) => self.note_least_delay(*drain),
-                }
-            }
-            Change::Burst(place, direction, burst) => {
-                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
-                    self.drains[drain].queue.set_burst(now, burst);
-                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
-                    tail.set_burst(burst);
-                }
-            }
-            Change::Police(place, direction, spec) => {
-                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
-                    police(&mut self.drains[drain].police, now, spec);
-                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
-                    tail.set_police(now, spec);
-                }
-            }
-            Change::Jitter(path, direction, ref jitter) => {
-                let way = WayId::new(path, direction).index();
-                self.settle_entrance(way, now, recorder);
-                self.ways[way].set_jitter(jitter);
-                if let Entrance::Drain(drain) = self.entries[way].entrance {
-                    self.note_least_delay(drain);
-                }
-            }
-            Change::Loss(path, direction, ref loss) => {
-                self.ways[WayId::new(path, direction).index()].set_loss(loss);
-            }
-            Change::Reorder(path, direction, reorder) => {
-                self.ways[WayId::new(path, direction).index()].set_reorder(reorder);
-            }
-            Change::Queue(place, direction, limit) => {
-                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
-                    self.drains[drain].queue.set_limit(limit);
-                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
-                    tail.set_limit(limit);
-                }
-            }
-        }
-    }
-
-    fn set_path_rate(&mut self, way: usize, now: Instant, recorder: &mut dyn Recorder, rate: Rate) {
-        if let Entrance::Own(tail) = &mut self.entries[way].entrance {
-            tail.settle(now, recorder);
-            tail.set_rate(now, rate);
-            self.ways[way].reschedule(tail.departures());
-            self.note_way(way);
-        } else if let Some(drain) = self.own_drain(way) {
-            self.set_drain_rate(drain, now, recorder, rate);
-        }
-    }
-
-    /// The drain of a link, or of a path that has its own, brought up to `now`.
-    fn drain_at(
-        &mut self,
-        place: Place,
-        direction: Direction,
-        now: Instant,
-        recorder: &mut dyn Recorder,
-    ) -> Option<usize> {
-        let drain = match place {
-            Place::Link(link) => self.link_drain(link, direction),
-            Place::Path(path) => self.own_drain(WayId::new(path, direction).index())?,
-        };
-        self.drain(drain, now, recorder);
-        Some(drain)
-    }
-
-    /// The bottleneck of a path that drops only at the tail, brought up to `now`.
-    fn tail_at(
-        &mut self,
-        place: Place,
-        direction: Direction,
-        now: Instant,
-        recorder: &mut dyn Recorder,
-    ) -> Option<&mut Tail> {
-        let Place::Path(path) = place else { return None };
-        match &mut self.entries[WayId::new(path, direction).index()].entrance {
-            Entrance::Own(tail) => {
-                tail.settle(now, recorder);
-                Some(tail)
-            }
-            Entrance::Drain(_) => None,
-        }
-    }
-
-    fn set_drain_rate(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder, rate: Rate) {
-        self.drain(drain, now, recorder);
-        self.drains[drain].queue.set_rate(now, rate);
-        self.note(drain);
     }
 
     /// The queue at the bottleneck of a path, its own or a shared one.
@@ -509,9 +458,11 @@ impl<T: Clone + Markable> Network<T> {
         }
     }
 
-    /// The packets under way: waiting, in transmission, in propagation, held back. Cross traffic does not count.
+    /// The packets under way: before a sleeping device, waiting, in transmission, in propagation, held back. Cross traffic does not count.
     pub fn under_way(&self) -> impl Iterator<Item = &T> {
-        self.drains.iter().flat_map(|drain| drain.queue.items()).chain(self.ways.iter().flat_map(Way::items))
+        let asleep = self.anterooms.iter().flat_map(|rooms| rooms.packets()).filter_map(|packet| packet.item.as_ref());
+        let queued = self.drains.iter().flat_map(|drain| drain.queue.items());
+        asleep.chain(queued).chain(self.ways.iter().flat_map(Way::items))
     }
 
     /// The number of packets under way.
