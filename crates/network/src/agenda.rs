@@ -45,6 +45,13 @@ impl Agenda {
         Self { dues: vec![never.due(); slots], rests: vec![never.rest(); slots], first: never, slot: 0 }
     }
 
+    /// Adds `slots` slots without an action.
+    pub(crate) fn grow(&mut self, slots: usize) {
+        let slots = self.dues.len() + slots;
+        self.dues.resize(slots, Key::NEVER.due());
+        self.rests.resize(slots, Key::NEVER.rest());
+    }
+
     /// The time of the next action; [`Instant::MAX`] for never.
     pub(crate) fn due(&self) -> Instant {
         self.first.due()

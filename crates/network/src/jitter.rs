@@ -196,8 +196,9 @@ pub(crate) struct Jitter {
     luck: Rng,
     /// The uniform number of the packet before.
     last: f64,
-    /// Packets that met no jitter. As with loss, their draws are deferred.
-    not_drawn: u64,
+    packets: u64,
+    /// Packets whose number was drawn. As with loss, draws of packets that met no jitter are deferred.
+    drawn: u64,
 }
 
 impl Jitter {
@@ -205,7 +206,7 @@ impl Jitter {
     pub(crate) fn new(spec: &JitterSpec, mut luck: Rng) -> Self {
         // As in netem, the first packet has one before it.
         let last = luck.unit();
-        Self { spec: spec.clone(), luck, last, not_drawn: 0 }
+        Self { spec: spec.clone(), luck, last, packets: 0, drawn: 0 }
     }
 
     pub(crate) fn spec(&self) -> &JitterSpec {
@@ -215,17 +216,17 @@ impl Jitter {
     /// Sets the jitter of the packets from the next one on.
     pub(crate) fn set(&mut self, spec: &JitterSpec) {
         self.spec = spec.clone();
-        if !spec.is_none() {
-            for _ in 0..core::mem::take(&mut self.not_drawn) {
-                self.last = self.luck.unit();
-            }
-        }
+    }
+
+    /// Packets so far.
+    pub(crate) fn packets(&self) -> u64 {
+        self.packets
     }
 
     /// The next packet meets no jitter.
     #[inline]
     pub(crate) fn skip(&mut self) {
-        self.not_drawn += 1;
+        self.packets += 1;
     }
 
     /// How far the next packet's delay is above the mean, in nanoseconds.
@@ -234,6 +235,11 @@ impl Jitter {
             self.skip();
             return 0;
         }
+        for _ in self.drawn..self.packets {
+            self.last = self.luck.unit();
+        }
+        self.packets += 1;
+        self.drawn = self.packets;
         let JitterSpec { spread, correlation, distribution, .. } = &self.spec;
         // As in netem, which mixes uniform numbers: the more they correlate, the narrower the distribution becomes.
         self.last = (1.0 - correlation) * self.luck.unit() + correlation * self.last;

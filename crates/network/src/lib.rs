@@ -19,6 +19,7 @@ mod netem;
 mod network;
 mod pie;
 mod qdisc;
+mod radio;
 mod recording;
 mod red;
 mod spec;
@@ -44,6 +45,7 @@ pub use netem::NetemSpec;
 pub use network::{Delivery, Network, Refused};
 pub use pie::{Pie, PieSpec};
 pub use qdisc::{Aqm, DropTail, Fifo, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting};
+pub use radio::{ArqSpec, RadioChange, RadioSpec, SlotsSpec, WakeSpec};
 pub use recording::{Recorded, Recording, RecordingError};
 pub use red::{Red, RedSpec};
 pub use spec::{

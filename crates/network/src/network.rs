@@ -3,11 +3,14 @@
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
 use crate::bucket::Bucket;
-use crate::tail::{Tail, police};
+use crate::radio::Anterooms;
+use crate::tail::Tail;
 use crate::way::{Arrival, Outcome, Way};
-use crate::{Aqm, Bottleneck, BottleneckSpec, Change, DropTail, Markable, Place, QueueState, Topology, WaySpec};
+use crate::{Aqm, Bottleneck, BottleneckSpec, DropTail, Markable, QueueState, Topology, WakeSpec, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
-use anabranch_units::{Direction, Duration, Instant, Rate};
+use anabranch_units::{Direction, Duration, Instant};
+
+mod changes;
 
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +45,9 @@ pub struct Network<T> {
     /// Each shared link's down, then up; then those of paths whose own bottleneck manages its queue.
     drains: Vec<Drain<T>>,
     links: usize,
-    /// Of each direction; one slot per path, then one per drain.
+    /// Where a device sleeps or slept.
+    anterooms: Option<Box<Anterooms<Entering<T>>>>,
+    /// Of each direction; one slot per path, then one per drain; with anterooms, then one per path.
     agendas: [Agenda; 2],
     lookahead: Duration,
     /// Packets so far.
@@ -59,6 +64,7 @@ pub struct Refused {
 }
 
 /// A packet that comes to a bottleneck.
+#[derive(Debug)]
 struct Entering<T> {
     /// Bytes.
     size: u32,
@@ -128,6 +134,7 @@ impl<T: Clone + Markable> Network<T> {
             entries: Vec::with_capacity(ways),
             drains: Vec::new(),
             links: topology.links.len(),
+            anterooms: None,
             agendas: [Agenda::new(0), Agenda::new(0)],
             lookahead: Duration::ZERO,
             sent: 0,
@@ -144,8 +151,20 @@ impl<T: Clone + Markable> Network<T> {
         let slots = paths + network.drains.len();
         network.agendas = [Agenda::new(slots), Agenda::new(slots)];
         (0..network.drains.len()).for_each(|drain| network.note_least_delay(drain));
+        let sleeps = topology.paths.iter().flat_map(|path| [path.down.radio.wake, path.up.radio.wake]);
+        sleeps.enumerate().filter(|(_, wake)| !wake.is_none()).for_each(|(way, wake)| network.set_wake(way, wake));
         network.note_lookahead();
         network
+    }
+
+    /// Sets the sleep of a way's device.
+    fn set_wake(&mut self, way: usize, wake: WakeSpec) {
+        let ways = self.ways.len();
+        if self.anterooms.is_none() {
+            self.agendas.iter_mut().for_each(|agenda| agenda.grow(ways / 2));
+        }
+        self.anterooms.get_or_insert_with(|| Box::new(Anterooms::new(ways))).set(way, wake);
+        self.note_lookahead();
     }
 
     /// Adds a drain, whose slot follows the slots of all `paths`.
@@ -243,6 +262,47 @@ impl<T: Clone + Markable> Network<T> {
         entering: Entering<T>,
     ) {
         let way = WayId::new(path, direction);
+        let Some(entering) = self.pass(now, way.index(), entering) else { return };
+        self.enter(now, recorder, way, entering);
+    }
+
+    /// A packet that comes to a way, unless it waits for a sleeping device.
+    #[inline(always)]
+    fn pass(&mut self, now: Instant, way: usize, entering: Entering<T>) -> Option<Entering<T>> {
+        let Some(anterooms) = &mut self.anterooms else { return Some(entering) };
+        let passes = anterooms.enter(now, way, entering);
+        if passes.is_none() {
+            self.note_anteroom(way);
+        }
+        passes
+    }
+
+    /// A packet that waited for a sleeping device enters its way.
+    #[cold]
+    fn wake(&mut self, way: WayId, recorder: &mut dyn Recorder) {
+        let left = self.anterooms.as_mut().and_then(|anterooms| anterooms.leave(way.index()));
+        self.note_anteroom(way.index());
+        if let Some((at, entering)) = left {
+            self.enter(at, recorder, way, entering);
+        }
+    }
+
+    /// The time up to which drains of a direction may be brought by a driver that is late: no packet enters before it.
+    fn until(&self, now: Instant, direction: Direction) -> Instant {
+        self.anterooms.as_ref().map_or(now, |anterooms| anterooms.due(direction).min(now))
+    }
+
+    /// The first packet of an anteroom has changed.
+    fn note_anteroom(&mut self, way: usize) {
+        if let Some(anterooms) = &self.anterooms {
+            let (id, before) = (WayId::of(way), self.ways.len() / 2 + self.drains.len());
+            self.agendas[id.direction() as usize].set(before + id.path(), anterooms.next(way));
+        }
+    }
+
+    /// A packet enters the bottleneck of a way.
+    #[inline(always)]
+    fn enter(&mut self, now: Instant, recorder: &mut dyn Recorder, way: WayId, entering: Entering<T>) {
         let Entry { overhead, entrance, .. } = &mut self.entries[way.index()];
         let size = entering.size.saturating_add_signed(*overhead);
         match entrance {
@@ -325,8 +385,8 @@ impl<T: Clone + Markable> Network<T> {
     }
 
     fn note_lookahead(&mut self) {
-        // What has arrived makes room for what is sent.
-        let is_coupled = self.drains.iter().any(|drain| drain.to_far_end.is_some());
+        // What has arrived makes room for what is sent; a device is kept awake by both directions.
+        let is_coupled = self.drains.iter().any(|drain| drain.to_far_end.is_some()) || self.anterooms.is_some();
         let least = self.ways.iter().map(Way::least_delay).min().unwrap_or(Duration::ZERO);
         self.lookahead = if is_coupled { Duration::ZERO } else { least };
     }
@@ -349,7 +409,10 @@ impl<T: Clone + Markable> Network<T> {
             }
             let paths = self.ways.len() / 2;
             if slot >= paths {
-                self.drain(slot - paths, known, recorder);
+                match slot - paths {
+                    drain if drain < self.drains.len() => self.drain(drain, self.until(known, direction), recorder),
+                    beyond => self.wake(WayId::new(beyond - self.drains.len(), direction), recorder),
+                }
                 continue;
             }
             let way = WayId::new(slot, direction).index();
@@ -390,120 +453,6 @@ impl<T: Clone + Markable> Network<T> {
             id.record(recorder, at, size, LinkEvent::Dropped(cause));
         }
         Some(Delivery { path: id.path(), direction: id.direction(), item: item?, corrupted: dropped.is_some() })
-    }
-
-    /// Applies a change. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the rate
-    /// of a trace.
-    pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
-        match *change {
-            Change::Rate(Place::Path(path), direction, rate) => {
-                self.set_path_rate(WayId::new(path, direction).index(), now, recorder, rate);
-            }
-            Change::Rate(Place::Link(link), direction, rate) => {
-                self.set_drain_rate(self.link_drain(link, direction), now, recorder, rate);
-            }
-            Change::Mtu(path, direction, bytes) => self.entries[WayId::new(path, direction).index()].mtu = Some(bytes),
-            Change::Delay(path, direction, delay) => {
-                let way = WayId::new(path, direction).index();
-                self.settle_entrance(way, now, recorder);
-                self.ways[way].set_delay(delay);
-                match &self.entries[way].entrance {
-                    Entrance::Own(tail) => {
-                        self.ways[way].reschedule(tail.departures());
-                        self.note_way(way);
-                    }
-                    Entrance::Drain(drain) => self.note_least_delay(*drain),
-                }
-                self.note_lookahead();
-            }
-            Change::Burst(place, direction, burst) => {
-                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
-                    self.drains[drain].queue.set_burst(now, burst);
-                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
-                    tail.set_burst(burst);
-                }
-            }
-            Change::Police(place, direction, spec) => {
-                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
-                    police(&mut self.drains[drain].police, now, spec);
-                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
-                    tail.set_police(now, spec);
-                }
-            }
-            Change::Jitter(path, direction, ref jitter) => {
-                let way = WayId::new(path, direction).index();
-                self.settle_entrance(way, now, recorder);
-                self.ways[way].set_jitter(jitter);
-                if let Entrance::Drain(drain) = self.entries[way].entrance {
-                    self.note_least_delay(drain);
-                }
-                self.note_lookahead();
-            }
-            Change::Loss(path, direction, ref loss) => {
-                self.ways[WayId::new(path, direction).index()].set_loss(loss);
-            }
-            Change::Reorder(path, direction, reorder) => {
-                self.ways[WayId::new(path, direction).index()].set_reorder(reorder);
-            }
-            Change::Queue(place, direction, limit) => {
-                if let Some(drain) = self.drain_at(place, direction, now, recorder) {
-                    self.drains[drain].queue.set_limit(limit);
-                } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
-                    tail.set_limit(limit);
-                }
-            }
-        }
-    }
-
-    fn set_path_rate(&mut self, way: usize, now: Instant, recorder: &mut dyn Recorder, rate: Rate) {
-        if let Entrance::Own(tail) = &mut self.entries[way].entrance {
-            tail.settle(now, recorder);
-            tail.set_rate(now, rate);
-            self.ways[way].reschedule(tail.departures());
-            self.note_way(way);
-        } else if let Some(drain) = self.own_drain(way) {
-            self.set_drain_rate(drain, now, recorder, rate);
-        }
-    }
-
-    /// The drain of a link, or of a path that has its own, brought up to `now`.
-    fn drain_at(
-        &mut self,
-        place: Place,
-        direction: Direction,
-        now: Instant,
-        recorder: &mut dyn Recorder,
-    ) -> Option<usize> {
-        let drain = match place {
-            Place::Link(link) => self.link_drain(link, direction),
-            Place::Path(path) => self.own_drain(WayId::new(path, direction).index())?,
-        };
-        self.drain(drain, now, recorder);
-        Some(drain)
-    }
-
-    /// The bottleneck of a path that drops only at the tail, brought up to `now`.
-    fn tail_at(
-        &mut self,
-        place: Place,
-        direction: Direction,
-        now: Instant,
-        recorder: &mut dyn Recorder,
-    ) -> Option<&mut Tail> {
-        let Place::Path(path) = place else { return None };
-        match &mut self.entries[WayId::new(path, direction).index()].entrance {
-            Entrance::Own(tail) => {
-                tail.settle(now, recorder);
-                Some(tail)
-            }
-            Entrance::Drain(_) => None,
-        }
-    }
-
-    fn set_drain_rate(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder, rate: Rate) {
-        self.drain(drain, now, recorder);
-        self.drains[drain].queue.set_rate(now, rate);
-        self.note(drain);
     }
 
     /// The queue at the bottleneck of a path, its own or a shared one.
@@ -547,9 +496,11 @@ impl<T: Clone + Markable> Network<T> {
         }
     }
 
-    /// The packets under way: waiting, in transmission, in propagation, held back. Cross traffic does not count.
+    /// The packets under way: before a sleeping device, waiting, in transmission, in propagation, held back. Cross traffic does not count.
     pub fn under_way(&self) -> impl Iterator<Item = &T> {
-        self.drains.iter().flat_map(|drain| drain.queue.items()).chain(self.ways.iter().flat_map(Way::items))
+        let asleep = self.anterooms.iter().flat_map(|rooms| rooms.packets()).filter_map(|packet| packet.item.as_ref());
+        let queued = self.drains.iter().flat_map(|drain| drain.queue.items());
+        asleep.chain(queued).chain(self.ways.iter().flat_map(Way::items))
     }
 
     /// The number of packets under way.

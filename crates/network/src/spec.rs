@@ -1,6 +1,6 @@
 //! The specification of a network.
 
-use crate::{BucketSpec, Discipline, DropTail, JitterSpec, RateSteps, Steps};
+use crate::{BucketSpec, Discipline, DropTail, JitterSpec, RadioChange, RadioSpec, RateSteps, Steps};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use core::fmt;
 use std::sync::Arc;
@@ -85,6 +85,8 @@ pub struct WaySpec {
     pub recorded_delay: Option<Arc<Steps<Duration>>>,
     /// Variation of the delay.
     pub jitter: JitterSpec,
+    /// The layers under the link.
+    pub radio: RadioSpec,
     /// Bytes added to each packet's size (may be negative).
     pub overhead: i32,
     /// Random loss.
@@ -115,6 +117,7 @@ impl WaySpec {
             delay,
             recorded_delay: None,
             jitter: JitterSpec::NONE,
+            radio: RadioSpec::NONE,
             overhead: 0,
             loss: LossSpec::None,
             recorded_loss: None,
@@ -128,7 +131,7 @@ impl WaySpec {
         }
     }
 
-    /// The least one-way delay, jitter aside.
+    /// The least one-way delay, jitter and slots aside.
     pub fn least_delay(&self) -> Duration {
         let recorded = self.recorded_delay.as_ref().and_then(|steps| steps.parts().map(|(_, delay)| delay).min());
         recorded.unwrap_or(self.delay)
@@ -248,6 +251,8 @@ pub enum Change {
     Police(Place, Direction, BucketSpec),
     /// The largest packet that a path carries, in bytes.
     Mtu(usize, Direction, u32),
+    /// A layer under a path's link.
+    Radio(usize, Direction, RadioChange),
     /// A path's random loss.
     Loss(usize, Direction, LossSpec),
     /// The part of a path's packets that are held back.
@@ -263,7 +268,12 @@ impl Change {
             Self::Rate(place, ..) | Self::Burst(place, ..) | Self::Police(place, ..) | Self::Queue(place, ..) => {
                 Some(place)
             }
-            Self::Delay(..) | Self::Jitter(..) | Self::Mtu(..) | Self::Loss(..) | Self::Reorder(..) => None,
+            Self::Delay(..)
+            | Self::Jitter(..)
+            | Self::Radio(..)
+            | Self::Mtu(..)
+            | Self::Loss(..)
+            | Self::Reorder(..) => None,
         }
     }
 
@@ -278,6 +288,7 @@ impl Change {
             }
             Self::Delay(path, ..)
             | Self::Jitter(path, ..)
+            | Self::Radio(path, ..)
             | Self::Mtu(path, ..)
             | Self::Loss(path, ..)
             | Self::Reorder(path, ..) => Some(path),

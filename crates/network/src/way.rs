@@ -3,7 +3,8 @@
 use crate::agenda::Key;
 use crate::impairment::Impairments;
 use crate::jitter::Jitter;
-use crate::{JitterSpec, LossSpec, ReorderSpec, Steps, WaySpec};
+use crate::radio::{Aggregate, Arq, Outcome as Attempts, Slots};
+use crate::{JitterSpec, LossSpec, RadioChange, ReorderSpec, Steps, WaySpec};
 use anabranch_trace::DropCause;
 use anabranch_units::{Duration, Instant, Rng};
 use core::slice::from_ref;
@@ -25,7 +26,11 @@ struct Travelling<T> {
     /// How far its delay is above the mean, in nanoseconds.
     jitter: i64,
     size: u32,
+    /// Attempts below IP after the first one.
+    retries: u16,
     corrupted: bool,
+    /// No attempt below IP succeeded.
+    lost: bool,
     item: T,
 }
 
@@ -60,11 +65,10 @@ pub(crate) enum Outcome<T> {
 /// One direction of a path behind its bottleneck.
 #[derive(Debug)]
 pub(crate) struct Way<T> {
-    delay: Duration,
-    /// In place of it.
-    recorded_delay: Option<Arc<Steps<Duration>>>,
+    delays: Delays,
     jitter: Jitter,
-    /// There is jitter or a recorded delay.
+    arq: Arq,
+    /// The delay differs from packet to packet.
     varies: bool,
     /// Due time of the last packet in `line`: later ones never come before it, unless jitter is free.
     last: Instant,
@@ -76,8 +80,20 @@ pub(crate) struct Way<T> {
     /// In place of the random loss of `impairments`.
     recorded_loss: Option<RecordedLoss>,
     outages: Outages,
-    /// No outage and no recorded loss.
+    /// There never was an outage, a recorded loss or a loss under the link.
     is_plain: bool,
+}
+
+/// The parts of a delay that follow from the time at which a packet leaves the bottleneck.
+#[derive(Debug)]
+struct Delays {
+    fixed: Duration,
+    /// In place of it.
+    recorded: Option<Arc<Steps<Duration>>>,
+    /// Delay of each attempt below IP after the first one.
+    retry: Duration,
+    aggregate: Aggregate,
+    slots: Slots,
 }
 
 /// A recorded probability of loss.
@@ -90,11 +106,18 @@ struct RecordedLoss {
 impl<T: Clone> Way<T> {
     /// An empty way, named `name` (`"path.wlan.down"`).
     pub(crate) fn new(spec: &WaySpec, seed: u64, name: &str) -> Self {
-        Self {
-            delay: spec.delay,
-            recorded_delay: spec.recorded_delay.clone(),
-            varies: spec.recorded_delay.is_some() || !spec.jitter.is_none(),
-            jitter: Jitter::new(&spec.jitter, Rng::stream(seed, &[name, "jitter"].join("."))),
+        let luck = |layer| Rng::stream(seed, &[name, layer].join("."));
+        let mut way = Self {
+            delays: Delays {
+                fixed: spec.delay,
+                recorded: spec.recorded_delay.clone(),
+                retry: spec.radio.arq.delay,
+                aggregate: Aggregate::new(spec.radio.aggregate, luck("aggregate")),
+                slots: Slots::new(spec.radio.slots, seed, name),
+            },
+            varies: false,
+            jitter: Jitter::new(&spec.jitter, luck("jitter")),
+            arq: Arq::new(spec.radio.arq, luck("arq")),
             last: Instant::ZERO,
             line: VecDeque::with_capacity(FEW),
             held: VecDeque::new(),
@@ -102,34 +125,61 @@ impl<T: Clone> Way<T> {
             recorded_loss: spec.recorded_loss.clone().map(|steps| RecordedLoss { steps, now: 0.0 }),
             outages: Outages::new(&spec.outages),
             is_plain: spec.outages.is_empty() && spec.recorded_loss.is_none(),
-        }
+        };
+        way.note_variation();
+        way
+    }
+
+    /// The parts that vary the delay, or lose packets under the link, may have changed.
+    fn note_variation(&mut self) {
+        let Delays { recorded, aggregate, slots, .. } = &self.delays;
+        let arq = !self.arq.spec.is_none();
+        let layers = arq || !aggregate.is_none() || !slots.spec.is_none();
+        self.varies = layers || recorded.is_some() || !self.jitter.spec().is_none();
+        // Packets that such a layer has lost are under way when it ends.
+        self.is_plain &= !arq && !slots.spec.loses();
     }
 
     /// The least one-way delay of packets that leave the bottleneck from now on.
     pub(crate) fn least_delay(&self) -> Duration {
-        let recorded = self.recorded_delay.as_ref().and_then(|steps| steps.parts().map(|(_, delay)| delay).min());
-        recorded.unwrap_or(self.delay).saturating_sub(self.jitter.spec().earliest())
+        let Delays { fixed, recorded, slots, .. } = &self.delays;
+        let recorded = recorded.as_ref().and_then(|steps| steps.parts().map(|(_, delay)| delay).min());
+        let earliest = self.jitter.spec().earliest() + slots.spec.earliest();
+        recorded.unwrap_or(*fixed).saturating_sub(earliest)
     }
 
-    /// The delay of a packet that leaves the bottleneck at `at`, jitter aside.
+    /// The delay of a packet that leaves the bottleneck at `at`, jitter and the layers under the link aside.
     pub(crate) fn delay_at(&self, at: Instant) -> Duration {
-        delay_at(self.recorded_delay.as_deref(), self.delay, at)
+        self.delays.at(at)
     }
 
     /// Single packets may be impaired or delayed.
     pub(crate) fn impairs(&self) -> bool {
-        self.impairments.any() || self.recorded_loss.is_some() || !self.jitter.spec().is_none()
+        let layers = !self.arq.spec.is_none() || !self.delays.aggregate.is_none() || !self.delays.slots.spec.is_none();
+        layers || self.impairments.any() || self.recorded_loss.is_some() || !self.jitter.spec().is_none()
     }
 
     /// The delay of packets that leave the bottleneck from now on.
     pub(crate) fn set_delay(&mut self, delay: Duration) {
-        self.delay = delay;
+        self.delays.fixed = delay;
     }
 
     /// The jitter of packets that join the way from now on.
     pub(crate) fn set_jitter(&mut self, jitter: &JitterSpec) {
         self.jitter.set(jitter);
-        self.varies = self.recorded_delay.is_some() || !jitter.is_none();
+        self.note_variation();
+        self.last = self.line.back().map_or(Instant::ZERO, |packet| packet.due);
+    }
+
+    /// A layer under the link, for packets that join the way from now on; of its sleep the way knows nothing.
+    pub(crate) fn set_radio(&mut self, change: RadioChange) {
+        match change {
+            RadioChange::Arq(arq) => (self.arq.spec, self.delays.retry) = (arq, arq.delay),
+            RadioChange::Aggregate(every) => self.delays.aggregate.set(every),
+            RadioChange::Slots(slots) => self.delays.slots.set(slots),
+            RadioChange::Wake(_) => return,
+        }
+        self.note_variation();
         self.last = self.line.back().map_or(Instant::ZERO, |packet| packet.due);
     }
 
@@ -159,7 +209,7 @@ impl<T: Clone> Way<T> {
         line.sort_unstable_by_key(|packet| packet.seq);
         let mut last = line[..inside].iter().map(|packet| packet.due).max().unwrap_or(Instant::ZERO);
         for (packet, departs) in line[inside..].iter_mut().zip(departures) {
-            let due = late(departs, delay_at(self.recorded_delay.as_deref(), self.delay, departs), packet.jitter);
+            let due = self.delays.due(departs, packet.retries, packet.jitter);
             packet.due = if free { due } else { last.max(due) };
             last = packet.due;
         }
@@ -170,7 +220,7 @@ impl<T: Clone> Way<T> {
     /// Whether a packet may overtake others in propagation.
     fn overtakes(&self) -> bool {
         let jitter = self.jitter.spec();
-        jitter.free && !jitter.is_none()
+        jitter.free && !jitter.is_none() || self.arq.spec.free && !self.arq.spec.is_none()
     }
 
     /// A packet leaves the bottleneck at `at`. True if it is now the next one in propagation.
@@ -180,18 +230,20 @@ impl<T: Clone> Way<T> {
             return self.enter_varied(at, seq, size, item);
         }
         self.jitter.skip();
-        self.last = self.last.max(at + self.delay);
-        self.line.push_back(Travelling { due: self.last, seq, jitter: 0, size, corrupted: false, item });
+        self.last = self.last.max(at + self.delays.fixed);
+        let due = self.last;
+        self.line.push_back(Travelling { due, seq, jitter: 0, size, retries: 0, corrupted: false, lost: false, item });
         self.line.len() == 1
     }
 
-    /// The same where the delay varies by the packet or is recorded.
+    /// The same where the delay varies.
     #[cold]
     #[inline(never)]
     fn enter_varied(&mut self, at: Instant, seq: u64, size: u32, item: T) -> bool {
+        let Attempts { retries, lost } = self.arq.next(self.jitter.packets());
         let jitter = self.jitter.next();
-        let due = late(at, delay_at(self.recorded_delay.as_deref(), self.delay, at), jitter);
-        let packet = |due| Travelling { due, seq, jitter, size, corrupted: false, item };
+        let due = self.delays.due(at, retries, jitter);
+        let packet = |due| Travelling { due, seq, jitter, size, retries, corrupted: false, lost, item };
         if due < self.last && self.overtakes() {
             return self.overtake(packet(due));
         }
@@ -256,7 +308,10 @@ impl<T: Clone> Way<T> {
             if let Some(loss) = &mut self.recorded_loss {
                 loss.set(&mut self.impairments, at);
             }
-            let fate = self.impairments.befall();
+            let mut fate = self.impairments.befall();
+            if packet.lost || self.delays.slots.loses(at) {
+                fate.dropped = fate.dropped.or(Some(DropCause::Loss));
+            }
             if let Some(cause) = fate.dropped {
                 return Some(Arrival { at, size, outcome: Outcome::Dropped(cause) });
             }
@@ -296,17 +351,18 @@ impl RecordedLoss {
     }
 }
 
-/// The delay of a packet that leaves the bottleneck at `at`.
-#[inline]
-fn delay_at(recorded: Option<&Steps<Duration>>, delay: Duration, at: Instant) -> Duration {
-    recorded.map_or(delay, |steps| steps.at(at))
-}
+impl Delays {
+    /// The path's delay of a packet that leaves the bottleneck at `at`.
+    fn at(&self, at: Instant) -> Duration {
+        self.recorded.as_ref().map_or(self.fixed, |steps| steps.at(at))
+    }
 
-/// So long after `at`, with `jitter` in nanoseconds; never before it.
-#[inline]
-fn late(at: Instant, delay: Duration, jitter: i64) -> Instant {
-    let delay = delay.as_nanos().saturating_add_signed(jitter);
-    at + Duration::from_nanos(delay)
+    /// When a packet arrives that leaves the bottleneck at `at`, with `jitter` in nanoseconds; never before it.
+    fn due(&mut self, at: Instant, retries: u16, jitter: i64) -> Instant {
+        let released = self.aggregate.release(at + self.retry * u64::from(retries));
+        let above = jitter.saturating_add(self.slots.offset(at));
+        released + Duration::from_nanos(self.at(at).as_nanos().saturating_add_signed(above))
+    }
 }
 
 /// Times in which no packet arrives, queried in ascending order.

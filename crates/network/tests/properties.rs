@@ -3,9 +3,9 @@
 mod common;
 
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, CapacityTrace, Change, DelayDistribution, Discipline,
-    DropTail, JitterSpec, LinkSpec, LossSpec, Network, PathSpec, Place, QueueSpec, RedSpec, ReorderSpec, Threshold,
-    Topology, Value, WaySpec,
+    ArqSpec, Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, CapacityTrace, Change, DelayDistribution,
+    Discipline, DropTail, JitterSpec, LinkSpec, LossSpec, Network, PathSpec, Place, QueueSpec, RadioChange, RadioSpec,
+    RedSpec, ReorderSpec, SlotsSpec, Threshold, Topology, Value, WakeSpec, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -82,13 +82,40 @@ fn any_jitter() -> impl Strategy<Value = JitterSpec> {
     })
 }
 
+fn any_arq() -> impl Strategy<Value = ArqSpec> {
+    let attempts = prop_oneof![Just(None), (1u16..5).prop_map(Some)];
+    (0.0..0.9, attempts, 0u64..20_000).prop_map(|(loss, attempts, delay)| ArqSpec {
+        loss,
+        attempts,
+        delay: Duration::from_micros(delay),
+        free: false,
+    })
+}
+
+/// One layer under a link, on or off.
+fn any_layer() -> impl Strategy<Value = RadioChange> {
+    let time = |most: u64| prop_oneof![Just(0), 0..most].prop_map(Duration::from_micros);
+    let slots = (time(100_000), time(20_000), 0.0..1.0, time(30_000));
+    prop_oneof![
+        any_arq().prop_map(RadioChange::Arq),
+        time(10_000).prop_map(RadioChange::Aggregate),
+        (time(50_000), time(90_000)).prop_map(|(idle, delay)| RadioChange::Wake(WakeSpec { idle, delay })),
+        slots.prop_map(|(every, step, loss, burst)| RadioChange::Slots(SlotsSpec { every, step, loss, burst })),
+    ]
+}
+
+fn any_radio() -> impl Strategy<Value = RadioSpec> {
+    let of = |layers: Vec<RadioChange>| layers.into_iter().fold(RadioSpec::NONE, RadioSpec::with);
+    prop_oneof![2 => Just(RadioSpec::NONE), 1 => prop::collection::vec(any_layer(), 1..5).prop_map(of)]
+}
+
 fn any_way() -> impl Strategy<Value = WaySpec> {
     let bottleneck = prop_oneof![any_bottleneck().prop_map(Bottleneck::Own), Just(Bottleneck::Shared(0))];
     // Duplicates always or never, so that they can be counted.
     let faults = (any_loss(), prop_oneof![Just(0.0), Just(0.2)], prop_oneof![Just(0.0), Just(1.0)], 0.0..0.2);
     let outages = prop::collection::vec((0u64..100_000, 0u64..30_000), 0..3);
-    (bottleneck, (0u64..50_000, any_jitter()), -60i32..60, faults, outages).prop_map(
-        |(bottleneck, (delay, jitter), overhead, faults, outages)| {
+    (bottleneck, (0u64..50_000, any_jitter(), any_radio()), -60i32..60, faults, outages).prop_map(
+        |(bottleneck, (delay, jitter, radio), overhead, faults, outages)| {
             let (loss, reorder, duplicate, corrupt) = faults;
             WaySpec {
                 mtu: None,
@@ -96,6 +123,7 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
                 bottleneck,
                 delay: Duration::from_micros(delay),
                 jitter,
+                radio,
                 recorded_delay: None,
                 recorded_loss: None,
                 device: false,
@@ -175,6 +203,7 @@ fn any_deeds(changes: bool) -> impl Strategy<Value = Vec<(u64, Deed)>> {
             Duration::from_micros(delay)
         )),
         (0usize..9, direction(), any_loss()).prop_map(|(path, d, loss)| Change::Loss(path, d, loss)),
+        (0usize..9, direction(), any_layer()).prop_map(|(path, d, layer)| Change::Radio(path, d, layer)),
         (place(), direction(), 1_500u64..50_000).prop_map(|(place, d, burst)| Change::Burst(place, d, burst)),
         (place(), direction(), any_bucket()).prop_map(|(place, d, bucket)| Change::Police(place, d, bucket)),
         (place(), direction(), any_limit()).prop_map(|(place, d, limit)| Change::Queue(place, d, limit)),
@@ -314,6 +343,11 @@ proptest! {
             };
             shared.links.push(LinkSpec { name: format!("l{n}"), down: own(&mut path.down), up: own(&mut path.up) });
         }
+        // A layer counts for packets that join the way: known in advance, they have done so before.
+        let deeds: Vec<_> = deeds
+            .into_iter()
+            .filter(|(_, deed)| !matches!(deed, Deed::Change(Change::Radio(..))))
+            .collect();
         let moved = |deed: &Deed| {
             let mut deed = deed.clone();
             if let Deed::Change(change) = &mut deed

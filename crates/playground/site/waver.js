@@ -1,4 +1,4 @@
-// Fields for what wavers: per path its jitter, policer, burst, queue, and the times at which it comes and goes, in the words of a
+// Fields for what wavers: per path its jitter, what lies under the link, policer, burst, queue, and the times at which it comes and goes, in the words of a
 // scenario. The engine reads them, and says what is wrong.
 
 import { written } from "./blocks.js";
@@ -6,6 +6,10 @@ import { written } from "./blocks.js";
 // Each key with an example of its value.
 const KEYS = [
   ["jitter", "5ms"],
+  ["arq", '{ loss = "10%", attempts = 4, delay = "8ms" }'],
+  ["aggregate", "4ms"],
+  ["wake", '{ idle = "10s", delay = "260ms" }'],
+  ["slots", '{ every = "15s", step = "8ms" }'],
   ["police", '{ rate = "20mbit", burst = "32KB" }'],
   ["burst", "64KB"],
   ["queue", '{ kind = "fq_codel" }'],

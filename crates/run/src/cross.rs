@@ -154,8 +154,10 @@ impl ChangingNetwork {
         let mut same = Vec::new();
         for (at, change) in &self.timeline {
             let mut change = change.clone();
-            let of_way =
-                matches!(change, Change::Loss(..) | Change::Jitter(..) | Change::Reorder(..) | Change::Mtu(..));
+            let of_way = matches!(
+                change,
+                Change::Loss(..) | Change::Jitter(..) | Change::Radio(..) | Change::Reorder(..) | Change::Mtu(..)
+            );
             if let Some(of) = change.path_mut().filter(|of| of_way && **of == path) {
                 *of = own;
                 same.push((*at, change));

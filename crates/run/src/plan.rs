@@ -6,7 +6,7 @@ use crate::record::CellValues;
 use crate::row_kind::single;
 use crate::swept::SweptKey;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, Change, Discipline, LinkSpec, LossSpec, PathSpec, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, Change, Discipline, LinkSpec, LossSpec, PathSpec, RadioSpec, WaySpec,
 };
 use anabranch_scenario::{Arrivals, Cell, MtuSignal, ObjectSizes, PlugIn, Scenario, TraceStart, Traffic, TrafficKind};
 use anabranch_units::Duration;
@@ -314,6 +314,7 @@ pub fn is_random(scenario: &Scenario) -> bool {
         || scenario.network_changes().any(|(_, change)| match &change {
             Change::Loss(_, _, loss) => loss_is_random(loss),
             Change::Jitter(_, _, jitter) => !jitter.is_none(),
+            Change::Radio(_, _, change) => RadioSpec::NONE.with(*change).is_random(),
             Change::Reorder(_, _, reorder) => reorder.probability > 0.0,
             Change::Rate(..)
             | Change::Delay(..)
@@ -356,6 +357,7 @@ fn way_is_random(way: &WaySpec) -> bool {
     own || loss_is_random(&way.loss)
         || way.recorded_loss.is_some()
         || !way.jitter.is_none()
+        || way.radio.is_random()
         || way.reorder.probability > 0.0
         || way.duplicate > 0.0
         || way.corrupt > 0.0

@@ -24,6 +24,12 @@ pub enum Section {
     Reorder,
     /// The table form of a path's `jitter`.
     Jitter,
+    /// The `arq` of a path.
+    Arq,
+    /// The `wake` of a path.
+    Wake,
+    /// The `slots` of a path.
+    Slots,
     /// The `police` of a path or link.
     Police,
     /// The table form of a path's or link's `queue`.
@@ -44,7 +50,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of a resolved scenario.
-    pub const ALL: [Section; 16] = [
+    pub const ALL: [Section; 19] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -53,6 +59,9 @@ impl Section {
         Section::Loss,
         Section::Reorder,
         Section::Jitter,
+        Section::Arq,
+        Section::Wake,
+        Section::Slots,
         Section::Police,
         Section::Queue,
         Section::Link,
@@ -74,6 +83,9 @@ impl Section {
             Section::Loss => "path.loss",
             Section::Reorder => "path.reorder",
             Section::Jitter => "path.jitter",
+            Section::Arq => "path.arq",
+            Section::Wake => "path.wake",
+            Section::Slots => "path.slots",
             Section::Police => "path.police",
             Section::Queue => "path.queue",
             Section::Link => "link",
@@ -97,6 +109,9 @@ impl Section {
             Section::Loss
                 | Section::Reorder
                 | Section::Jitter
+                | Section::Arq
+                | Section::Wake
+                | Section::Slots
                 | Section::Police
                 | Section::Queue
                 | Section::Range
@@ -118,6 +133,9 @@ impl Section {
             Section::Loss => "bursty loss: two states, one draw per packet (netem's gemodel)",
             Section::Reorder => "packets that are held back while others overtake them",
             Section::Jitter => "a delay that varies per packet, as netem's does",
+            Section::Arq => "retransmission below IP, of packets that a link loses",
+            Section::Wake => "a device that sleeps when it idles",
+            Section::Slots => "slots of a schedule, each with its own delay and a lossy beginning",
             Section::Police => "a policer's token bucket before the queue of a path or a link",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
             Section::Link => "a bottleneck that several paths name",
@@ -213,8 +231,8 @@ pub enum Form {
     Reorder,
     /// A duration or a table of [`Section::Jitter`].
     Jitter,
-    /// A table of [`Section::Police`].
-    Police,
+    /// A table of this section, with an example.
+    Table(Section, &'static str),
     /// A distribution of delays, or a file with a table of one.
     DelayDistribution,
     /// `together`, or a table of [`Section::Arrivals`].
@@ -364,7 +382,7 @@ impl Form {
             }
             Form::Reorder => format!("{}, or {{ probability = …, by = \"10ms\" }}", Form::Probability.expected()),
             Form::Jitter => "a duration, such as \"5ms\", or { spread = \"5ms\", distribution = \"normal\", … }".into(),
-            Form::Police => "a table such as { rate = \"20mbit\", burst = \"32KB\" }".into(),
+            Form::Table(_, example) => format!("a table such as {example}"),
             Form::DelayDistribution => {
                 format!("{}, or a file such as \"mine.dist\"", Form::Words(self.words()).expected())
             }

@@ -120,7 +120,7 @@ fn form(form: Form) -> Value {
         Form::Loss => json!({ "anyOf": [probability(), table(Section::Loss)] }),
         Form::Reorder => json!({ "anyOf": [probability(), table(Section::Reorder)] }),
         Form::Jitter => json!({ "anyOf": [text_with(&TIME), table(Section::Jitter)] }),
-        Form::Police => table(Section::Police),
+        Form::Table(section, _) => table(section),
         Form::DelayDistribution => {
             json!({ "anyOf": [{ "enum": form.words() }, { "type": "string", "pattern": r"\.dist$" }] })
         }

@@ -8,22 +8,8 @@
 mod common;
 
 use anabranch_scenario::{Code, Diagnostic, Override, Source, read};
-use common::{Folder, data, files};
-use miette::{GraphicalReportHandler, GraphicalTheme};
+use common::{Folder, data, files, rendered};
 use std::fs;
-
-/// As on the command line, without colours.
-fn rendered(diagnostics: &[Diagnostic]) -> String {
-    let handler =
-        GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(120).with_links(false);
-    let mut text = String::new();
-    for diagnostic in diagnostics {
-        handler.render_report(&mut text, diagnostic).unwrap();
-        text.push('\n');
-    }
-    // Trailing blanks are invisible in a review.
-    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
-}
 
 fn overrides(text: &str) -> Vec<Override> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("#! "));

@@ -358,6 +358,10 @@ fn a_timeline_changes_every_key_that_is_changeable() {
                     "delay" => "'3ms'",
                     "loss" => "'2%'",
                     "jitter" => "'500us'",
+                    "arq" => "{ loss = '5%', attempts = 3, delay = '8ms' }",
+                    "aggregate" => "'4ms'",
+                    "wake" => "{ idle = '10s', delay = '260ms' }",
+                    "slots" => "{ every = '15s', step = '1ms', loss = 0.2, burst = '80ms' }",
                     "burst" => "'8KB'",
                     "police" => "{ rate = '9mbit', burst = '9KB' }",
                     "queue" => "'30p'",
@@ -380,7 +384,7 @@ fn a_timeline_changes_every_key_that_is_changeable() {
         assert!(!document.scenario.timeline.is_empty(), "{name}");
         assert_eq!(again(&document, Folder(data())).scenario, document.scenario, "{name}");
     }
-    assert!(keys.len() >= 17);
+    assert!(keys.len() >= 21);
 }
 
 #[test]

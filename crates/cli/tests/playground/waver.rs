@@ -16,6 +16,10 @@ fn a_field_changes_the_run_and_a_mistake_in_it_is_named() {
     let mut seen = vec![plain.clone()];
     for (key, text) in [
         ("jitter", "3ms"),
+        ("arq", "{ loss = \"5%\", delay = \"8ms\" }"),
+        ("aggregate", "4ms"),
+        ("wake", "{ idle = \"10s\", delay = \"100ms\" }"),
+        ("slots", "{ every = \"2s\", step = \"2ms\" }"),
         ("queue", "{ kind = \"pie\" }"),
         // Behind a policer nothing waits.
         ("police", "{ rate = \"10mbit\", burst = \"32KB\" }"),
@@ -30,7 +34,7 @@ fn a_field_changes_the_run_and_a_mistake_in_it_is_named() {
         assert!(!page.text(&format!("{}.value", field(key))).is_empty(), "{key} is shown");
     }
     // Empty fields are what the scenario says.
-    for key in ["stop", "start", "queue", "burst", "police", "jitter"] {
+    for key in ["stop", "start", "queue", "burst", "police", "slots", "wake", "aggregate", "arq", "jitter"] {
         enter(&mut page, key, "");
         digest(&mut page);
     }

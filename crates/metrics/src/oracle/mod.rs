@@ -2,7 +2,7 @@
 
 use crate::capacity::after_changes;
 use crate::{CapacityCurve, FrameTimes};
-use anabranch_network::{Bottleneck, Change, JitterSpec, LossSpec, Place, Topology, WaySpec};
+use anabranch_network::{Bottleneck, Change, LossSpec, Place, RadioChange, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
 
 /// Changes of the network, in order of time.
@@ -294,6 +294,16 @@ impl Lane {
     }
 }
 
+/// A reason for which packets of a direction arrive earlier.
+enum Earlier {
+    /// Another delay.
+    Delay(Duration),
+    /// Jitter, by at most this time.
+    Jitter(Duration),
+    /// The delay of a slot, by at most this time.
+    Slots(Duration),
+}
+
 /// Both directions of a path, with what the timeline does to their delays.
 struct Ends<'a> {
     index: usize,
@@ -308,19 +318,30 @@ impl<'a> Ends<'a> {
     fn new(index: usize, down: &'a WaySpec, up: &WaySpec, timeline: &Timeline) -> Self {
         let least = |way: &WaySpec, direction| {
             let changes = timeline.iter().filter_map(move |(_, change)| match change {
-                Change::Delay(i, d, delay) if (*i, *d) == (index, direction) => Some((Some(*delay), None)),
-                Change::Jitter(i, d, jitter) if (*i, *d) == (index, direction) => Some((None, Some(jitter))),
+                Change::Delay(i, d, delay) if (*i, *d) == (index, direction) => Some(Earlier::Delay(*delay)),
+                Change::Jitter(i, d, jitter) if (*i, *d) == (index, direction) => {
+                    Some(Earlier::Jitter(jitter.earliest()))
+                }
+                Change::Radio(i, d, RadioChange::Slots(slots)) if (*i, *d) == (index, direction) => {
+                    Some(Earlier::Slots(slots.earliest()))
+                }
                 _ => None,
             });
-            let (mut delay, mut early) = (way.least_delay(), way.jitter.earliest());
-            for (changed, jitter) in changes {
-                delay = delay.min(changed.unwrap_or(delay));
-                early = early.max(jitter.map_or(Duration::ZERO, JitterSpec::earliest));
+            let (mut delay, mut jitter, mut slots) =
+                (way.least_delay(), way.jitter.earliest(), way.radio.slots.earliest());
+            for change in changes {
+                match change {
+                    Earlier::Delay(to) => delay = delay.min(to),
+                    Earlier::Jitter(by) => jitter = jitter.max(by),
+                    Earlier::Slots(by) => slots = slots.max(by),
+                }
             }
-            delay.saturating_sub(early)
+            delay.saturating_sub(jitter + slots)
         };
         let varies = |change: &Change| match change {
-            Change::Delay(i, d, _) | Change::Jitter(i, d, _) => (*i, *d) == (index, Direction::Down),
+            Change::Delay(i, d, _) | Change::Jitter(i, d, _) | Change::Radio(i, d, _) => {
+                (*i, *d) == (index, Direction::Down)
+            }
             _ => false,
         };
         Self {
@@ -329,6 +350,7 @@ impl<'a> Ends<'a> {
             down_delay: least(down, Direction::Down),
             up_delay: least(up, Direction::Up),
             delay_varies: !down.jitter.is_none()
+                || down.radio.impairs()
                 || down.recorded_delay.is_some()
                 || timeline.iter().any(|(_, change)| varies(change)),
         }

@@ -1,6 +1,6 @@
 use super::*;
 use anabranch_network::{
-    BottleneckSpec, CapacitySpec, CapacityTrace, JitterSpec, LinkSpec, Network, PathSpec, QueueSpec, ReorderSpec,
+    BottleneckSpec, CapacitySpec, CapacityTrace, JitterSpec, LinkSpec, Network, PathSpec, QueueSpec, SlotsSpec,
 };
 use anabranch_units::Rate;
 use proptest::prelude::*;
@@ -21,22 +21,7 @@ fn fixed(bps: u64) -> BottleneckSpec {
 }
 
 fn path(bottleneck: Bottleneck, delay: u64, loss: LossSpec) -> PathSpec {
-    let way = |bottleneck, loss| WaySpec {
-        bottleneck,
-        delay: Duration::from_millis(delay),
-        jitter: JitterSpec::NONE,
-        recorded_delay: None,
-        recorded_loss: None,
-        device: false,
-        mtu: None,
-        reports_mtu: true,
-        overhead: 0,
-        loss,
-        reorder: ReorderSpec { probability: 0.0, by: Duration::ZERO },
-        duplicate: 0.0,
-        corrupt: 0.0,
-        outages: Vec::new(),
-    };
+    let way = |bottleneck, loss| WaySpec { loss, ..WaySpec::clean(bottleneck, Duration::from_millis(delay)) };
     PathSpec {
         name: String::new(),
         down: way(bottleneck, loss),
@@ -294,7 +279,7 @@ proptest! {
     #[test]
     fn nobody_is_faster_than_the_oracle(
         paths in prop::collection::vec(any_path(), 1..4),
-        changes in prop::collection::vec((1..300u64, 1..20u64, 0..30u64, 0..3usize), 0..3),
+        changes in prop::collection::vec((1..300u64, 1..20u64, 0..30u64, 0..4usize), 0..3),
         opening in any::<prop::sample::Index>(),
     ) {
         let link = LinkSpec { name: String::new(), down: fixed(6 * MBIT), up: fixed(6 * MBIT) };
@@ -307,6 +292,11 @@ proptest! {
                 2 => {
                     let spread = Duration::from_millis(delay);
                     Change::Jitter(0, Direction::Down, JitterSpec { spread, free: mbit % 2 == 0, ..JitterSpec::NONE })
+                }
+                3 => {
+                    let (every, step) = (Duration::from_millis(10 * mbit), Duration::from_millis(delay));
+                    let slots = SlotsSpec { every, step, ..SlotsSpec::NONE };
+                    Change::Radio(0, Direction::Down, RadioChange::Slots(slots))
                 }
                 _ => Change::Delay(0, Direction::Down, Duration::from_millis(delay)),
             })

@@ -10,7 +10,11 @@ use crate::tree::{Node, Report};
 use anabranch_network::BucketSpec;
 use anabranch_units::{Direction, Rate};
 
-pub(crate) const POLICE: Notation<BucketSpec> = Notation { form: Form::Police, read: police, write: written_police };
+pub(crate) const POLICE: Notation<BucketSpec> = Notation {
+    form: Form::Table(Section::Police, "{ rate = \"20mbit\", burst = \"32KB\" }"),
+    read: police,
+    write: written_police,
+};
 pub(crate) const BURST: Notation<u64> = size(1, MAX_BYTES);
 
 /// A bucket before it is read.

@@ -8,6 +8,7 @@ use super::network::{Names, resolve_queue};
 use super::options;
 use super::path::{self, Way};
 use super::queue::{QUEUE, Queue};
+use super::radio;
 use super::traces::Traces;
 use crate::diagnostic::Code;
 use crate::keys::Key;
@@ -16,7 +17,7 @@ use crate::scenario::{Hosts, PathOptions, TimelineChange};
 use crate::tree::{Node, Report, quoted};
 use crate::vocabulary::Word;
 use crate::written;
-use anabranch_network::{Bottleneck, BottleneckSpec, Change, PathSpec, Place, Topology};
+use anabranch_network::{Bottleneck, BottleneckSpec, Change, PathSpec, Place, RadioChange, Topology};
 use anabranch_units::{Direction, Duration};
 
 /// The parts of a scenario that entries of a timeline refer to.
@@ -53,6 +54,10 @@ pub(crate) fn change(
             let read = jitter::load(report, reader.traces, node, &mut way.jitter);
             read.then_some(Change::Jitter(path, direction, way.jitter))
         }
+        "arq" => Some(Change::Radio(path, direction, RadioChange::Arq(way.radio.arq))),
+        "aggregate" => Some(Change::Radio(path, direction, RadioChange::Aggregate(way.radio.aggregate))),
+        "wake" => Some(Change::Radio(path, direction, RadioChange::Wake(way.radio.wake))),
+        "slots" => Some(Change::Radio(path, direction, RadioChange::Slots(way.radio.slots))),
         "delay" => Some(Change::Delay(path, direction, way.delay)),
         "loss" => Some(Change::Loss(path, direction, way.loss)),
         "mtu" => {
@@ -136,6 +141,10 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
         Change::Burst(place, way, burst) => (format!("{}.burst", of(place)), way, (BURST.write)(burst)),
         Change::Police(place, way, police) => (format!("{}.police", of(place)), way, (POLICE.write)(police)),
         Change::Jitter(index, way, jitter) => (format!("path.{}.jitter", path(*index)), way, (JITTER.write)(jitter)),
+        Change::Radio(index, way, change) => {
+            let (name, value) = radio::written(*change);
+            (format!("path.{}.{name}", path(*index)), way, value)
+        }
         Change::Loss(index, way, loss) => (format!("path.{}.loss", path(*index)), way, (LOSS.write)(loss)),
         Change::Mtu(index, way, bytes) => (format!("path.{}.mtu", path(*index)), way, bytes.to_string()),
         Change::Reorder(index, way, spec) => (format!("path.{}.reorder", path(*index)), way, (REORDER.write)(spec)),

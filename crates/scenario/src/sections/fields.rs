@@ -292,7 +292,7 @@ pub(crate) fn split<'n>(key: &Key, node: &'n Node) -> Pair<Option<&'n Node>> {
 /// Whether a table holds a value per direction.
 pub(crate) fn is_directed(key: &Key, table: &Table) -> bool {
     // These have their own table form.
-    let has_table_form = matches!(key.form, Form::Loss | Form::Reorder | Form::Jitter | Form::Police | Form::Queue);
+    let has_table_form = matches!(key.form, Form::Loss | Form::Reorder | Form::Jitter | Form::Queue | Form::Table(..));
     !has_table_form || table.get("down").is_some() || table.get("up").is_some()
 }
 

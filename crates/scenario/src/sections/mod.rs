@@ -14,7 +14,9 @@ mod network;
 mod options;
 pub(crate) mod path;
 mod plugin;
+pub(crate) mod preset;
 pub(crate) mod queue;
+pub(crate) mod radio;
 pub(crate) mod tcp;
 mod timeline;
 pub(crate) mod top;
@@ -34,7 +36,7 @@ use crate::row::Row;
 use crate::scenario::{Cross, CrossKind, Host, PathOptions, Scenario, TimeRange, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
 use anabranch_engine::FirstPath;
-use anabranch_network::Discipline;
+use anabranch_network::{Discipline, SlotsSpec, WakeSpec};
 use anabranch_units::Duration;
 use fields::Fields;
 use network::Names;
@@ -57,6 +59,9 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Reorder => table.add(None, impairment::reorder_rows(&mut impairment::NO_REORDERING.clone())),
         Section::Police => table.add(None, bucket::rows(&mut bucket::BLANK.clone())),
         Section::Jitter => table.add(None, jitter::rows(&mut jitter::Draft::default())),
+        Section::Arq => table.add(None, radio::arq_rows(&mut radio::Draft::default())),
+        Section::Wake => table.add(None, radio::wake_rows(&mut WakeSpec::NONE.clone())),
+        Section::Slots => table.add(None, radio::slots_rows(&mut SlotsSpec::NONE.clone())),
         Section::Queue => {
             table.add(None, vec![queue::kind()]);
             for discipline in Discipline::all() {
@@ -113,6 +118,11 @@ pub(crate) struct Reading {
 /// Reads one scenario; `file` is its name if it states none. `None` if there was a mistake, which was reported.
 pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Reading> {
     let begin = report.calls();
+    let root = &*preset::expand(report, root);
+    // Without its preset a path lacks keys, which are no mistakes of their own.
+    if report.calls() > begin {
+        return None;
+    }
     check_top(report, root);
     let root_node = Node { value: Value::Table(top_keys(root)), at: Span::default() };
     let top = Fields::open(report, Section::Top, Some(&root_node));
@@ -204,7 +214,7 @@ fn timeline(
     let mut changes: Vec<_> = values.zip(changes).flat_map(of_entry).collect();
     // Stable: of two changes at one time the later one in the file wins.
     changes.sort_by_key(|(_, entry)| entry.at);
-    reader.topology.into_iter().for_each(|topology| timeline::check_jitter(report, topology, &changes));
+    reader.topology.into_iter().for_each(|topology| timeline::check_variation(report, topology, &changes));
     Some(changes.into_iter().map(|(_, entry)| entry).collect())
 }
 

@@ -5,7 +5,7 @@ use super::fields::{Fields, Pair, missing_direction};
 use super::path::{self, TraceEnd, Way};
 use super::queue::{QUEUE, Queue};
 use super::traces::{Trace, Traces};
-use super::{jitter, value};
+use super::{jitter, radio, value};
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
@@ -241,6 +241,7 @@ fn path(
         take_recorded(report, fields, direction, recorded, &mut way.spec);
     }
     let read = jitter::finish(report, traces, fields, &mut ways) && read;
+    let read = radio::finish(report, fields, &ways) && read;
     let buckets = buckets(report, fields);
     for (direction, way) in [(Direction::Down, &ways.down), (Direction::Up, &ways.up)] {
         let packet = full_packet.saturating_add_signed(way.spec.overhead.into());

@@ -1,9 +1,11 @@
 //! `[[path]]` and `[[link]]`: their keys. `network.rs` makes a topology of them.
 
-use super::bucket::{BURST, Buckets};
+use super::bucket::{BURST, Buckets, POLICE};
 use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
 use super::jitter::JITTER;
+use super::preset;
 use super::queue::Queue;
+use super::radio;
 use crate::keys::{Form, MAX_BYTES};
 use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, integers, real, size, word};
 use crate::row::Row;
@@ -56,7 +58,7 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
         Row::by_hand("trace", Form::Trace, "a recording. CSV whose header names time_s and any of rate, delay or rtt, loss, each instead of the key; or capacity in mahimahi's format: one millisecond per line, at which 1500 bytes may leave").silent("none").both(),
         Row::by_hand("link", Form::LinkName, "the shared link that is the path's bottleneck, instead of rate, trace and queue").silent("a bottleneck of its own").both(),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once: the rate is a shaper's token bucket of this size (tc-tbf)").silent("none: each packet takes its time at the rate").both().changeable(),
-        Row::by_hand("police", Form::Police, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
+        Row::by_hand("police", POLICE.form, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both().changeable(),
     ]
 }
@@ -64,7 +66,7 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
 /// Keys of one direction.
 #[rustfmt::skip]
 pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
-    vec![
+    let mut rows = vec![
         Row::new("delay", TIME, &mut way.delay, "one-way propagation delay").silent("required, unless a trace has it").both().changeable(),
         Row::new("jitter", JITTER, &mut way.jitter, "variation of the delay, drawn per packet (tc-netem's delay): a spread, within which it is uniform, or a table").both().changeable(),
         Row::new("overhead", integer(-39, 65_535), &mut way.overhead, "bytes added to each packet's size; may be negative, to match a stated packet size").both(),
@@ -75,7 +77,9 @@ pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
         Row::new("outage", OUTAGES, &mut way.outages, "times in which no packet arrives, from the start of the run, warm-up included: [[\"20s\", \"30s\"]]").both(),
         Row::optional("mtu", integer(LEAST_MTU, 65_535), &mut way.mtu, "bytes of the largest IP packet that the path carries, overhead aside; none is fragmented").silent("any packet passes; connection.mss says what the hosts send").both().changeable(),
         Row::new("device", FLAG, &mut way.device, "the bottleneck, own or shared, is the sending host's own device, whose queue its scheduler can read (qaware)").both(),
-    ]
+    ];
+    rows.extend(radio::rows(&mut way.radio));
+    rows
 }
 
 /// Keys without a direction.
@@ -84,6 +88,7 @@ pub(crate) fn options(path: &mut PathOptions) -> Vec<Row<'_>> {
     vec![
         Row::by_hand("trace_start", Form::TraceStart, "the part of the trace at time 0. begin: its beginning, so that every repetition is the same draw; seed: a place that each repetition draws from its seed, the same part of the way through the traces of all paths that say seed, so that traces of one length stay aligned; a time such as 20s: that place in every repetition").or("begin"),
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
+        Row::by_hand("preset", Form::Words(preset::NAMES), "a kind of link, whose keys are the defaults of the path's; keys beside it override them (docs/radio.md says where each is from). lte: LTE of 2012; 5g-mid: 5G at 2.5 GHz; 5g-mmwave: 5G at millimetre waves, in sight; starlink: Starlink with its slots of 15 s; wifi-busy: Wi-Fi among many stations; 3g-2012: UMTS with its promotion; dsl: ADSL2+").silent("none"),
         Row::optional("start", INSTANT, &mut path.presence.start, "when the path appears, warm-up included: the client then joins over it, or opens the connection if there was none; until then nothing passes. An outage differs: the host does not see it").silent("it is there from the beginning"),
         Row::optional("stop", INSTANT, &mut path.presence.stop, "when the path goes, warm-up included: the client withdraws its address (REMOVE_ADDR, RFC 8684 §3.4.2) and closes the subflow; plain TCP waits in vain").silent("it stays"),
         Row::optional("ip", integers(&[4, 6]), &mut path.ip, "IP version of the path, so that one connection has subflows of both").silent("hosts.ip"),
@@ -104,7 +109,7 @@ pub(crate) fn link() -> Vec<Row<'static>> {
         Row::by_hand("trace", Form::Trace, "recorded capacity instead of a rate: CSV with time_s and rate, or mahimahi's format").silent("a fixed rate").both(),
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once").silent("none: each packet takes its time at the rate").both().changeable(),
-        Row::by_hand("police", Form::Police, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
+        Row::by_hand("police", POLICE.form, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both().changeable(),
     ]
 }

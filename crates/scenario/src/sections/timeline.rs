@@ -3,7 +3,7 @@
 use super::change::{self, Reader};
 use super::fields::{Fields, Pair, check_directions, split};
 use super::network::Names;
-use super::{jitter, options, plugin, value};
+use super::{jitter, options, plugin, radio, value};
 use crate::diagnostic::Code;
 use crate::keys::{Directions, Form, Key, Section, changeable};
 use crate::notation::TIME;
@@ -11,7 +11,7 @@ use crate::row::Row;
 use crate::scenario::{Host, MtuSignal, PathOptions, TimelineChange, TimelineEntry};
 use crate::suggest::nearest;
 use crate::tree::{Node, Report};
-use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, Topology, WaySpec};
+use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, RadioChange, Topology, WaySpec};
 use anabranch_units::{Direction, Instant};
 
 /// Keys of one change.
@@ -80,24 +80,29 @@ pub(crate) fn entry(
     Some(changes)
 }
 
-/// Reports a change of delay or jitter by which packets would arrive before they are sent. `changes`: in order, each with its value.
-pub(crate) fn check_jitter(report: &mut Report, topology: &Topology, changes: &[(Option<&Node>, TimelineEntry)]) {
+/// Reports a change of delay, jitter or slots by which packets would arrive before they are sent. `changes`: in order, each with its value.
+pub(crate) fn check_variation(report: &mut Report, topology: &Topology, changes: &[(Option<&Node>, TimelineEntry)]) {
     let mut ways: Vec<_> = topology.paths.iter().map(|path| [path.down.clone(), path.up.clone()]).collect();
     for (value, entry) in changes {
-        let (way, jitter) = match &entry.change {
-            TimelineChange::Network(Change::Delay(path, direction, delay)) => {
-                let way = &mut ways[*path][*direction as usize];
-                way.delay = *delay;
-                (way, None)
-            }
-            TimelineChange::Network(Change::Jitter(path, direction, jitter)) => {
-                (&mut ways[*path][*direction as usize], Some(jitter))
-            }
+        let TimelineChange::Network(change) = &entry.change else { continue };
+        let (path, direction) = match change {
+            Change::Delay(path, direction, _) | Change::Jitter(path, direction, _) => (*path, *direction),
+            Change::Radio(path, direction, RadioChange::Slots(_)) => (*path, *direction),
             _ => continue,
         };
-        way.jitter = jitter.unwrap_or(&way.jitter).clone();
-        if let Some(node) = value {
+        let way = &mut ways[path][direction as usize];
+        match change {
+            Change::Delay(.., delay) => way.delay = *delay,
+            Change::Jitter(.., jitter) => way.jitter = jitter.clone(),
+            Change::Radio(.., layer) => way.radio = way.radio.with(*layer),
+            _ => {}
+        }
+        let Some(node) = value else { continue };
+        if !matches!(change, Change::Radio(..)) {
             jitter::check_spread(report, node, &way.jitter, way.least_delay());
+        }
+        if !matches!(change, Change::Jitter(..)) {
+            radio::check_step(report, node, way.radio.slots, way.least_delay());
         }
     }
 }

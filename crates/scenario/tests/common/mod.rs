@@ -1,7 +1,9 @@
 //! Files for the tests.
 #![allow(dead_code, reason = "each test uses a part")]
+#![allow(clippy::disallowed_methods, reason = "tests run on a host with files")]
 
-use anabranch_scenario::Resolver;
+use anabranch_scenario::{Diagnostic, Resolver};
+use miette::{GraphicalReportHandler, GraphicalTheme};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -32,4 +34,17 @@ impl Resolver for Folder {
         // Without the system's message, which differs between systems.
         fs::read_to_string(self.0.join(file)).map_err(|_| "no such file".into())
     }
+}
+
+/// As on the command line, without colours.
+pub fn rendered(diagnostics: &[Diagnostic]) -> String {
+    let handler =
+        GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor()).with_width(120).with_links(false);
+    let mut text = String::new();
+    for diagnostic in diagnostics {
+        handler.render_report(&mut text, diagnostic).unwrap();
+        text.push('\n');
+    }
+    // Trailing blanks are invisible in a review.
+    text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
 }

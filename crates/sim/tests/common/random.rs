@@ -7,8 +7,8 @@ use anabranch_engine::{
     TcpSettings,
 };
 use anabranch_network::{
-    Bottleneck, Change, DelayDistribution, Discipline, JitterSpec, LossSpec, PathSpec, Place, QueueSpec, ReorderSpec,
-    WaySpec,
+    ArqSpec, Bottleneck, Change, DelayDistribution, Discipline, JitterSpec, LossSpec, PathSpec, Place, QueueSpec,
+    RadioChange, ReorderSpec, SlotsSpec, WakeSpec, WaySpec,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate, Rng};
 
@@ -72,6 +72,35 @@ fn random_jitter(rng: &mut Rng) -> JitterSpec {
     JitterSpec { spread: ms(within(rng, 1, 60)), correlation: rng.unit(), distribution, free: rng.chance(0.5) }
 }
 
+fn random_layer(rng: &mut Rng) -> RadioChange {
+    match rng.below(4) {
+        0 => RadioChange::Arq(ArqSpec {
+            loss: spread(rng, 0.01, 0.5),
+            attempts: rng.chance(0.5).then(|| within(rng, 1, 8) as u16),
+            delay: ms(within(rng, 0, 60)),
+            free: rng.chance(0.3),
+        }),
+        1 => RadioChange::Aggregate(ms(within(rng, 0, 30))),
+        2 => RadioChange::Wake(WakeSpec { idle: ms(within(rng, 200, 2_000)), delay: ms(within(rng, 0, 500)) }),
+        _ => RadioChange::Slots(SlotsSpec {
+            every: ms(within(rng, 2_000, 15_000)),
+            step: ms(within(rng, 0, 30)),
+            loss: rng.unit(),
+            burst: ms(within(rng, 0, 500)),
+        }),
+    }
+}
+
+/// Layers under links, from a stream of their own: the rest of a transfer is as it is without them.
+fn add_layers(seed: u64, timeline: &mut Vec<(Instant, Change)>, paths: usize) {
+    let rng = &mut Rng::stream(seed, "layers");
+    while rng.chance(0.3) {
+        let (on, at) = (rng.below(paths as u64) as usize, Instant::from_millis(within(rng, 0, 5_000)));
+        let way = if rng.chance(0.7) { Direction::Down } else { Direction::Up };
+        timeline.push((at, Change::Radio(on, way, random_layer(rng))));
+    }
+}
+
 fn random_change(rng: &mut Rng, paths: usize) -> (Instant, Change) {
     let at = Instant::from_millis(within(rng, 100, 20_000));
     let on = rng.below(paths as u64) as usize;
@@ -129,6 +158,7 @@ pub fn random_transfer(seed: u64, scheduler: &str, congestion: &str) -> Transfer
     while rng.chance(0.3) {
         transfer.timeline.push(random_change(&mut rng, count));
     }
+    add_layers(seed, &mut transfer.timeline, count);
     if rng.chance(0.3) {
         transfer.settings.dss = DssWidth::Four;
     }
