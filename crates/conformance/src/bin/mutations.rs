@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// The parts that the copy needs: all members, because cargo reads their manifests.
-const COPIED: [&str; 5] = ["Cargo.toml", "Cargo.lock", "crates", "benches", "tests/conformance"];
+const COPIED: [&str; 6] = ["Cargo.toml", "Cargo.lock", "crates", "benches", "examples", "tests/conformance"];
 /// A mutation may make the engine run for ever: this limit catches it.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -185,6 +185,8 @@ pub struct Sender {
     watched: bool,
     /// The next acknowledgment answers a probe of the path: what it acknowledges may have arrived long before.
     answered: bool,
+    /// The last duplicate acknowledgment had no SACK block, although one is required: the path may strip them.
+    blockless: bool,
 }
 
 impl Sender {
@@ -219,6 +221,7 @@ impl Sender {
             delivery: None,
             watched: false,
             answered: false,
+            blockless: false,
         }
     }
 
@@ -417,6 +420,7 @@ impl Sender {
         if !self.sack {
             delivered.packets = self.count_duplicates(input, &delivered, una_advanced);
         }
+        self.note_blocks(input, una_advanced);
         let rtt = self.sample(input, &delivered, una_advanced);
         let min_rtt = self.rtt.min();
         let rate =
@@ -497,6 +501,15 @@ impl Sender {
         0
     }
 
+    /// RFC 2018 §4: a receiver that holds data out of order says so in each duplicate acknowledgment.
+    fn note_blocks(&mut self, input: &AckInput<'_>, una_advanced: bool) {
+        if !input.sack.is_empty() || input.dsack.is_some() {
+            self.blockless = false;
+        } else if !una_advanced && input.bare && input.ack == self.una() && !self.board.is_empty() {
+            self.blockless = true;
+        }
+    }
+
     /// Feeds the estimator: RFC 6298 §3 (Karn) and RFC 7323 §4. Returns the newest packet's RTT.
     fn sample(&mut self, input: &AckInput<'_>, delivered: &Delivered, una_advanced: bool) -> Option<Duration> {
         if self.answered {
@@ -515,8 +528,8 @@ impl Sender {
             (None, None) => {
                 // The peer echoes what brought the packet first. If its acknowledgment was lost, it is answering a later copy,
                 // and the time since is the timeout's: that would double with each such loss. A later copy is a duplicate, of
-                // which a peer with SACK tells (RFC 2883 §4).
-                let copy = input.dsack.is_some() || !self.sack;
+                // which a peer with SACK tells (RFC 2883 §4), unless its blocks are stripped.
+                let copy = input.dsack.is_some() || !self.sack || self.blockless;
                 let late = |sent| copy && delivered.repeated.is_some_and(|last| echo_before(Some(sent), last));
                 let (rtt, _) = input.echo.filter(|(_, sent)| una_advanced && !late(*sent))?;
                 (rtt, rtt)
