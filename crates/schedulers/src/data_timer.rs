@@ -2,7 +2,7 @@
 //! delivered yet.
 
 use crate::stale::Silence;
-use anabranch_engine::schedule::{PathView, Repeat, Round, View};
+use anabranch_plugin::schedule::{PathView, Repeat, Round, View};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 /// The timer's interval while no subflow's own timer is pending (TCP_RTO_MIN).
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
     use crate::send_memory::piece_end;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::Cause;
+    use anabranch_plugin::schedule::Cause;
 
     const HALF: u32 = 12;
 

@@ -5,8 +5,8 @@ use crate::pick::Ahead;
 pub use crate::send_memory::subflow_memory;
 use crate::send_memory::{PIECE, SendMemory, Writer, held, held_once_pushed, pace};
 use crate::stale::Silence;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
-use anabranch_engine::schedule::{Cause, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number, whole};
+use anabranch_plugin::schedule::{Cause, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId, Range};
 
 page!(

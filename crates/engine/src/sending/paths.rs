@@ -2,9 +2,10 @@
 
 use super::Sending;
 use super::buffer::greatest_capacity;
+use crate::account::Account;
 use crate::cx::Scope;
 use crate::mode::Mode;
-use crate::path::{Account, PathPolicy};
+use crate::schedule::PathPolicy;
 use crate::schedule::{Cause, Device, PathView, SchedulerEvent};
 use crate::settings::Settings;
 use crate::subflow::{Subflow, Subflows};

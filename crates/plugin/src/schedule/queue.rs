@@ -213,7 +213,7 @@ impl PathQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_trace::SendKind;
+    use anabranch_units::SendKind;
     use proptest::prelude::*;
 
     fn queued(start: u64, kind: SendKind) -> Queued {

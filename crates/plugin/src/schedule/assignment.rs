@@ -6,7 +6,7 @@ use super::view::Queued;
 use crate::capacity::Capacity;
 use crate::ensemble::Member;
 use crate::path::PathView;
-use anabranch_trace::SendKind;
+use anabranch_units::SendKind;
 use anabranch_units::{Instant, PathId, Range, RangeSet};
 use core::ops::Deref;
 
@@ -59,7 +59,7 @@ impl Assignment {
         }
     }
     /// Segments of a path have at most `mss` bytes, above 0; what is bound to it already is cut.
-    pub(crate) fn set_mss(&mut self, id: PathId, mss: u32) {
+    pub fn set_mss(&mut self, id: PathId, mss: u32) {
         let segment = self.largest_worth().min(mss.into()) as u32;
         let Some(i) = self.index(id) else { return };
         let p = &mut self.view.paths[i];
@@ -69,7 +69,7 @@ impl Assignment {
         }
     }
     /// The connection is plain TCP: data leaves in the order in which it was written.
-    pub(crate) fn set_in_sequence(&mut self) {
+    pub fn set_in_sequence(&mut self) {
         self.view.in_sequence = true;
     }
     /// A path's values, to be changed in place. Leave the queue counts alone.
@@ -138,7 +138,7 @@ impl Assignment {
     }
     /// A round begins: what the windows must have room for follows from what waits.
     #[inline]
-    pub(crate) fn weigh(&mut self) {
+    pub fn weigh(&mut self) {
         let waits = self.view.backlog.bytes().max(1);
         for p in &mut self.view.paths {
             p.worth = waits.min(p.segment.into()) as u32;
@@ -218,12 +218,12 @@ impl Assignment {
         self.again_below = self.again_below.max(bound);
     }
     /// `range` left before, and some of it may be acknowledged by now.
-    pub(crate) fn has_left(&self, range: Range) -> bool {
+    pub fn has_left(&self, range: Range) -> bool {
         range.start < self.again_below
             && (range.start < self.view.acked || self.view.outstanding.at(range.start).is_some())
     }
     /// The lowest data that waits in a queue.
-    pub(crate) fn lowest_queued(&self) -> Option<u64> {
+    pub fn lowest_queued(&self) -> Option<u64> {
         self.view.queues.iter().flat_map(PathQueue::iter).map(|q| q.range.start).min()
     }
     /// A subflow is gone: its data is stranded, its queue goes back to the backlog, the path is forgotten.
@@ -259,7 +259,7 @@ impl Assignment {
         }
     }
     /// Nothing more is bound: gives back the memory of what is gone.
-    pub(crate) fn give_memory_back(&mut self) {
+    pub fn give_memory_back(&mut self) {
         self.view.paths.shrink_to_fit();
         self.view.queues.shrink_to_fit();
         self.view.queues.iter_mut().for_each(PathQueue::shrink_to_fit);
@@ -315,7 +315,7 @@ impl Assignment {
     }
     /// Binds the next new segment to a path whose window may be full, for a tail loss probe, if there is one that the
     /// peer's window admits. Nagle's rule does not count.
-    pub(crate) fn bind_probe(&mut self, id: PathId) {
+    pub fn bind_probe(&mut self, id: PathId) {
         let Some(i) = self.index(id) else { return };
         if let Some(next) = self.view.backlog.after_skipping(0, self.segment(i)) {
             self.bind(i, next);
@@ -323,7 +323,7 @@ impl Assignment {
     }
     /// Binds the next new bytes to `id`, as many as the peer's windows admit, however few: RFC 9293 §3.8.6.2.1 (4). They may
     /// have been queued for any path, also for one whose window has been shut since. False if the windows admit none.
-    pub(crate) fn bind_what_fits(&mut self, id: PathId) -> bool {
+    pub fn bind_what_fits(&mut self, id: PathId) -> bool {
         let Some(i) = self.index(id) else { return false };
         for path in 0..self.view.paths.len() {
             self.give_back(path, true);

@@ -14,7 +14,7 @@ mod view;
 
 pub use crate::capacity::Capacity;
 pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
-pub use anabranch_trace::RecoveryPhase;
+pub use anabranch_units::RecoveryPhase;
 pub use assignment::Assignment;
 pub use combine::{Around, AroundRounds, Then};
 pub use command::Command;
@@ -23,7 +23,7 @@ pub use round::{Repeat, Round};
 pub use view::{Queued, View};
 
 use crate::congestion::Acked;
-use anabranch_trace::value_name;
+use anabranch_units::value_name;
 use anabranch_units::{Instant, PathId, Rng};
 use core::fmt::Debug;
 

@@ -3,8 +3,8 @@
 use super::Outstanding;
 use super::queue::{PathQueue, Place};
 use crate::path::PathView;
-use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{Instant, PathId, Range, RangeSet};
+use anabranch_units::{RecoveryPhase, SendKind};
 use std::collections::VecDeque;
 
 /// A range bound to a subflow and not yet sent.
@@ -145,29 +145,30 @@ impl View {
         self.known_paths
     }
 
-    /// The sender is to act as a Linux kernel: [`HostModel::Linux`](crate::HostModel::Linux) as `sender_model`.
+    /// The sender is to act as a Linux kernel.
     pub const fn as_linux(&self) -> bool {
         self.as_linux
     }
 
-    pub(crate) const fn nagle(&self) -> bool {
+    /// Nagle's rule holds back small rests (RFC 9293 §3.7.4).
+    pub const fn nagle(&self) -> bool {
         self.nagle
     }
 
     /// `range` is less than a segment of path `id`.
-    pub(crate) fn is_runt(&self, id: PathId, range: Range) -> bool {
+    pub fn is_runt(&self, id: PathId, range: Range) -> bool {
         self.path(id).is_some_and(|p| range.len() < u64::from(p.mss))
     }
 
     /// Nothing waits for path `id` but new data of less than a segment.
-    pub(crate) fn ends_in_runt(&self, id: PathId) -> bool {
+    pub fn ends_in_runt(&self, id: PathId) -> bool {
         let mut queue = self.queue(id);
         let first = queue.next().filter(|q| q.kind == SendKind::First);
         first.is_some_and(|q| self.is_runt(id, q.range)) && queue.next().is_none()
     }
 
     /// The widest window that the peer ever offered (`MAX.SND.WND`).
-    pub(crate) const fn max_window(&self) -> u64 {
+    pub const fn max_window(&self) -> u64 {
         self.max_window
     }
 
@@ -285,10 +286,11 @@ impl View {
     }
     /// The paths that have data in their queue, as [bits](PathId::bit).
     #[inline(always)]
-    pub(crate) const fn waiting(&self) -> u32 {
+    pub const fn waiting(&self) -> u32 {
         self.waiting
     }
-    pub(crate) const fn anything_queued(&self) -> bool {
+    /// Some path has data in its queue.
+    pub const fn anything_queued(&self) -> bool {
         self.waiting != 0
     }
 }
