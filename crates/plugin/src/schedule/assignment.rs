@@ -73,6 +73,7 @@ impl Assignment {
         self.view.in_sequence = true;
     }
     /// A path's values, to be changed in place. Leave the queue counts alone.
+    #[inline]
     pub fn path_mut(&mut self, id: PathId) -> Option<&mut PathView> {
         self.index(id).map(|i| &mut self.view.paths[i])
     }

@@ -30,6 +30,7 @@ impl Assignment {
         }
     }
     /// A round begins: the scheduler sees the paths as all connections together know them.
+    #[inline]
     pub fn gather(&mut self) {
         for path in self.view.paths.iter_mut().filter(|_| self.measures) {
             if let (Some(capacity), Some((all, elsewhere))) = (path.capacity.as_mut(), self.member.known(path.id)) {
@@ -38,6 +39,7 @@ impl Assignment {
         }
     }
     /// A round is over: the others see the bytes that this connection has on its paths.
+    #[inline]
     pub fn contribute(&mut self) {
         for path in self.view.paths.iter().filter(|_| self.measures) {
             self.member.count(path.id, path.in_flight_bytes + path.queued_bytes);

@@ -59,6 +59,7 @@ impl PathQueue {
         })
     }
 
+    #[inline]
     fn at(&self, place: Place) -> Queued {
         match place {
             Place::First(n) => self.firsts[n].1,

@@ -75,6 +75,7 @@ impl View {
         &self.paths
     }
     /// One path.
+    #[inline]
     pub fn path(&self, id: PathId) -> Option<&PathView> {
         self.index(id).map(|i| &self.paths[i])
     }
@@ -246,6 +247,7 @@ impl View {
     }
 
     /// The paths that may carry new data now: usable; backups only if nothing else is.
+    #[inline]
     pub fn candidates(&self) -> impl Iterator<Item = &PathView> + '_ {
         let active = self.has_active();
         self.paths.iter().filter(move |p| p.usable && !(active && p.backup))
@@ -281,6 +283,7 @@ impl View {
         let (edge, left) = (self.window_edge, self.paths[i].window);
         self.queues[i].find(self.in_sequence, |q| q.range.end <= edge && q.range.len() <= left)
     }
+    #[inline]
     pub(super) fn index(&self, id: PathId) -> Option<usize> {
         id.place_in(&self.paths, |p| p.id)
     }
