@@ -17,15 +17,15 @@ import tempfile
 # Parts by purpose: the first beginning of a path that fits.
 PURPOSES = [
     ("sender, scoreboard", ["engine/src/subflow/sender", "engine/src/sending/acks"]),
-    ("scheduler and its view", ["engine/src/schedule", "engine/src/sending/r", "engine/src/path.", "schedulers"]),
+    ("scheduler and its view", ["plugin/src/schedule", "plugin/src/path.", "plugin/src/capacity", "engine/src/sending/r", "schedulers"]),
     ("timers, what is to be sent", ["engine/src/subflow/all", "engine/src/subflow/life", "engine/src/sending/timers", "engine/src/deadlines"]),
     ("building segments", ["engine/src/connection/transmit", "engine/src/sending", "engine/src/subflow/segments", "engine/src/session", "wire"]),
     ("receiving", ["engine/src/receiving", "engine/src/subflow/receive", "engine/src/pieces"]),
-    ("endpoint", ["engine/src/endpoint", "engine/src/slots", "engine/src/ensemble", "engine/src/four_tuple"]),
+    ("endpoint", ["engine/src/endpoint", "engine/src/slots", "plugin/src/ensemble", "engine/src/four_tuple"]),
     ("recorder, events", ["engine/src/cx", "trace/src/recorder", "trace/src/event"]),
     ("segments that arrive", ["engine/src/connection", "engine/src/subflow"]),
     ("rest of the engine", ["engine"]),
-    ("congestion control", ["congestion"]),
+    ("congestion control", ["congestion", "plugin/src/congestion"]),
     ("event loop and hosts", ["sim"]),
     ("network", ["network"]),
     ("application", ["workload"]),

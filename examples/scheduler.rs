@@ -1,9 +1,9 @@
 //! A scheduler decides for a transport that is not ours: the transport keeps an [`Assignment`] up to date, holds a round when something
-//! may be sent, and sends what the round has put into the paths' queues.
+//! may be sent, and sends what the round has put into the paths' queues. No engine is needed.
 
-use anabranch_engine::Scheduler;
-use anabranch_engine::congestion::FixedWindows;
-use anabranch_engine::schedule::{Assignment, Cause, PathView, Round};
+use anabranch_plugin::Scheduler;
+use anabranch_plugin::congestion::FixedWindows;
+use anabranch_plugin::schedule::{Assignment, Cause, PathView, Round};
 use anabranch_schedulers::build;
 use anabranch_units::{Duration, Instant, PathId, Range};
 

@@ -3,9 +3,9 @@
 use crate::class::Class;
 use crate::luck::Luck;
 use crate::pattern;
-use anabranch_engine::plugin::Kind;
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_engine::{DssWidth, FirstPath, RecoveryKind, RtoForm, Settings, TcpSettings};
+use anabranch_plugin::registry::Kind;
 use anabranch_units::Duration;
 
 /// A host.

@@ -1,7 +1,7 @@
 //! `deny.toml` admits every dependency: licences, bans, sources. The command and the Python package are built alike.
 
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -44,6 +44,9 @@ struct Sources {
 struct Metadata {
     packages: Vec<Package>,
 }
+
+/// Crates that are not ours and that a program with these schedulers builds, those for macros too.
+const FOREIGN: [&str; 4] = ["libm", "rand_core", "rand_pcg", "xxhash-rust"];
 
 #[derive(Deserialize)]
 struct Package {
@@ -153,6 +156,24 @@ fn the_python_package_needs_no_command_line() {
     assert!(of_python.iter().any(|package| package.name == "anabranch-workbench"));
     for name in ["anabranch-cli", "anabranch-lab", "anabranch-link", "clap", "indicatif", "nix", "ring", "tun-rs"] {
         assert!(of_python.iter().all(|package| package.name != name), "{name}");
+    }
+}
+
+/// A transport that is not ours drives a scheduler or a congestion control: it builds neither the engine nor what that needs.
+#[test]
+fn plug_ins_need_few_foreign_crates() {
+    for name in ["anabranch-schedulers", "anabranch-congestion"] {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut tree = Command::new(cargo);
+        tree.current_dir(root()).args(["tree", "--locked", "--package", name, "--edges", "normal,build"]);
+        let output = tree.args(["--prefix", "none", "--format", "{p}"]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let needed: BTreeSet<&str> = text.lines().filter_map(|line| line.split(' ').next()).collect();
+        let (ours, foreign): (BTreeSet<&str>, BTreeSet<&str>) =
+            needed.into_iter().partition(|needed| needed.starts_with("anabranch-"));
+        assert_eq!(ours, BTreeSet::from([name, "anabranch-plugin", "anabranch-units"]));
+        assert_eq!(foreign, BTreeSet::from(FOREIGN), "{name}");
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::single::{SinglePath, Uncoupled};
 use crate::window::WindowState;
 use crate::windowed_max::WindowedMax;
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::{Acked, Loss, PACED_HEADERS};
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{PathView, RecoveryPhase};
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::{Acked, Loss, PACED_HEADERS};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{PathView, RecoveryPhase};
 use anabranch_units::{Duration, Instant, Rate};
 
 /// Registry entry.
@@ -439,7 +439,7 @@ impl SinglePath for Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_engine::congestion::RateSample;
+    use anabranch_plugin::congestion::RateSample;
     use anabranch_units::PathId;
 
     /// A subflow with 40 ms of round-trip time; each acknowledgment ends a round.

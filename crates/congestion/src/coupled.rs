@@ -1,7 +1,7 @@
 //! Terms of the sums of coupled algorithms.
 
 use crate::flows::{Flow, Flows, view_of};
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::Duration;
 
 /// The established subflows with an RTT sample, each with its view: coupled sums run over these.

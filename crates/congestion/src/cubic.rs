@@ -3,10 +3,10 @@
 use crate::hystart::HyStart;
 use crate::single::{SinglePath, Uncoupled};
 use crate::window::{MIN_SSTHRESH, WindowState, begins_episode, whole};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::{Acked, Loss};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, number};
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::{Acked, Loss};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag, number};
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::{Duration, Instant};
 
 /// Registry entry.

@@ -1,6 +1,6 @@
 //! RTT statistics of delay-based algorithms: the samples of each round, and the least of all.
 
-use anabranch_engine::congestion::Acked;
+use anabranch_plugin::congestion::Acked;
 use anabranch_units::Duration;
 
 /// A round with fewer samples is ignored (Brakmo and Peterson 1995; Linux's `tcp_vegas`).

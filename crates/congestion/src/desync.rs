@@ -4,10 +4,10 @@ use crate::coupled::measured;
 use crate::flows::{Flows, view_of};
 use crate::reno::halved;
 use crate::window::{MIN_SSTHRESH, begins_episode};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::{Acked, Loss, Window};
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::{Acked, Loss, Window};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId};
 
 /// Registry entry.

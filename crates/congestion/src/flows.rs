@@ -1,8 +1,8 @@
 //! The subflows of a connection, each with its window and the algorithm's state.
 
 use crate::window::WindowState;
-use anabranch_engine::congestion::Window;
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::congestion::Window;
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::PathId;
 
 /// One subflow.

@@ -4,9 +4,9 @@ use crate::coupled::mss;
 use crate::flows::{Flow, Flows};
 use crate::linked::{Linked, Rule};
 use crate::semicoupled::total;
-use anabranch_engine::CongestionControl;
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::PathView;
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {

@@ -1,6 +1,6 @@
 //! HyStart: leave slow start before the queue overflows (Ha and Rhee 2008, as Linux's CUBIC does it).
 
-use anabranch_engine::congestion::Acked;
+use anabranch_plugin::congestion::Acked;
 use anabranch_units::{Duration, Instant};
 
 /// Below this window, in packets, slow start continues unchecked.

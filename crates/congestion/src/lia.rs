@@ -3,9 +3,9 @@
 use crate::coupled::{measured, mss, rtt, window_bytes};
 use crate::flows::{Flow, Flows};
 use crate::linked::{Linked, Rule};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::PathView;
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
@@ -85,7 +85,7 @@ impl Rule for Lia {
 mod tests {
     use super::*;
     use crate::linked::tests::{close, increases, linked};
-    use anabranch_engine::CongestionControl;
+    use anabranch_plugin::CongestionControl;
     use proptest::collection::vec;
     use proptest::{prop_assert, proptest};
 

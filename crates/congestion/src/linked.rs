@@ -3,9 +3,9 @@
 use crate::coupled::measured;
 use crate::flows::{Flow, Flows, view_of};
 use crate::window::{MIN_SSTHRESH, begins_episode, whole};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::{Acked, Loss, Window};
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::{Acked, Loss, Window};
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId};
 use core::fmt::Debug;
 

@@ -4,10 +4,10 @@ use crate::flows::{Flow, Flows};
 use crate::lia;
 use crate::linked::{Linked, Rule};
 use crate::veno::{BETA, Backlog};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::Acked;
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::PathView;
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {

@@ -4,8 +4,8 @@ use crate::{
     balia, bbr, cubic, desync, epsilon, ewtcp, fully_coupled, lia, mpveno, mveno, olia, reno, semicoupled, vegas, veno,
     wvegas,
 };
-use anabranch_engine::CongestionControl;
-use anabranch_engine::plugin::Entry;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::registry::Entry;
 use core::fmt;
 
 type CongestionEntry = Entry<dyn CongestionControl>;

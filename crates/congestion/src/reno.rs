@@ -2,10 +2,10 @@
 
 use crate::single::{SinglePath, Uncoupled};
 use crate::window::{MIN_SSTHRESH, WindowState};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::Acked;
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::PathView;
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {
@@ -72,7 +72,7 @@ impl SinglePath for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_engine::congestion::Loss;
+    use anabranch_plugin::congestion::Loss;
     use anabranch_units::{Instant, PathId};
 
     fn after(loss: Loss, cwnd: u32) -> (u32, u32) {

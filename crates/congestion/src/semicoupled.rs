@@ -3,9 +3,9 @@
 use crate::coupled::{measured, mss, window_bytes};
 use crate::flows::{Flow, Flows};
 use crate::linked::{Linked, Rule};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::plugin::{Entry, Handle, number};
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::registry::{Entry, Handle, number};
+use anabranch_plugin::schedule::PathView;
 
 /// Registry entry.
 pub const ENTRY: Entry<dyn CongestionControl> = Entry {

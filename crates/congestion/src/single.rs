@@ -2,9 +2,9 @@
 
 use crate::flows::{Flows, view_of};
 use crate::window::{WindowState, begins_episode};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::{Acked, Loss, Window};
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::{Acked, Loss, Window};
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId, Rate};
 use core::fmt::Debug;
 

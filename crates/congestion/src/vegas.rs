@@ -4,10 +4,10 @@ use crate::delay::{Delays, Round, Samples, share};
 use crate::reno::{Reno, halved};
 use crate::single::{SinglePath, Uncoupled};
 use crate::window::{MIN_SSTHRESH, WindowState, begins_episode};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::{Acked, Loss};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
-use anabranch_engine::schedule::{PathView, RecoveryPhase};
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::{Acked, Loss};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number};
+use anabranch_plugin::schedule::{PathView, RecoveryPhase};
 use anabranch_units::{Duration, Instant};
 
 /// Registry entry.

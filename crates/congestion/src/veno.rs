@@ -3,10 +3,10 @@
 use crate::delay::{Round, Samples};
 use crate::single::{SinglePath, Uncoupled};
 use crate::window::{MIN_SSTHRESH, WindowState, whole};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::{Entry, Handle, number};
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::Acked;
+use anabranch_plugin::registry::{Entry, Handle, number};
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::{Duration, Instant};
 
 /// Registry entry.
@@ -116,7 +116,7 @@ impl SinglePath for Veno {
 pub(crate) mod tests {
     use super::*;
     use crate::delay::tests::round;
-    use anabranch_engine::congestion::Loss;
+    use anabranch_plugin::congestion::Loss;
     use anabranch_units::PathId;
 
     /// The backlog after a round of `base` ms and one of `rtt` ms.

@@ -1,6 +1,6 @@
 //! The window of one subflow, and the reactions that every loss-based algorithm shares.
 
-use anabranch_engine::congestion::{Acked, Loss, Window};
+use anabranch_plugin::congestion::{Acked, Loss, Window};
 use anabranch_units::{Duration, Rate};
 
 /// Largest window in packets: more than any network holds, and small enough for exact arithmetic in `f64`.

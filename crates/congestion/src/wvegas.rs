@@ -6,10 +6,10 @@ use crate::flows::{Flow, Flows, view_of};
 use crate::reno::halved;
 use crate::vegas::{GAMMA, LEAST, Vegas};
 use crate::window::{MIN_SSTHRESH, begins_episode};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::{Acked, Loss, Window};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, number};
-use anabranch_engine::schedule::{PathView, RecoveryPhase};
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::{Acked, Loss, Window};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag, number};
+use anabranch_plugin::schedule::{PathView, RecoveryPhase};
 use anabranch_units::{Duration, Instant, PathId};
 
 /// Registry entry.

@@ -2,9 +2,9 @@
 
 use anabranch_congestion::window::MAX_WINDOW;
 use anabranch_congestion::{BuildError, all, build, find, single_path_form};
-use anabranch_engine::CongestionControl;
-use anabranch_engine::congestion::{Acked, Loss, RateSample};
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::CongestionControl;
+use anabranch_plugin::congestion::{Acked, Loss, RateSample};
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId};
 use proptest::prelude::*;
 

@@ -3,8 +3,8 @@
 #![allow(clippy::disallowed_methods, reason = "the tolerance of a closed form forgives a last bit")]
 
 use anabranch_congestion::{all, build, single_path_form};
-use anabranch_engine::congestion::{Acked, Loss};
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::congestion::{Acked, Loss};
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::{Duration, Instant, PathId, Rng};
 
 const PATH: PathId = PathId(0);

@@ -3,8 +3,8 @@
 use crate::quantity::{self, QueueLimit, UNLIMITED};
 use crate::scenario::PlugIn;
 use crate::tree::quoted;
-use anabranch_engine::plugin::{Kind, Parameter};
 use anabranch_network::Threshold;
+use anabranch_plugin::registry::{Kind, Parameter};
 use anabranch_units::{Duration, Instant};
 
 pub(crate) fn duration(duration: Duration) -> String {

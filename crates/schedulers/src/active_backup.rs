@@ -1,8 +1,8 @@
 //! Active-backup: one path carries everything, the others are backups.
 
 use crate::pick::live;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, seconds};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag, seconds};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, Instant, PathId};
 
 page!(
@@ -133,7 +133,7 @@ impl Scheduler for ActiveBackup {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_trace::RecoveryPhase;
+    use anabranch_units::RecoveryPhase;
 
     const PLAIN: Config = Config { updelay: Duration::ZERO, reselect: true };
 

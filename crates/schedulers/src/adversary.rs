@@ -4,7 +4,7 @@
 //! connection with a correct scheduler interface finishes under it.
 
 use crate::pick::by_rtt;
-use anabranch_engine::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId, Range, Rng};
 
 /// Longest wait until it asks to be called again.

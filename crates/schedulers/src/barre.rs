@@ -1,8 +1,8 @@
 //! Barré: shares in proportion to window over round-trip time, in blocks.
 
 use crate::pick::{by_rtt, no_choice, rate};
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::PathId;
 
 page!(

@@ -1,8 +1,8 @@
 //! BAS: the path that would drain its load first, at the bandwidth measured from acknowledgments.
 
 use crate::pick::{by_rtt, by_score, no_choice};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, milliseconds};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag, milliseconds};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
 
 page!(

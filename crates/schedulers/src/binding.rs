@@ -1,8 +1,8 @@
 //! When FIFO and MTCS bind data to a path: while its window has room, ahead into a queue, or as ns-2's MPTCP agent does.
 
 use crate::pick::{Ahead, admits, free, queued, takes_ahead, takes_up_to};
-use anabranch_engine::plugin::{Handle, Parameters, flag, whole};
-use anabranch_engine::schedule::{PathView, Round, View};
+use anabranch_plugin::registry::{Handle, Parameters, flag, whole};
+use anabranch_plugin::schedule::{PathView, Round, View};
 use anabranch_units::PathId;
 
 /// How far ahead data is bound.

@@ -1,8 +1,8 @@
 //! BLEST: waits rather than letting a slow path block the connection's window.
 
 use crate::pick::{blocked, by_rtt_unless, fastest_live, no_choice};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
-use anabranch_engine::schedule::{PathView, Round, Scheduler};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler};
 use anabranch_units::{Duration, Instant};
 
 page!(
@@ -151,8 +151,8 @@ impl Scheduler for Blest {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_trace::RecoveryPhase;
     use anabranch_units::PathId;
+    use anabranch_units::RecoveryPhase;
 
     const PAPER: Config = Config { lambda: 1.0, delta: 0.001, lambda_min: 0.0, lambda_max: 4.0 };
 

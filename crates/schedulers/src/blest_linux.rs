@@ -1,8 +1,8 @@
 //! BLEST as in the out-of-tree Linux kernel: integers, bounded λ, worst-case delays.
 
 use crate::pick::{blocked, by_rtt_unless, fastest_live};
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, Instant};
 
 page!(

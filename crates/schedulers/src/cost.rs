@@ -1,8 +1,8 @@
 //! Cheapest path first, within the caps of the tariffs.
 
 use crate::pick::live;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, seconds};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, seconds};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, Instant};
 use std::collections::VecDeque;
 
@@ -206,7 +206,7 @@ impl Scheduler for Cost {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::PathPolicy;
+    use anabranch_plugin::schedule::PathPolicy;
     use anabranch_units::PathId;
 
     fn priced(view: PathView, price: f64) -> PathView {
@@ -290,7 +290,7 @@ mod tests {
     fn a_cheap_path_that_cannot_be_waited_for_is_not() {
         let (mut bench, mut scheduler) = (bench(), cost(10_000));
         let p = bench.view.path_mut(PathId(1)).unwrap();
-        p.recovery = anabranch_trace::RecoveryPhase::Loss;
+        p.recovery = anabranch_units::RecoveryPhase::Loss;
         bench.write(2);
         bench.round(&mut scheduler);
         assert_eq!(bench.bound(0), [0, 1]);
@@ -325,7 +325,7 @@ mod tests {
             let mut bench = bench();
             cap(&mut bench, 0, 0, 0);
             let p = bench.view.path_mut(PathId(1)).unwrap();
-            p.recovery = anabranch_trace::RecoveryPhase::Loss;
+            p.recovery = anabranch_units::RecoveryPhase::Loss;
             p.in_flight_bytes = in_flight * MSS;
             bench.write(1);
             bench.round(&mut cost(0));

@@ -2,8 +2,8 @@
 //! slow.
 
 use crate::pick::{by_rtt, live, no_choice};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, milliseconds, whole};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, milliseconds, whole};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::Duration;
 
 page!(
@@ -147,8 +147,8 @@ impl Scheduler for Cp {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_trace::RecoveryPhase;
     use anabranch_units::PathId;
+    use anabranch_units::RecoveryPhase;
 
     fn cp(buffer: u64, delay_max: u64) -> Cp {
         Cp::new(Config { buffer: Some(buffer), delay_max: Some(Duration::from_millis(delay_max)) })

@@ -2,8 +2,8 @@
 
 use crate::pick::{Ahead, admits, by_rtt, live, no_choice, takes_ahead};
 use crate::plan::Plan;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, milliseconds, whole};
-use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag, milliseconds, whole};
+use anabranch_plugin::schedule::{PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId, Range};
 
 page!(
@@ -288,8 +288,8 @@ mod tests {
     use super::*;
     use crate::plan::Run;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::congestion::Acked;
-    use anabranch_trace::RecoveryPhase;
+    use anabranch_plugin::congestion::Acked;
+    use anabranch_units::RecoveryPhase;
 
     const MODULE: Config =
         Config { form: Form::Module, round: Duration::from_millis(1), horizon: 64, smooth: true, retransmit: true };

@@ -2,8 +2,8 @@
 
 use crate::pick::{by_rtt, live, no_choice};
 use crate::plan::Plan;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{Duration, PathId};
 
 page!(

@@ -2,7 +2,7 @@
 //! delivered yet.
 
 use crate::stale::Silence;
-use anabranch_engine::schedule::{DataRepair, PathView, Repeat, Round, View};
+use anabranch_plugin::schedule::{DataRepair, PathView, Repeat, Round, View};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 /// The timer's interval while no subflow's own timer is pending (TCP_RTO_MIN).
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
     use crate::send_memory::piece_end;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::{Cause, SenderPolicy};
+    use anabranch_plugin::schedule::{Cause, SenderPolicy};
 
     const HALF: u32 = 12;
 

@@ -1,8 +1,8 @@
 //! DEMS: the fast path sends a message from its front, slower paths from its end, so that both finish at the same time.
 
 use crate::pick::{by_rtt, fastest_live, no_choice, rate};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
-use anabranch_engine::schedule::{PathView, Repeat, Round, Scheduler, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number};
+use anabranch_plugin::schedule::{PathView, Repeat, Round, Scheduler, View};
 use anabranch_units::{PathId, Range};
 
 page!(
@@ -255,8 +255,8 @@ impl Scheduler for Dems {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::Assignment;
-    use anabranch_trace::SendKind;
+    use anabranch_plugin::schedule::Assignment;
+    use anabranch_units::SendKind;
 
     const FAST: Pace = Pace { rate: 1000.0, delay: 0.010 };
     const SLOW: Pace = Pace { rate: 250.0, delay: 0.050 };

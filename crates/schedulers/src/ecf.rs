@@ -1,8 +1,8 @@
 //! ECF: waits for the fast path if that completes the remaining data earlier than a slow one.
 
 use crate::pick::{by_rtt_unless, fastest_live, no_choice};
-use anabranch_engine::plugin::{Entry, Handle, Parameter, Parameters, milliseconds, number};
-use anabranch_engine::schedule::{PathView, Round, Scheduler};
+use anabranch_plugin::registry::{Entry, Handle, Parameter, Parameters, milliseconds, number};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler};
 use anabranch_units::{Duration, PathId};
 
 page!(
@@ -162,7 +162,7 @@ impl Scheduler for Ecf {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_trace::RecoveryPhase;
+    use anabranch_units::RecoveryPhase;
 
     const PAPER: Config = Config { beta: 0.25, sigma_factor: 1.0, sigma_min: Duration::ZERO, whole_windows: false };
 

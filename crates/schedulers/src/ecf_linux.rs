@@ -1,8 +1,8 @@
 //! ECF as the kernel's module computes it.
 
 use crate::ecf::{BETA, Config, Ecf, SIGMA_FACTOR, SIGMA_MIN};
-use anabranch_engine::plugin::{Entry, Parameter};
-use anabranch_engine::schedule::Scheduler;
+use anabranch_plugin::registry::{Entry, Parameter};
+use anabranch_plugin::schedule::Scheduler;
 
 page!(
     "\

@@ -2,8 +2,8 @@
 
 use crate::fps::{self, Fps, GROWTH, grown};
 use crate::skip::{Forecast, SkipAhead, rounds};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
-use anabranch_engine::schedule::{PathView, Scheduler};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, whole};
+use anabranch_plugin::schedule::{PathView, Scheduler};
 use anabranch_units::{Duration, PathId};
 
 page!(

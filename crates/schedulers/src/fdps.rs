@@ -2,8 +2,8 @@
 
 use crate::pick::{capacity_flag, refill_rate};
 use crate::skip::{Forecast, SkipAhead, fluid};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
-use anabranch_engine::schedule::{PathView, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag};
+use anabranch_plugin::schedule::{PathView, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
 
 page!(
@@ -180,8 +180,8 @@ impl Forecast for Fdps {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::congestion::Acked;
-    use anabranch_engine::schedule::ForwardDelay;
+    use anabranch_plugin::congestion::Acked;
+    use anabranch_plugin::schedule::ForwardDelay;
 
     /// A path with R, w, f and a forward delay, measured at time zero.
     fn measured(id: u8, rtt: u64, cwnd: u32, in_flight: u32, delay: u64) -> PathView {

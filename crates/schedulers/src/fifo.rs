@@ -1,8 +1,8 @@
 //! FIFO: the path that has room takes the next segment.
 
 use crate::binding::{Binding, NS2, QUEUE};
-use anabranch_engine::plugin::{Entry, Parameters};
-use anabranch_engine::schedule::{Cause, Round, Scheduler, View};
+use anabranch_plugin::registry::{Entry, Parameters};
+use anabranch_plugin::schedule::{Cause, Round, Scheduler, View};
 
 page!(
     "\
@@ -100,8 +100,8 @@ impl Scheduler for Fifo {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_trace::RecoveryPhase;
     use anabranch_units::PathId;
+    use anabranch_units::RecoveryPhase;
 
     /// Two paths with room for 2 and 1 packets, five packets waiting.
     fn bench() -> Bench {

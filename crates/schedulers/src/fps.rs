@@ -1,8 +1,8 @@
 //! FPS: forward prediction scheduling.
 
 use crate::skip::{Forecast, SkipAhead, rounds};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
-use anabranch_engine::schedule::{PathView, Scheduler};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag};
+use anabranch_plugin::schedule::{PathView, Scheduler};
 use anabranch_units::Duration;
 
 page!(

@@ -1,8 +1,8 @@
 //! HSR: the path with the highest sending rate.
 
 use crate::pick::by_score;
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{PathView, Round, Scheduler};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{PathView, Round, Scheduler};
 
 page!(
     "\

@@ -1,8 +1,8 @@
 //! Kim-2012: forward prediction by half the round-trip time and a steady rate.
 
 use crate::skip::{Forecast, SkipAhead, fluid};
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{PathView, Scheduler};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{PathView, Scheduler};
 use anabranch_units::Duration;
 
 page!(

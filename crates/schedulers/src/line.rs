@@ -1,6 +1,6 @@
 //! A path's bottleneck, as `playahead` sees it: when it has there what is sent next.
 
-use anabranch_engine::schedule::PathView;
+use anabranch_plugin::schedule::PathView;
 use anabranch_units::Duration;
 
 /// A path's bottleneck, as of the round under way. Rates in bytes per second, times in seconds by the engine's clock.

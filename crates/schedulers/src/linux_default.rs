@@ -5,8 +5,8 @@ use crate::pick::Ahead;
 pub use crate::send_memory::subflow_memory;
 use crate::send_memory::{PIECE, SendMemory, Writer, held, held_once_pushed, pace};
 use crate::stale::Silence;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
-use anabranch_engine::schedule::{
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number, whole};
+use anabranch_plugin::schedule::{
     Binding, Cause, DataRepair, PathView, Repeat, Round, Scheduler, SchedulerEvent, View,
 };
 use anabranch_units::{Instant, PathId, Range};
@@ -456,7 +456,7 @@ impl Scheduler for LinuxDefault {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::SenderPolicy;
+    use anabranch_plugin::schedule::SenderPolicy;
     use anabranch_units::{Duration, Rate};
 
     const DEFAULT: Config = Config { burst: 65_428, sndbuf: 2.0, stale_loss_cnt: 4 };

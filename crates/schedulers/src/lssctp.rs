@@ -1,8 +1,8 @@
 //! LS-SCTP: a share per path, in proportion to window over round-trip time.
 
 use crate::pick::{by_rtt, no_choice, rate};
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId};
 
 page!(

@@ -1,8 +1,8 @@
 //! LWS: the path with the largest window space.
 
 use crate::pick::by_score;
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{Round, Scheduler};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{Round, Scheduler};
 
 page!(
     "\

@@ -1,8 +1,8 @@
 //! minRTT: the lowest round-trip time first.
 
 use crate::pick::by_rtt;
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{Round, Scheduler};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{Round, Scheduler};
 
 page!(
     "\
@@ -60,8 +60,8 @@ impl Scheduler for MinRtt {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_trace::RecoveryPhase;
     use anabranch_units::PathId;
+    use anabranch_units::RecoveryPhase;
 
     #[test]
     fn fills_the_faster_window_first() {

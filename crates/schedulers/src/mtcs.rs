@@ -2,9 +2,9 @@
 
 use crate::binding::{Binding, NS2, QUEUE};
 use crate::pick::{by_rtt, capacity_flag, no_choice};
-use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::congestion::Acked;
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
 
 page!(
@@ -225,7 +225,7 @@ impl Scheduler for Mtcs {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_engine::schedule::ForwardDelay;
+    use anabranch_plugin::schedule::ForwardDelay;
 
     /// B = 700 and 350 bytes/ms, d = 10 and 30 ms, packets of 1400 bytes: 2 and 4 ms each.
     fn known() -> Mtcs {

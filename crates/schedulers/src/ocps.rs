@@ -3,10 +3,10 @@
 use crate::f2pdps::{self, F2pDps, HORIZON};
 use crate::fps::{self, Fps, GROWTH};
 use crate::skip::{Forecast, SkipAhead};
-use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
-use anabranch_engine::schedule::{Outstanding, PathView, Scheduler, SchedulerEvent, View};
-use anabranch_trace::RecoveryPhase;
+use anabranch_plugin::congestion::Acked;
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number};
+use anabranch_plugin::schedule::{Outstanding, PathView, Scheduler, SchedulerEvent, View};
+use anabranch_units::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 page!(

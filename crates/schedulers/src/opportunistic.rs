@@ -1,9 +1,9 @@
 //! Opportunistic retransmission (`+or`), with penalisation (`+pr`): a part that acts after a pull scheduler.
 
 use crate::pick::blocked;
-use anabranch_engine::plugin::{Entry, Handle, number};
-use anabranch_engine::schedule::{Copies, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
-use anabranch_trace::RecoveryPhase;
+use anabranch_plugin::registry::{Entry, Handle, number};
+use anabranch_plugin::schedule::{Copies, PathView, Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_units::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 page!(

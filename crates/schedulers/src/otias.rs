@@ -2,8 +2,8 @@
 
 use crate::opportunistic::{self, Opportunistic};
 use crate::pick::{Ahead, admits, free, queued, takes_ahead};
-use anabranch_engine::plugin::{Entry, Handle, Parameter, Parameters, number, whole};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, Then, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameter, Parameters, number, whole};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, Then, View};
 use anabranch_units::{Duration, PathId};
 
 page!(
@@ -176,8 +176,8 @@ impl Scheduler for Otias {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::Cause;
-    use anabranch_trace::RecoveryPhase;
+    use anabranch_plugin::schedule::Cause;
+    use anabranch_units::RecoveryPhase;
 
     fn otias(form: Form) -> Otias {
         Otias::new(Config { form, queue: 0.0 })

@@ -2,8 +2,8 @@
 
 use crate::linucb::LinUcb;
 use crate::pick::{fastest_live, no_choice};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number, whole};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number, whole};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId, Rng};
 
 page!(

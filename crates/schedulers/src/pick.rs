@@ -1,8 +1,8 @@
 //! Choices that several schedulers share.
 
-use anabranch_engine::plugin::{Handle, flag};
-use anabranch_engine::schedule::{PathView, Round, View};
-use anabranch_trace::RecoveryPhase;
+use anabranch_plugin::registry::{Handle, flag};
+use anabranch_plugin::schedule::{PathView, Round, View};
+use anabranch_units::RecoveryPhase;
 use anabranch_units::{Duration, PathId, Range};
 use core::cmp::Ordering;
 

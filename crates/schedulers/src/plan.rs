@@ -1,7 +1,7 @@
 //! A plan that assigns the next segments to paths, for schedulers that decide for many at once.
 
 use crate::pick::live;
-use anabranch_engine::schedule::{Round, View};
+use anabranch_plugin::schedule::{Round, View};
 use anabranch_units::PathId;
 
 /// Consecutive segments that one path owns.
@@ -125,8 +125,8 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_engine::schedule::{Cause, PathView};
-    use anabranch_trace::RecoveryPhase;
+    use anabranch_plugin::schedule::{Cause, PathView};
+    use anabranch_units::RecoveryPhase;
 
     #[test]
     fn a_plan_of_which_no_owner_is_left_is_made_anew() {

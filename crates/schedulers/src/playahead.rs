@@ -2,8 +2,8 @@
 
 use crate::line::Line;
 use crate::pick::by_rtt;
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::PathId;
 
 page!(
@@ -193,7 +193,7 @@ impl Scheduler for Playahead {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_engine::schedule::{ForwardDelay, PathView};
+    use anabranch_plugin::schedule::{ForwardDelay, PathView};
     use anabranch_units::{Duration, Instant};
 
     /// A bench at 100 ms, in which each path is known to let a packet through per `gaps` ms.

@@ -1,8 +1,8 @@
 //! QAware: the sender's own device queues decide, with the delay of the path behind them.
 
 use crate::pick::{by_rtt, by_score, no_choice};
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{Device, PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{Device, PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, Instant, PathId};
 
 page!(

@@ -1,7 +1,7 @@
 //! Redundant: every path carries everything.
 
-use anabranch_engine::plugin::Entry;
-use anabranch_engine::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::Entry;
+use anabranch_plugin::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{PathId, Range};
 
 page!(
@@ -128,8 +128,8 @@ impl Scheduler for Redundant {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::PathView;
-    use anabranch_trace::SendKind;
+    use anabranch_plugin::schedule::PathView;
+    use anabranch_units::SendKind;
 
     #[test]
     fn copies_everything_at_once_and_in_turn() {

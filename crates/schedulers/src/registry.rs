@@ -1,8 +1,8 @@
 //! The registry: names, aliases, suffixes, parameters.
 
-use anabranch_engine::plugin::{Entry, Parameter, contradiction};
-use anabranch_engine::schedule::{Scheduler, Then};
-use anabranch_trace::SchedulerName;
+use anabranch_plugin::registry::{Entry, Parameter, contradiction};
+use anabranch_plugin::schedule::{Scheduler, Then};
+use anabranch_units::SchedulerName;
 use core::fmt;
 
 /// How a scheduler binds data, which decides whether it may have a suffix.

@@ -1,8 +1,8 @@
 //! Round robin: one path after the other.
 
 use crate::pick::live;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag, whole};
-use anabranch_engine::schedule::{PathView, Round, Scheduler};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag, whole};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler};
 use anabranch_units::PathId;
 
 page!(

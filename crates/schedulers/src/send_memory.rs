@@ -1,7 +1,7 @@
 //! Send memory by a Linux kernel's rules: how much a subflow may hold, and how far that lets the application write.
 
 use crate::fragments::Fragments;
-use anabranch_engine::schedule::{Binding, PathView, View};
+use anabranch_plugin::schedule::{Binding, PathView, View};
 use anabranch_units::Range;
 
 /// The data that the kernel binds at once: a page fragment of 32 KiB less its header.
@@ -158,7 +158,7 @@ impl Writer {
 mod tests {
     use super::*;
     use crate::testing::{MSS, path};
-    use anabranch_engine::schedule::Assignment;
+    use anabranch_plugin::schedule::Assignment;
     use anabranch_units::PathId;
 
     /// A view of `paths`, of which all is written.

@@ -2,7 +2,7 @@
 //! its packet arrives, and sends the data after it.
 
 use crate::pick::live;
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId, Range};
 use core::fmt::Debug;
 
@@ -155,7 +155,7 @@ pub fn rounds(path: &PathView, lead: Duration) -> u64 {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_trace::RecoveryPhase;
+    use anabranch_units::RecoveryPhase;
 
     /// A packet per millisecond.
     #[derive(Debug)]

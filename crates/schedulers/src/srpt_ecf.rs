@@ -2,8 +2,8 @@
 
 use crate::ecf::{self, Verdict};
 use crate::pick::{by_rtt, fastest_live, no_choice};
-use anabranch_engine::plugin::{Entry, Parameters};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, View};
+use anabranch_plugin::registry::{Entry, Parameters};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, View};
 use anabranch_units::{PathId, Range};
 
 page!(
@@ -199,7 +199,7 @@ impl Scheduler for SrptEcf {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::Assignment;
+    use anabranch_plugin::schedule::Assignment;
     use anabranch_units::Duration;
 
     fn srpt_ecf() -> SrptEcf {
@@ -243,7 +243,7 @@ mod tests {
         let mut scheduler = srpt_ecf();
         scheduler.jobs = vec![job(2 * MSS, 0), job(3 * MSS, 100 * MSS), job(3 * MSS, 200 * MSS)];
         scheduler.basis.backlog = 1 << 20;
-        let mut round = Round::new(&mut bench.view, &mut bench.windows, anabranch_engine::schedule::Cause::Written);
+        let mut round = Round::new(&mut bench.view, &mut bench.windows, anabranch_plugin::schedule::Cause::Written);
         assert!(scheduler.send(&mut round, 2, PathId(1)));
         assert_eq!(scheduler.jobs.iter().map(|j| j.range.start / MSS).collect::<Vec<_>>(), [0, 200, 100]);
         assert!(scheduler.send(&mut round, 1, PathId(1)));

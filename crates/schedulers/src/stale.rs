@@ -1,6 +1,6 @@
 //! Paths that fall silent, as a Linux kernel notices them: by the connection's retransmission timer.
 
-use anabranch_engine::schedule::{PathView, View};
+use anabranch_plugin::schedule::{PathView, View};
 use anabranch_units::PathId;
 
 /// Intervals of the connection's timer in which paths were silent.
@@ -97,7 +97,7 @@ impl Silence {
 mod tests {
     use super::*;
     use crate::testing::path;
-    use anabranch_engine::schedule::Assignment;
+    use anabranch_plugin::schedule::Assignment;
 
     const A: PathId = PathId(0);
     const B: PathId = PathId(1);

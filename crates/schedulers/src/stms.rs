@@ -1,9 +1,9 @@
 //! STMS: the slow path sends ahead by a gap, which its acknowledgments adjust.
 
 use crate::pick::{fastest_live, rate};
-use anabranch_engine::congestion::Acked;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, number};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::congestion::Acked;
+use anabranch_plugin::registry::{Entry, Handle, Parameters, number};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Instant, PathId};
 
 page!(
@@ -247,7 +247,7 @@ mod tests {
     fn a_fast_path_that_cannot_be_waited_for_has_no_claim() {
         let mut bench = bench(10);
         let fast = bench.view.path_mut(PathId(0)).unwrap();
-        fast.recovery = anabranch_trace::RecoveryPhase::Loss;
+        fast.recovery = anabranch_units::RecoveryPhase::Loss;
         bench.round(&mut Stms::new(4.0));
         assert_eq!(bench.bound(1), [0, 1, 2, 3]);
     }

@@ -1,8 +1,8 @@
 //! STTF: every segment to the path that would deliver it first, with a growing window.
 
 use crate::pick::{Ahead, admits, free, takes_ahead};
-use anabranch_engine::plugin::{Entry, Handle, Parameters, whole};
-use anabranch_engine::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, whole};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::{Duration, PathId};
 
 page!(
@@ -202,8 +202,8 @@ impl Scheduler for Sttf {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
-    use anabranch_engine::schedule::Cause;
-    use anabranch_trace::RecoveryPhase;
+    use anabranch_plugin::schedule::Cause;
+    use anabranch_units::RecoveryPhase;
 
     /// T in ms for Q packets with R = 20, w = 10, `room` packets of free window.
     fn time(packets: u64, room: u32, ssthresh: u32) -> u64 {

@@ -1,8 +1,8 @@
 //! template: to be written in one line.
 
 use crate::pick::by_score;
-use anabranch_engine::plugin::{Entry, Handle, number};
-use anabranch_engine::schedule::{PathView, Round, Scheduler};
+use anabranch_plugin::registry::{Entry, Handle, number};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler};
 
 page!(
     "\

@@ -1,7 +1,7 @@
 //! States for unit tests: a view set up by hand, without packets.
 
-use anabranch_engine::congestion::{Acked, FixedWindows};
-use anabranch_engine::schedule::{Assignment, Cause, PathView, Round, Scheduler, SchedulerEvent};
+use anabranch_plugin::congestion::{Acked, FixedWindows};
+use anabranch_plugin::schedule::{Assignment, Cause, PathView, Round, Scheduler, SchedulerEvent};
 use anabranch_units::{Duration, Instant, PathId, Range};
 
 pub const MSS: u64 = 1400;

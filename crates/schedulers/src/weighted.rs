@@ -1,8 +1,8 @@
 //! Weighted round robin: a share of the traffic per path.
 
 use crate::pick::live;
-use anabranch_engine::plugin::{Entry, Handle, Parameters, flag};
-use anabranch_engine::schedule::{PathView, Round, Scheduler};
+use anabranch_plugin::registry::{Entry, Handle, Parameters, flag};
+use anabranch_plugin::schedule::{PathView, Round, Scheduler};
 use anabranch_units::PathId;
 
 page!(
@@ -148,8 +148,8 @@ impl Scheduler for Weighted {
 mod tests {
     use super::*;
     use crate::testing::{Bench, path};
-    use anabranch_engine::schedule::PathPolicy;
-    use anabranch_trace::RecoveryPhase;
+    use anabranch_plugin::schedule::PathPolicy;
+    use anabranch_units::RecoveryPhase;
 
     fn weigh(view: PathView, weight: f64) -> PathView {
         PathView { policy: PathPolicy { weight: Some(weight), ..PathPolicy::default() }, ..view }

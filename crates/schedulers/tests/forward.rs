@@ -1,7 +1,7 @@
 //! `playahead` on random paths: against its rule, played one segment after another, and what follows from that.
 
-use anabranch_engine::congestion::{Acked, FixedWindows};
-use anabranch_engine::schedule::{Assignment, Cause, PathView, RecoveryPhase, Round, View};
+use anabranch_plugin::congestion::{Acked, FixedWindows};
+use anabranch_plugin::schedule::{Assignment, Cause, PathView, RecoveryPhase, Round, View};
 use anabranch_schedulers::build;
 use anabranch_units::{Duration, Instant, PathId};
 use proptest::prelude::*;

@@ -2,11 +2,11 @@
 
 mod toy;
 
-use anabranch_engine::schedule::Scheduler;
+use anabranch_plugin::schedule::Scheduler;
 use anabranch_schedulers::adversary::Adversary;
 use anabranch_schedulers::{all, build, suffixes, takes_suffix};
-use anabranch_trace::SendKind;
 use anabranch_units::Instant;
+use anabranch_units::SendKind;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use toy::{BOUNDLESS, MSS, Sent, Toy, ToyPath};

@@ -1,24 +1,7 @@
 //! The events.
 
-use crate::Name;
-use anabranch_units::{Direction, Duration, Instant, Range};
+use anabranch_units::{Direction, Duration, Instant, Name, Range, RecoveryPhase, SchedulerName, SendKind};
 use serde::{Deserialize, Serialize};
-
-/// Why bytes were put on a subflow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SendKind {
-    /// For the first time on the connection.
-    First,
-    /// Opportunistic retransmission by a scheduler (PR, OR).
-    Opportunistic,
-    /// After a timeout or the death of the subflow that carried them.
-    Rescue,
-    /// A redundant copy.
-    Copy,
-    /// Again on the same subflow: a TCP retransmission.
-    Retransmission,
-}
 
 /// The state of a subflow as its user sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -33,20 +16,6 @@ pub enum PathState {
     Closed,
     /// Reset, timed out for good, or refused.
     Dead,
-}
-
-/// Loss recovery (RFC 5681, 6675, 8985, 5682), in Linux's terms.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum RecoveryPhase {
-    /// No loss or reordering.
-    #[default]
-    Open,
-    /// SACKs or duplicate ACKs, no loss marked yet.
-    Disorder,
-    /// Fast recovery.
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
 }
 
 /// Why a packet was dropped by the network.
@@ -135,28 +104,6 @@ pub struct WindowChange {
     pub srtt: Duration,
     /// The newest sample, if this change has one.
     pub rtt: Option<Duration>,
-}
-
-/// A scheduler's canonical name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct SchedulerName {
-    /// Without suffix.
-    #[serde(deserialize_with = "crate::name::deserialize")]
-    pub base: Name,
-    /// `+pr`, `+or`, or empty.
-    #[serde(deserialize_with = "crate::name::deserialize")]
-    pub suffix: Name,
-}
-
-impl core::fmt::Display for SchedulerName {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{}{}", self.base, self.suffix)
-    }
-}
-
-/// The name of an [`Event::SchedulerValue`] without the scheduler's: λ is `lambda`, whichever scheduler has it.
-pub fn value_name(name: &'static str) -> &'static str {
-    name.rsplit_once('.').map_or(name, |(_, value)| value)
 }
 
 /// A link's action on a packet. Links are named by [`crate::Origin::path`] and a direction.
@@ -274,7 +221,7 @@ pub enum Event {
     /// A value that a scheduler publishes (λ of BLEST, for instance), times 10⁶, rounded.
     SchedulerValue {
         /// Name of the value.
-        #[serde(deserialize_with = "crate::name::deserialize")]
+        #[serde(deserialize_with = "anabranch_units::deserialize_name")]
         name: Name,
         /// Times 10⁶.
         micro: i64,

@@ -8,16 +8,12 @@ mod digest;
 mod event;
 mod held;
 mod jsonl;
-mod name;
 mod recorder;
 
+pub use anabranch_units::{Name, RecoveryPhase, SchedulerName, SendKind, value_name};
 pub use decision::{Decision, DecisionLog, Decisions, Outcome, SeenPath};
 pub use digest::Digest;
-pub use event::{
-    CloseReason, DropCause, Event, LinkEvent, PathState, RecoveryPhase, SchedulerName, SendKind, Violation,
-    WindowChange, value_name,
-};
+pub use event::{CloseReason, DropCause, Event, LinkEvent, PathState, Violation, WindowChange};
 pub use held::Held;
 pub use jsonl::JsonLines;
-pub use name::Name;
 pub use recorder::{Origin, Recorder, Tee};

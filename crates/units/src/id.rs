@@ -1,7 +1,6 @@
 //! Identifiers that all crates share.
 
 use core::fmt;
-use serde::{Deserialize, Serialize};
 
 /// One path of a connection: a pair of addresses. A subflow that is lost and joined again keeps its path's id,
 /// so that ties, traces and results stay stable. At most [`PathId::LIMIT`] per connection.
@@ -61,7 +60,8 @@ pub enum Side {
 }
 
 /// The direction of a packet: `Down` = server → client, `Up` = client → server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Direction {
     /// Server → client.
     Down,

@@ -1,18 +1,26 @@
-//! The quantities of the field: time, rates, sequence numbers, sets of byte ranges, identifiers, named random streams.
+//! The quantities and terms of the field: time, rates, sequence numbers, sets of byte ranges, identifiers, named random streams.
 //!
-//! Everything is an integer; nothing here reads a clock.
+//! Quantities are integers; nothing here reads a clock. The feature `serde` reads and writes them.
 
+mod blocks;
 mod id;
+#[cfg(feature = "serde")]
+mod name;
 mod range_set;
 mod rate;
 mod rng;
 mod row;
 mod seq;
+mod term;
 mod time;
 
+pub use blocks::{At, Blocks};
 pub use id::{ConnId, Direction, PathId, Side};
+#[cfg(feature = "serde")]
+pub use name::deserialize_name;
 pub use range_set::{Range, RangeSet};
 pub use rate::Rate;
 pub use rng::Rng;
 pub use seq::{DataSeq, SeqNumber};
+pub use term::{Name, RecoveryPhase, SchedulerName, SendKind, value_name};
 pub use time::{Duration, Instant};

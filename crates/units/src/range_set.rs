@@ -1,10 +1,10 @@
 //! Sets of byte offsets, kept as sorted, disjoint, non-adjacent ranges.
 
 use crate::row::Row;
-use serde::{Deserialize, Serialize};
 
 /// Half-open range of stream offsets `[start, end)`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Range {
     /// First offset inside.
     pub start: u64,

@@ -6,8 +6,8 @@ use crate::list::LISTINGS;
 use crate::model;
 use crate::reference::{page, table};
 use anabranch_engine::Scheduler;
-use anabranch_engine::plugin::Entry;
 use anabranch_metrics::{METRICS, MetricRef};
+use anabranch_plugin::registry::Entry;
 use anabranch_scenario::{Key, NamedValue, Section};
 use anabranch_schedulers::BuildError;
 

@@ -18,7 +18,6 @@ pub use events::ConnectionEvent;
 
 use crate::congestion::CongestionControl;
 use crate::cx::{Cx, Frame};
-use crate::ensemble::Member;
 use crate::four_tuple::FourTuple;
 use crate::mode::Mode;
 use crate::paths::{Addresses, PathManager, Paths, Race};
@@ -29,6 +28,7 @@ use crate::session::Session;
 use crate::settings::Settings;
 use crate::subflow::forward::PeerClock;
 use crate::subflow::{State, Subflows};
+use anabranch_plugin::ensemble::Member;
 use anabranch_trace::{CloseReason, Event, SchedulerName};
 use anabranch_units::{ConnId, Instant, PathId, SeqNumber, Side};
 use anabranch_wire::Reason;

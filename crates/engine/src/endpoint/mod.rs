@@ -6,12 +6,12 @@ mod syn_queue;
 
 use crate::connection::{Connection, ConnectionEvent, Setup};
 use crate::cx::Cx;
-use crate::ensemble::Ensemble;
 use crate::four_tuple::FourTuple;
 use crate::schedule::Device;
 use crate::settings::Settings;
 use crate::slots::Slots;
 use crate::subflow::State;
+use anabranch_plugin::ensemble::Ensemble;
 use anabranch_units::{Instant, PathId, SeqNumber};
 use anabranch_wire::{Flags, MptcpOption, Packet, Reason, Segment};
 use core::net::IpAddr;

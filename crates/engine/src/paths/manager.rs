@@ -1,8 +1,9 @@
 //! Which paths a connection has, tries and announces (RFC 8684 §3.2, §3.4).
 
+use crate::account::Account;
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
-use crate::path::{Account, PathPolicy};
+use crate::schedule::PathPolicy;
 use crate::settings::Settings;
 use anabranch_units::{Duration, Instant, PathId, Side};
 use anabranch_wire::{AddAddr, Reason};

@@ -22,12 +22,12 @@ pub(crate) use timers::Overdue;
 
 use crate::congestion::CongestionControl;
 use crate::cx::Scope;
-use crate::ensemble::Member;
 use crate::mode::Mode;
 use crate::schedule::{Assignment, Cause, Numbering, Queued, Scheduler, SenderPolicy, View};
 use crate::settings::Settings;
 use crate::subflow::sender::Sent;
 use crate::subflow::{Lent, Subflow, Subflows};
+use anabranch_plugin::ensemble::Member;
 use anabranch_trace::{Event, SendKind};
 use anabranch_units::{Instant, PathId};
 use bytes::Bytes;

@@ -3,9 +3,9 @@
 use super::Sending;
 use super::buffer::greatest_capacity;
 use super::failing::SilentPaths;
+use crate::account::Account;
 use crate::cx::Scope;
-use crate::path::{Account, PathPolicy};
-use crate::schedule::{Cause, Device, Numbering, PathView, SchedulerEvent};
+use crate::schedule::{Cause, Device, Numbering, PathPolicy, PathView, SchedulerEvent};
 use crate::settings::Settings;
 use crate::subflow::{Lent, Subflow, Subflows};
 use anabranch_trace::{Event, PathState, WindowChange};

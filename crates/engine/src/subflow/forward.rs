@@ -1,7 +1,7 @@
 //! Forward delays from timestamps (RFC 7323): Le and Bui, FDPS, section III.A. Offsets between our clock and the peer's
 //! cancel in the difference of two paths, so one zero for all of them is enough.
 
-use crate::path::ForwardDelay;
+use crate::schedule::ForwardDelay;
 use anabranch_units::{Duration, Instant};
 
 /// One tick of the peer's timestamp clock, as of ours: RFC 7323 §5.4 allows up to a second, Linux takes a millisecond.

@@ -25,7 +25,7 @@ pub use state::{Move, State};
 
 use crate::deadlines::NEVER;
 use crate::four_tuple::FourTuple;
-use crate::path::ForwardDelay;
+use crate::schedule::ForwardDelay;
 use crate::settings::{HostModel, Settings, TcpSettings};
 use ack::AckPolicy;
 use anabranch_trace::PathState;

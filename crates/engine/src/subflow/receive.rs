@@ -1,7 +1,7 @@
 //! The receiving side of a subflow: bytes back into sequence (RFC 9293 §3.10.7.4).
 
-use crate::blocks::Blocks;
 use crate::pieces::{is_room_for_another, kept, part, together};
+use anabranch_units::Blocks;
 use anabranch_units::{Range, RangeSet};
 use bytes::Bytes;
 

@@ -2,7 +2,7 @@
 
 use super::Subflow;
 use crate::congestion::Window;
-use crate::path::PathView;
+use crate::schedule::PathView;
 use anabranch_units::{Duration, Instant, Rate};
 
 /// The window that congestion control decides on, in packets, without its pace.

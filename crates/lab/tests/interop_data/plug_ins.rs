@@ -3,8 +3,8 @@
 use crate::common::{alone, path};
 use crate::transfer::{BOTH, EXCUSED, MIB, Outcome, each, plan, sysctl, transfer};
 use anabranch_engine::Scheduler;
-use anabranch_engine::plugin::Entry;
 use anabranch_network::LossSpec;
+use anabranch_plugin::registry::Entry;
 use anabranch_sim::{Switch, WorldChange};
 use anabranch_trace::{Event, PathState, SchedulerName};
 use anabranch_units::{Duration, Instant, PathId, Side};

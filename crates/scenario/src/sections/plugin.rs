@@ -8,7 +8,7 @@ use crate::keys::Key;
 use crate::scenario::PlugIn;
 use crate::suggest::nearest;
 use crate::tree::{Key as WrittenKey, Node, Report, Span, Table, Value, parse_value};
-use anabranch_engine::plugin::{Kind, Parameter, contradiction};
+use anabranch_plugin::registry::{Kind, Parameter, contradiction};
 use std::borrow::Cow;
 
 /// A scheduler with its suffix.

@@ -2,10 +2,10 @@
 //! after the arrival. Within one instant all ACKs come first, then the scheduler is called once. A path may go silent,
 //! time out, and die.
 
-use anabranch_engine::congestion::{Acked, FixedWindows};
-use anabranch_engine::schedule::{Assignment, Cause, PathView, Round, Scheduler, SchedulerEvent};
-use anabranch_trace::{RecoveryPhase, SendKind};
+use anabranch_plugin::congestion::{Acked, FixedWindows};
+use anabranch_plugin::schedule::{Assignment, Cause, PathView, Round, Scheduler, SchedulerEvent};
 use anabranch_units::{Duration, Instant, PathId, Range, RangeSet};
+use anabranch_units::{RecoveryPhase, SendKind};
 use std::collections::BTreeMap;
 
 pub const MSS: u64 = 1000;

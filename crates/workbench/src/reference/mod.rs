@@ -5,8 +5,8 @@ mod lists;
 
 pub use lists::{keys, metrics, opening, scenarios};
 
-use anabranch_engine::plugin::{Entry, Kind, Parameter};
 use anabranch_models::Model;
+use anabranch_plugin::registry::{Entry, Kind, Parameter};
 use std::fmt::Write as _;
 
 /// The columns of tables of parameters.

@@ -1,7 +1,7 @@
 //! A path as plug-ins see it.
 
 use crate::capacity::Capacity;
-use anabranch_trace::RecoveryPhase;
+use anabranch_units::RecoveryPhase;
 use anabranch_units::{Duration, Instant, PathId, Rate};
 
 /// A forward delay is out of date after this many round trips without a sample.
@@ -33,16 +33,6 @@ pub struct PathPolicy {
     pub cap: Option<u64>,
     /// Share of the traffic, in proportion to the other paths'; above zero. `None` = not said.
     pub weight: Option<f64>,
-}
-
-/// Facts of a path before there is a subflow over it.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Account {
-    pub policy: PathPolicy,
-    /// Most payload bytes of a segment, where that may be less than the settings'.
-    pub mss: Option<u32>,
-    /// Payload bytes that subflows which are gone have sent.
-    pub used: u64,
 }
 
 /// A device of this host, as its counters show it (Linux: qdisc and byte queue limits).

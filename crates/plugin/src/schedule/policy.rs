@@ -50,7 +50,7 @@ pub enum DataRepair {
 
 /// The numbers of our data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Numbering {
+pub enum Numbering {
     /// Data sequence numbers, which DATA_ACKs acknowledge: data may leave in any order (RFC 8684 §3.3).
     #[default]
     Data,
@@ -73,14 +73,14 @@ pub struct SenderPolicy {
 }
 
 impl SenderPolicy {
-    /// As the RFCs say: [`HostModel::Rfc`](crate::HostModel::Rfc).
+    /// As the RFCs say: the engine's `HostModel::Rfc`.
     pub const RFC: Self = Self {
         binding: Binding::Revocable,
         window: PeerWindow::OfSegment,
         small: SmallSegments::Connection,
         repair: DataRepair::Rescue,
     };
-    /// As a Linux 6.18 kernel: [`HostModel::Linux`](crate::HostModel::Linux).
+    /// As a Linux 6.18 kernel: the engine's `HostModel::Linux`.
     pub const LINUX: Self = Self {
         binding: Binding::Final,
         window: PeerWindow::OfSubflow,

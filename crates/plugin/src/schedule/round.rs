@@ -3,8 +3,8 @@
 use super::view::Queued;
 use super::{Assignment, Cause, PathView, PeerWindow, View};
 use crate::congestion::{CongestionControl, Loss};
-use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{PathId, Range};
+use anabranch_units::{RecoveryPhase, SendKind};
 use core::ops::Deref;
 
 /// Why data is retransmitted on another path.

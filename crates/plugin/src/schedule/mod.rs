@@ -15,18 +15,17 @@ mod view;
 
 pub use crate::capacity::Capacity;
 pub use crate::path::{Device, ForwardDelay, PathPolicy, PathView};
-pub use anabranch_trace::RecoveryPhase;
+pub use anabranch_units::RecoveryPhase;
 pub use assignment::Assignment;
 pub use combine::{Around, AroundRounds, Then};
 pub use command::Command;
 pub use outstanding::{Copies, Outstanding};
-pub(crate) use policy::Numbering;
-pub use policy::{Binding, DataRepair, PeerWindow, SenderPolicy, SmallSegments};
+pub use policy::{Binding, DataRepair, Numbering, PeerWindow, SenderPolicy, SmallSegments};
 pub use round::{Repeat, Round};
 pub use view::{Queued, View};
 
 use crate::congestion::Acked;
-use anabranch_trace::value_name;
+use anabranch_units::value_name;
 use anabranch_units::{Instant, PathId, Rng};
 use core::fmt::Debug;
 

@@ -1,6 +1,6 @@
 //! Which subflows carry which data that the peer has not acknowledged at connection level.
 
-use crate::blocks::{At, Blocks};
+use anabranch_units::{At, Blocks};
 use anabranch_units::{PathId, Range};
 
 /// The subflows that carry a range.

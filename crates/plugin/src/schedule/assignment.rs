@@ -6,7 +6,7 @@ use super::{Binding, Numbering, SenderPolicy, View};
 use crate::capacity::Capacity;
 use crate::ensemble::Member;
 use crate::path::PathView;
-use anabranch_trace::SendKind;
+use anabranch_units::SendKind;
 use anabranch_units::{Instant, PathId, Range, RangeSet};
 use core::ops::Deref;
 
@@ -59,7 +59,7 @@ impl Assignment {
         }
     }
     /// Segments of a path have at most `mss` bytes, above 0; what is bound to it already is cut.
-    pub(crate) fn set_mss(&mut self, id: PathId, mss: u32) {
+    pub fn set_mss(&mut self, id: PathId, mss: u32) {
         let segment = self.largest_worth().min(mss.into()) as u32;
         let Some(i) = self.index(id) else { return };
         let p = &mut self.view.paths[i];
@@ -69,10 +69,11 @@ impl Assignment {
         }
     }
     /// Our data is numbered like this from here on.
-    pub(crate) fn set_numbering(&mut self, numbering: Numbering) {
+    pub fn set_numbering(&mut self, numbering: Numbering) {
         self.view.numbering = numbering;
     }
     /// A path's values, to be changed in place. Leave the queue counts alone.
+    #[inline]
     pub fn path_mut(&mut self, id: PathId) -> Option<&mut PathView> {
         self.index(id).map(|i| &mut self.view.paths[i])
     }
@@ -138,7 +139,7 @@ impl Assignment {
     }
     /// A round begins: what the windows must have room for follows from what waits.
     #[inline]
-    pub(crate) fn weigh(&mut self) {
+    pub fn weigh(&mut self) {
         let waits = self.view.backlog.bytes().max(1);
         for p in &mut self.view.paths {
             p.worth = waits.min(p.segment.into()) as u32;
@@ -218,13 +219,13 @@ impl Assignment {
         self.again_below = self.again_below.max(bound);
     }
     /// `range` left before, and some of it may be acknowledged by now.
-    pub(crate) fn has_left(&self, range: Range) -> bool {
+    pub fn has_left(&self, range: Range) -> bool {
         range.start < self.again_below
             && (range.start < self.view.acked || self.view.outstanding.at(range.start).is_some())
     }
     /// The lowest data that waits in a queue and leaves whatever the peer acknowledges.
     #[inline(always)]
-    pub(crate) fn lowest_kept(&self) -> Option<u64> {
+    pub fn lowest_kept(&self) -> Option<u64> {
         match self.view.sender.binding {
             Binding::Revocable => None,
             Binding::Final => self.view.queues.iter().flat_map(PathQueue::iter).map(|q| q.range.start).min(),
@@ -263,7 +264,7 @@ impl Assignment {
         }
     }
     /// Nothing more is bound: gives back the memory of what is gone.
-    pub(crate) fn give_memory_back(&mut self) {
+    pub fn give_memory_back(&mut self) {
         self.view.paths.shrink_to_fit();
         self.view.queues.shrink_to_fit();
         self.view.queues.iter_mut().for_each(PathQueue::shrink_to_fit);
@@ -319,7 +320,7 @@ impl Assignment {
     }
     /// Binds the next new segment to a path whose window may be full, for a tail loss probe, if there is one that the
     /// peer's window admits. Nagle's rule does not count.
-    pub(crate) fn bind_probe(&mut self, id: PathId) {
+    pub fn bind_probe(&mut self, id: PathId) {
         let Some(i) = self.index(id) else { return };
         if let Some(next) = self.view.backlog.after_skipping(0, self.segment(i)) {
             self.bind(i, next);
@@ -327,7 +328,7 @@ impl Assignment {
     }
     /// Binds the next new bytes to `id`, as many as the peer's windows admit, however few: RFC 9293 §3.8.6.2.1 (4). They may
     /// have been queued for any path, also for one whose window has been shut since. False if the windows admit none.
-    pub(crate) fn bind_what_fits(&mut self, id: PathId) -> bool {
+    pub fn bind_what_fits(&mut self, id: PathId) -> bool {
         let Some(i) = self.index(id) else { return false };
         for path in 0..self.view.paths.len() {
             self.give_back(path, true);

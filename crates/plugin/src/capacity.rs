@@ -45,7 +45,7 @@ impl Capacity {
     }
 
     /// A segment left on the path.
-    pub(crate) const fn on_sent(&mut self, now: Instant) {
+    pub const fn on_sent(&mut self, now: Instant) {
         self.last_sent = Some(now);
     }
 

@@ -3,8 +3,8 @@
 use super::queue::{PathQueue, Place};
 use super::{Numbering, Outstanding, SenderPolicy};
 use crate::path::PathView;
-use anabranch_trace::{RecoveryPhase, SendKind};
 use anabranch_units::{Instant, PathId, Range, RangeSet};
+use anabranch_units::{RecoveryPhase, SendKind};
 use std::collections::VecDeque;
 
 /// A range bound to a subflow and not yet sent.
@@ -74,6 +74,7 @@ impl View {
         &self.paths
     }
     /// One path.
+    #[inline]
     pub fn path(&self, id: PathId) -> Option<&PathView> {
         self.index(id).map(|i| &self.paths[i])
     }
@@ -152,7 +153,7 @@ impl View {
 
     /// How our data is numbered.
     #[inline(always)]
-    pub(crate) const fn numbering(&self) -> Numbering {
+    pub const fn numbering(&self) -> Numbering {
         self.numbering
     }
 
@@ -162,24 +163,25 @@ impl View {
         self.numbering == Numbering::Subflow
     }
 
-    pub(crate) const fn nagle(&self) -> bool {
+    /// Nagle's rule holds back small rests (RFC 9293 §3.7.4).
+    pub const fn nagle(&self) -> bool {
         self.nagle
     }
 
     /// `range` is less than a segment of path `id`.
-    pub(crate) fn is_runt(&self, id: PathId, range: Range) -> bool {
+    pub fn is_runt(&self, id: PathId, range: Range) -> bool {
         self.path(id).is_some_and(|p| range.len() < u64::from(p.mss))
     }
 
     /// Nothing waits for path `id` but new data of less than a segment.
-    pub(crate) fn ends_in_runt(&self, id: PathId) -> bool {
+    pub fn ends_in_runt(&self, id: PathId) -> bool {
         let mut queue = self.queue(id);
         let first = queue.next().filter(|q| q.kind == SendKind::First);
         first.is_some_and(|q| self.is_runt(id, q.range)) && queue.next().is_none()
     }
 
     /// The widest window that the peer ever offered (`MAX.SND.WND`).
-    pub(crate) const fn max_window(&self) -> u64 {
+    pub const fn max_window(&self) -> u64 {
         self.max_window
     }
 
@@ -257,6 +259,7 @@ impl View {
     }
 
     /// The paths that may carry new data now: usable; backups only if nothing else is.
+    #[inline]
     pub fn candidates(&self) -> impl Iterator<Item = &PathView> + '_ {
         let active = self.has_active();
         self.paths.iter().filter(move |p| p.usable && !(active && p.backup))
@@ -292,15 +295,17 @@ impl View {
         let (edge, left) = (self.window_edge, self.paths[i].window);
         self.queues[i].find(self.is_in_sequence(), |q| q.range.end <= edge && q.range.len() <= left)
     }
+    #[inline]
     pub(super) fn index(&self, id: PathId) -> Option<usize> {
         id.place_in(&self.paths, |p| p.id)
     }
     /// The paths that have data in their queue, as [bits](PathId::bit).
     #[inline(always)]
-    pub(crate) const fn waiting(&self) -> u32 {
+    pub const fn waiting(&self) -> u32 {
         self.waiting
     }
-    pub(crate) const fn anything_queued(&self) -> bool {
+    /// Some path has data in its queue.
+    pub const fn anything_queued(&self) -> bool {
         self.waiting != 0
     }
 }

@@ -7,7 +7,7 @@ const SIZE: usize = 64;
 
 /// As a `VecDeque`, but in blocks: a value that comes or goes in the middle moves the others of its block, and rarely the list of blocks.
 #[derive(Clone, Debug)]
-pub(crate) struct Blocks<T> {
+pub struct Blocks<T> {
     /// No block is empty unless it is the only one.
     blocks: VecDeque<VecDeque<T>>,
     /// The number of values.
@@ -16,7 +16,7 @@ pub(crate) struct Blocks<T> {
 
 /// The place of a value: its block, and its place in that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct At(usize, usize);
+pub struct At(usize, usize);
 
 impl<T> Default for Blocks<T> {
     fn default() -> Self {
@@ -25,11 +25,13 @@ impl<T> Default for Blocks<T> {
 }
 
 impl<T> Blocks<T> {
+    /// True without values.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// The number of values.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -39,26 +41,31 @@ impl<T> Blocks<T> {
         self.blocks.front().map_or(0, VecDeque::capacity)
     }
 
+    /// The first value.
     #[inline(always)]
     pub fn front(&self) -> Option<&T> {
         self.blocks.front()?.front()
     }
 
+    /// The first value, to be changed.
     #[inline(always)]
     pub fn front_mut(&mut self) -> Option<&mut T> {
         self.blocks.front_mut()?.front_mut()
     }
 
+    /// The last value.
     #[inline(always)]
     pub fn back(&self) -> Option<&T> {
         self.blocks.back()?.back()
     }
 
+    /// The last value, to be changed.
     #[inline(always)]
     pub fn back_mut(&mut self) -> Option<&mut T> {
         self.blocks.back_mut()?.back_mut()
     }
 
+    /// Adds a value at the end.
     #[inline]
     pub fn push_back(&mut self, value: T) {
         self.len += 1;
@@ -77,6 +84,7 @@ impl<T> Blocks<T> {
         self.blocks.push_back(block);
     }
 
+    /// Takes the first value.
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
         let first = self.blocks.front_mut()?;
@@ -105,10 +113,12 @@ impl<T> Blocks<T> {
         Some(At(block, self.blocks[block].len().checked_sub(1)?))
     }
 
+    /// The value at a place, if there is one.
     pub fn get(&self, At(block, at): At) -> Option<&T> {
         self.blocks.get(block)?.get(at)
     }
 
+    /// The value at a place, if there is one, to be changed.
     pub fn get_mut(&mut self, At(block, at): At) -> Option<&mut T> {
         self.blocks.get_mut(block)?.get_mut(at)
     }
@@ -173,6 +183,7 @@ impl<T> Blocks<T> {
         self.blocks.iter().flatten()
     }
 
+    /// Gives back the memory that no value needs.
     pub fn shrink_to_fit(&mut self) {
         if self.is_empty() {
             self.blocks.clear();

@@ -59,6 +59,7 @@ impl PathQueue {
         })
     }
 
+    #[inline]
     fn at(&self, place: Place) -> Queued {
         match place {
             Place::First(n) => self.firsts[n].1,
@@ -213,7 +214,7 @@ impl PathQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_trace::SendKind;
+    use anabranch_units::SendKind;
     use proptest::prelude::*;
 
     fn queued(start: u64, kind: SendKind) -> Queued {

@@ -1,11 +1,9 @@
 //! Names of schedulers and of their values, in events that come from another host.
 
+use crate::Name;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
-
-/// A name that a plug-in has built in.
-pub type Name = &'static str;
 
 /// Names that another host may make up, and their greatest length in bytes: each is kept until the process ends.
 const MOST: usize = 512;
@@ -28,7 +26,8 @@ fn kept(text: &str) -> Option<Name> {
     Some(name)
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<Name, D::Error> {
+/// A name from another host: at most 64 bytes, and at most 512 of them in a process.
+pub fn deserialize_name<'de, D: Deserializer<'de>>(source: D) -> Result<Name, D::Error> {
     let text = String::deserialize(source)?;
     kept(&text).ok_or_else(|| de::Error::custom("too many names, or one that is too long"))
 }

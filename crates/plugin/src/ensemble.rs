@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use std::collections::BTreeMap;
 
 /// Our address and the peer's: whatever travels between the two shares a path, as far as an endpoint can tell.
-pub(crate) type Route = (IpAddr, IpAddr);
+pub type Route = (IpAddr, IpAddr);
 
 /// Routes that are remembered although no connection has anything on them; beyond these all such are forgotten.
 const IDLE_ROUTES: usize = 1024;
@@ -21,7 +21,7 @@ struct Shared {
 /// All that an endpoint knows of its routes. It is lent to a connection for each call in which that learns or decides, if its scheduler reads
 /// capacities; a connection that is driven without an endpoint has none.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ensemble {
+pub struct Ensemble {
     routes: BTreeMap<Route, Shared>,
 }
 
@@ -54,7 +54,7 @@ struct Part {
 
 /// A connection in its endpoint's ensemble.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Member {
+pub struct Member {
     parts: Vec<Part>,
     lent: Option<Box<Ensemble>>,
 }
@@ -76,11 +76,13 @@ impl Member {
         }
     }
 
+    /// The connection has a part on `route`, as path `id`.
     pub fn join(&mut self, id: PathId, route: Route) {
         self.leave(id);
         self.parts.push(Part { id: Some(id), route, out: 0, counted: 0 });
     }
 
+    /// The connection's path `id` is gone.
     pub fn leave(&mut self, id: PathId) {
         for part in self.parts.iter_mut().filter(|part| part.id == Some(id)) {
             (part.id, part.out) = (None, 0);

@@ -19,18 +19,19 @@ impl Assignment {
         }
     }
     /// The connection's part in its endpoint's ensemble.
-    pub(crate) const fn member_mut(&mut self) -> &mut Member {
+    pub const fn member_mut(&mut self) -> &mut Member {
         &mut self.member
     }
     /// A path joins those of other connections between the same two addresses. A scheduler that takes over later measures the paths that are
     /// there for its connection alone.
-    pub(crate) fn join(&mut self, id: PathId, route: Route) {
+    pub fn join(&mut self, id: PathId, route: Route) {
         if self.measures {
             self.member.join(id, route);
         }
     }
     /// A round begins: the scheduler sees the paths as all connections together know them.
-    pub(crate) fn gather(&mut self) {
+    #[inline]
+    pub fn gather(&mut self) {
         for path in self.view.paths.iter_mut().filter(|_| self.measures) {
             if let (Some(capacity), Some((all, elsewhere))) = (path.capacity.as_mut(), self.member.known(path.id)) {
                 capacity.share(all, elsewhere);
@@ -38,18 +39,19 @@ impl Assignment {
         }
     }
     /// A round is over: the others see the bytes that this connection has on its paths.
-    pub(crate) fn contribute(&mut self) {
+    #[inline]
+    pub fn contribute(&mut self) {
         for path in self.view.paths.iter().filter(|_| self.measures) {
             self.member.count(path.id, path.in_flight_bytes + path.queued_bytes);
         }
         self.member.settle();
     }
     /// Path `id` delivers again after a silence: its shared capacity need not hold.
-    pub(crate) fn renew_shared(&mut self, id: PathId) {
+    pub fn renew_shared(&mut self, id: PathId) {
         self.member.capacity_mut(id).into_iter().for_each(|capacity| *capacity = Capacity::default());
     }
     /// Path `id` is new, or delivers again after a silence: nothing that was known of its capacity need hold.
-    pub(crate) fn renew_capacity(&mut self, id: PathId) {
+    pub fn renew_capacity(&mut self, id: PathId) {
         let measured = self.path_mut(id).and_then(|path| path.capacity.as_mut());
         measured.into_iter().for_each(|capacity| *capacity = Capacity::default());
     }
