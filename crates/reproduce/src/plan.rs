@@ -1,11 +1,11 @@
 //! An item's scenario → what there is to run.
 
 use crate::claim::Claim;
-use crate::item_row::ItemRow;
+use crate::item_row::{ItemRow, row_and_parameter};
 use crate::paper::Item;
 use crate::reading::Reading;
 use anabranch_run::{Options, Plan, Repeat, RowKind, Variant};
-use anabranch_scenario::{Cell, Document, Override, Scenario};
+use anabranch_scenario::{Cell, Diagnostic, Document, Override, Scenario};
 use std::sync::Arc;
 
 /// The user's options beyond the item.
@@ -80,8 +80,28 @@ pub fn example<E>(
     Ok(Some(Plan::new(&variants, &Options { schedulers, baselines: false, causes: false, ..Options::default() })))
 }
 
-/// One testbed: its name, and the keys that it sets in an item's scenario.
-pub type Testbed = (String, Vec<Override>);
+/// One testbed of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Testbed {
+    /// Its name.
+    pub name: String,
+    /// The keys that it sets in the item's scenario.
+    pub set: Vec<Override>,
+    /// The item's rows, some perhaps with other parameters.
+    pub rows: Vec<ItemRow>,
+}
+
+impl Testbed {
+    /// A testbed with these settings: keys of the scenario, and `row.NAME.PARAMETER` for a scheduler's.
+    ///
+    /// # Errors
+    /// A row's scheduler has no such parameter, or not with that value.
+    pub fn of(item: &Item, name: &str, set: Vec<Override>) -> Result<Self, Vec<Diagnostic>> {
+        let rows = item.rows.iter().map(|row| row.with(&set)).collect::<Result<_, _>>()?;
+        let is_key = |change: &Override| row_and_parameter(&change.key).is_none();
+        Ok(Self { name: name.to_owned(), set: set.into_iter().filter(is_key).collect(), rows })
+    }
+}
 
 /// The rows of the anchors in the cells of the anchors, in several testbeds: a cell `testbed = NAME` each. No other row of the
 /// item is in it, so that none can take part in the choice of a testbed. Where all anchors are of single paths, the scenario's own scheduler
@@ -100,15 +120,21 @@ pub fn baselines_in<E>(
     }
     let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
     let places: Vec<_> = item.anchors.iter().flat_map(Claim::places).collect();
-    let mut variants = variants_in(item, testbeds, repeat, read)?;
     let has = |cell: &Cell, (key, value): &(String, String)| cell.iter().any(|(own, its)| own == key && its == value);
-    variants.retain(|variant| places.iter().any(|place| place.iter().all(|value| has(&variant.cell, value))));
-    let rows: Vec<&ItemRow> = item.rows.iter().filter(|row| anchored.contains(&row.name.as_str())).collect();
+    let wanted = |cell: &Cell| places.iter().any(|place| place.iter().all(|value| has(cell, value)));
+    let is_anchored = |row: &&ItemRow| anchored.contains(&row.name.as_str());
     let singles = anchored.iter().any(|row| RowKind::of(row).is_single());
-    Ok(Some(Plan::new(&variants, &options(item, &rows, singles))))
+    let mut plans = Vec::new();
+    for testbed in testbeds {
+        let mut variants = variants_in(item, testbed, repeat, read)?;
+        variants.retain(|variant| wanted(&variant.cell));
+        let rows: Vec<&ItemRow> = testbed.rows.iter().filter(is_anchored).collect();
+        plans.push(Plan::new(&variants, &options(item, &rows, singles)));
+    }
+    Ok(Plan::joined(plans))
 }
 
-/// Every row in every cell, in several testbeds.
+/// Every row in every cell, in several testbeds; `None` without testbeds.
 ///
 /// # Errors
 /// Those of `read`.
@@ -117,25 +143,25 @@ pub fn whole_in<E>(
     testbeds: &[Testbed],
     repeat: u32,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
-) -> Result<Plan, E> {
-    let variants = variants_in(item, testbeds, repeat, read)?;
-    Ok(Plan::new(&variants, &options(item, &item.rows.iter().collect::<Vec<_>>(), item.baselines)))
+) -> Result<Option<Plan>, E> {
+    let mut plans = Vec::new();
+    for testbed in testbeds {
+        let variants = variants_in(item, testbed, repeat, read)?;
+        plans.push(Plan::new(&variants, &options(item, &testbed.rows.iter().collect::<Vec<_>>(), item.baselines)));
+    }
+    Ok(Plan::joined(plans))
 }
 
 fn variants_in<E>(
     item: &Item,
-    testbeds: &[Testbed],
+    testbed: &Testbed,
     repeat: u32,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
 ) -> Result<Vec<Variant>, E> {
     let asked = Asked { overrides: vec![Override::new("repeat", "repeat", repeat.to_string())], ..Asked::default() };
-    let mut all = Vec::new();
-    for (name, set) in testbeds {
-        let mut own = variants(item, set, &asked, read)?;
-        own.iter_mut().for_each(|variant| variant.cell.push((TESTBED.to_owned(), name.clone())));
-        all.extend(own);
-    }
-    Ok(all)
+    let mut own = variants(item, &testbed.set, &asked, read)?;
+    own.iter_mut().for_each(|variant| variant.cell.push((TESTBED.to_owned(), testbed.name.clone())));
+    Ok(own)
 }
 
 fn options(item: &Item, rows: &[&ItemRow], baselines: bool) -> Options {

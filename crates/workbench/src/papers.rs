@@ -142,7 +142,7 @@ pub fn mistaken(code: &str, file: &str, text: &str, mistakes: Vec<Mistake>) -> F
 mod tests {
     use super::*;
     use crate::load::Loaded;
-    use anabranch_reproduce::{Asked, baselines_in, parts};
+    use anabranch_reproduce::{Asked, Testbed, baselines_in, parts};
 
     /// A run of hours writes `docs/reproduction.md`; what the page takes from the papers' files is compared without one.
     #[test]
@@ -185,7 +185,7 @@ mod tests {
             for item in unsaid.items(&source.paper).expect("its names are known") {
                 let text = source.scenario(&item.scenario).expect("it is there");
                 let mut read = |overrides| Loaded::given(&item.scenario, text, overrides).map(|l| l.document);
-                let testbeds = [("1".to_owned(), Vec::new())];
+                let testbeds = [Testbed::of(&item, "1", Vec::new()).expect("nothing is set")];
                 let plan = baselines_in(&item, &testbeds, 1, &mut read).unwrap_or_else(|_| panic!("{}", item.id));
                 let runs: Vec<String> =
                     plan.iter().flat_map(|plan| plan.jobs()).map(|job| format!("{:?}", job.choice)).collect();

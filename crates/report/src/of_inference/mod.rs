@@ -44,12 +44,20 @@ fn in_short(inference: &Inference) -> String {
         ),
         None => {
             return format!(
-                "{source}: no baseline is published, so that nothing chooses among the draws{}.",
-                claims(inference)
+                "{source}: no baseline is published, so that nothing chooses among the draws{}.{}",
+                claims(inference),
+                failed(inference)
             );
         }
     };
-    format!("{source}: {kept}. {fixed}{}.", claims(inference))
+    format!("{source}: {kept}. {fixed}{}.{}", claims(inference), failed(inference))
+}
+
+/// The runs that failed, and the draws that have no value.
+fn failed(inference: &Inference) -> String {
+    let Some(first) = inference.failed.first() else { return String::new() };
+    let (runs, draws) = (inference.failed.len(), inference.without_value);
+    format!(" Runs that failed: {runs}, of which {first}. Draws without a value, which are never kept: {draws}.")
 }
 
 /// An unknown of which less than this share of the spread is gone is as open as before.

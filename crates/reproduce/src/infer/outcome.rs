@@ -16,6 +16,9 @@ pub struct Inference {
     pub extent: Extent,
     /// Draws whose runs lack a value of an anchor: they are never kept.
     pub without_value: usize,
+    /// Runs that failed, with the reason of each: they have no values.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failed: Vec<String>,
     /// Distance of the scenarios as written; `None` without anchors.
     pub as_written: Option<f64>,
     /// Distance of the nearest draw.
@@ -64,6 +67,7 @@ impl Inference {
             source: source.to_owned(),
             extent: search.extent,
             without_value: if anchors.is_empty() { 0 } else { distances.iter().filter(|d| d.is_none()).count() },
+            failed: Vec::new(),
             as_written: None,
             nearest: distances.iter().flatten().copied().reduce(f64::min).unwrap_or(0.0),
             tolerances: search.rounds.iter().map(|kept| kept.tolerance).collect(),
