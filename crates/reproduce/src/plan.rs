@@ -105,7 +105,7 @@ impl Testbed {
 
 /// The rows of the anchors in the cells of the anchors, in several testbeds: a cell `testbed = NAME` each. No other row of the
 /// item is in it, so that none can take part in the choice of a testbed. Where all anchors are of single paths, the scenario's own scheduler
-/// runs beside them, and no value of it is used. `None` without anchors.
+/// runs beside them, and no value of it is used. A plan for each set of rows; none without anchors.
 ///
 /// # Errors
 /// Those of `read`.
@@ -114,9 +114,9 @@ pub fn baselines_in<E>(
     testbeds: &[Testbed],
     repeat: u32,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
-) -> Result<Option<Plan>, E> {
+) -> Result<Vec<Plan>, E> {
     if item.anchors.is_empty() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
     let places: Vec<_> = item.anchors.iter().flat_map(Claim::places).collect();
@@ -124,17 +124,16 @@ pub fn baselines_in<E>(
     let wanted = |cell: &Cell| places.iter().any(|place| place.iter().all(|value| has(cell, value)));
     let is_anchored = |row: &&ItemRow| anchored.contains(&row.name.as_str());
     let singles = anchored.iter().any(|row| RowKind::of(row).is_single());
-    let mut plans = Vec::new();
-    for testbed in testbeds {
-        let mut variants = variants_in(item, testbed, repeat, read)?;
+    let plan = |rows: &[ItemRow], group: &[&Testbed]| {
+        let mut variants = variants_in(item, group, repeat, read)?;
         variants.retain(|variant| wanted(&variant.cell));
-        let rows: Vec<&ItemRow> = testbed.rows.iter().filter(is_anchored).collect();
-        plans.push(Plan::new(&variants, &options(item, &rows, singles)));
-    }
-    Ok(Plan::joined(plans))
+        let rows: Vec<&ItemRow> = rows.iter().filter(is_anchored).collect();
+        Ok(Plan::new(&variants, &options(item, &rows, singles)))
+    };
+    by_rows(testbeds, plan)
 }
 
-/// Every row in every cell, in several testbeds; `None` without testbeds.
+/// Every row in every cell, in several testbeds: a plan for each set of rows.
 ///
 /// # Errors
 /// Those of `read`.
@@ -143,25 +142,42 @@ pub fn whole_in<E>(
     testbeds: &[Testbed],
     repeat: u32,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
-) -> Result<Option<Plan>, E> {
-    let mut plans = Vec::new();
+) -> Result<Vec<Plan>, E> {
+    by_rows(testbeds, |rows, group| {
+        let variants = variants_in(item, group, repeat, read)?;
+        Ok(Plan::new(&variants, &options(item, &rows.iter().collect::<Vec<_>>(), item.baselines)))
+    })
+}
+
+/// A plan for each set of rows, which `plan` makes of those testbeds that have it.
+fn by_rows<E>(
+    testbeds: &[Testbed],
+    mut plan: impl FnMut(&[ItemRow], &[&Testbed]) -> Result<Plan, E>,
+) -> Result<Vec<Plan>, E> {
+    let mut groups: Vec<(&[ItemRow], Vec<&Testbed>)> = Vec::new();
     for testbed in testbeds {
-        let variants = variants_in(item, testbed, repeat, read)?;
-        plans.push(Plan::new(&variants, &options(item, &testbed.rows.iter().collect::<Vec<_>>(), item.baselines)));
+        match groups.iter_mut().find(|(rows, _)| *rows == testbed.rows) {
+            Some((_, group)) => group.push(testbed),
+            None => groups.push((&testbed.rows, vec![testbed])),
+        }
     }
-    Ok(Plan::joined(plans))
+    groups.iter().map(|(rows, group)| plan(rows, group)).collect()
 }
 
 fn variants_in<E>(
     item: &Item,
-    testbed: &Testbed,
+    testbeds: &[&Testbed],
     repeat: u32,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
 ) -> Result<Vec<Variant>, E> {
     let asked = Asked { overrides: vec![Override::new("repeat", "repeat", repeat.to_string())], ..Asked::default() };
-    let mut own = variants(item, &testbed.set, &asked, read)?;
-    own.iter_mut().for_each(|variant| variant.cell.push((TESTBED.to_owned(), testbed.name.clone())));
-    Ok(own)
+    let mut all = Vec::new();
+    for testbed in testbeds {
+        let mut own = variants(item, &testbed.set, &asked, read)?;
+        own.iter_mut().for_each(|variant| variant.cell.push((TESTBED.to_owned(), testbed.name.clone())));
+        all.extend(own);
+    }
+    Ok(all)
 }
 
 fn options(item: &Item, rows: &[&ItemRow], baselines: bool) -> Options {

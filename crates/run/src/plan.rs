@@ -128,17 +128,6 @@ impl Plan {
 }
 
 impl Plan {
-    /// The cells of several plans with the same settings, one plan after the other; `None` of no plan.
-    pub fn joined(plans: Vec<Self>) -> Option<Self> {
-        let mut plans = plans.into_iter();
-        let first = plans.next()?;
-        let further = plans.flat_map(|plan| plan.cells);
-        let cells = numbered(first.cells.into_iter().chain(further));
-        Some(Self { cells, causes: false, ..first })
-    }
-}
-
-impl Plan {
     /// One job of each row.
     pub fn jobs(&self) -> impl Iterator<Item = Job> + '_ {
         self.cells.iter().flat_map(|cell| cell.rows.iter().map(|row| self.job(cell, row, 0)))

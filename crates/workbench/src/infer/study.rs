@@ -202,18 +202,19 @@ impl Study {
             for place in &self.places {
                 let testbeds = place.testbeds(&self.unsaid, draws)?;
                 let repeat = self.unsaid.extent.repeat;
-                if let Some(plan) = baselines_in(&place.item, &testbeds, repeat, &mut |set| place.read(set))? {
-                    plans.push(plan);
-                    planned.push((place, testbeds));
-                }
+                let own = baselines_in(&place.item, &testbeds, repeat, &mut |set| place.read(set))?;
+                planned.push((place, testbeds, own.len()));
+                plans.extend(own);
             }
             let Some(results) = making.carry(&self.name, plans)? else {
                 ours = None;
                 continue;
             };
             let mut all = vec![Vec::new(); draws.len()];
-            for ((place, testbeds), results) in planned.iter().zip(results) {
-                let runs = by_testbed(testbeds, results.runs.iter());
+            let mut results = results.iter();
+            for (place, testbeds, plans) in &planned {
+                let own = results.by_ref().take(*plans);
+                let runs = by_testbed(testbeds, own.flat_map(|results| results.runs.iter()));
                 let each = all.iter_mut().zip(testbeds).zip(&runs);
                 each.for_each(|((own, testbed), runs)| own.extend(values(&place.item, testbed, runs)));
             }
@@ -236,11 +237,11 @@ impl Study {
                 .chain(named)
                 .map(|(name, set)| Testbed::of(item, name, set).map_err(unusable))
                 .collect::<Result<Vec<_>, _>>()?;
-            let Some(plan) = baselines_in(item, &testbeds, self.unsaid.extent.repeat, &mut |set| place.read(set))?
-            else {
+            if item.anchors.is_empty() {
                 continue;
-            };
-            let Some(results) = making.carry(&self.name, vec![plan])? else {
+            }
+            let plans = baselines_in(item, &testbeds, self.unsaid.extent.repeat, &mut |set| place.read(set))?;
+            let Some(results) = making.carry(&self.name, plans)? else {
                 found = None;
                 continue;
             };
@@ -311,9 +312,9 @@ impl Place {
         let mut all = Some(Vec::new());
         for draws in draws.chunks(BATCH) {
             let testbeds = self.testbeds(&study.unsaid, draws)?;
-            let plan = whole_in(&self.item, &testbeds, repeat, &mut |set| self.read(set))?;
+            let plans = whole_in(&self.item, &testbeds, repeat, &mut |set| self.read(set))?;
             let name = format!("{} {}", study.name, self.item.id);
-            let Some(results) = making.carry(&name, plan.into_iter().collect())? else {
+            let Some(results) = making.carry(&name, plans)? else {
                 all = None;
                 continue;
             };
