@@ -144,17 +144,14 @@ mod tests {
     use crate::load::Loaded;
     use anabranch_reproduce::{Asked, Testbed, baselines_in, parts};
 
-    /// A run of hours writes `docs/reproduction.md`; what the page takes from the papers' files is compared without one.
+    /// A run of hours writes `docs/lab/readings.md`; what the page takes from the papers' files is compared without one.
     #[test]
-    fn the_page_has_the_words_of_the_papers_files() {
-        let page = include_str!("../../../docs/reproduction.md");
+    fn the_page_of_readings_has_the_findings_of_the_papers_files() {
+        let page = include_str!("../../../docs/lab/readings.md");
         for Source { paper, .. } in find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false)))
         {
             let head = format!("{}\n", paper.key);
             let screen = page.split("\n## ").find(|screen| screen.starts_with(&head)).expect("a screen of each paper");
-            for words in [&paper.in_short, &paper.conclusion] {
-                assert!(screen.contains(words.trim()), "{}: {words}", paper.key);
-            }
             let findings: Vec<String> =
                 screen.lines().filter(|line| line.starts_with("- `")).map(str::to_owned).collect();
             assert!(!findings.is_empty(), "{}", paper.key);

@@ -1,9 +1,11 @@
 //! The report of `anabranch infer`.
 
 mod charts;
+mod page;
 mod tables;
 mod text;
 
+pub use page::{picture, picture_name, screen, summary};
 pub use tables::claims_csv;
 pub use text::text;
 
@@ -67,12 +69,10 @@ fn claims(inference: &Inference) -> String {
     if inference.claims.is_empty() {
         return String::new();
     }
-    let [(sizes, of_sizes), (contrasts, of_contrasts)] = inference.agreeing();
     let out = inference.count(Answer::CannotBeDrawn);
     let out = if out == 0 { String::new() } else { format!("; {out} cannot be drawn") };
-    format!(
-        "; {sizes} of {of_sizes} published sizes and {contrasts} of {of_contrasts} comparisons of schedulers agree{out}"
-    )
+    let (sizes, pairs) = (inference.sizes(), inference.pairs());
+    format!("; {sizes} published sizes and {pairs} pairs of schedulers agree{out}")
 }
 
 fn sections(inference: &Inference) -> Vec<Section> {
