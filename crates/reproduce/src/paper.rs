@@ -21,7 +21,7 @@ pub struct Paper {
     pub venue: String,
     /// How often its authors repeated each measurement, if they say so.
     pub repetitions: Option<u32>,
-    /// What its abstract announces, in about five words.
+    /// The announcement of its abstract, in about five words.
     pub headline: String,
     /// The outcome, in a sentence.
     pub in_short: String,

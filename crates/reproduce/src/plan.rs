@@ -83,7 +83,7 @@ pub fn example<E>(
 /// One testbed of an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Testbed {
-    /// Its name.
+    /// Name of its cell.
     pub name: String,
     /// The keys that it sets in the item's scenario.
     pub set: Vec<Override>,

@@ -1,4 +1,4 @@
-//! The page of the papers and its line in the README say what the committed inferences say. `BLESS=1` writes them anew.
+//! The page of the papers and its line in the README say what the committed inferences say. `BLESS=1` writes them.
 
 use anabranch_report::of_inference::{picture, picture_name, screen, summary};
 use anabranch_reproduce::Paper;

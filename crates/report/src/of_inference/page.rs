@@ -69,7 +69,7 @@ pub fn screen(paper: &Paper, inference: &Inference) -> String {
     text
 }
 
-/// What was found on the headline claims, each once.
+/// The findings on the headline claims, each once.
 fn causes(paper: &Paper) -> String {
     let mut found: Vec<(&str, &str)> = Vec::new();
     for item in &paper.items {
@@ -96,7 +96,10 @@ fn causes(paper: &Paper) -> String {
 fn drawn(inference: &Inference) -> String {
     let Inference { extent, tolerances, .. } = inference;
     let (sizes, pairs) = (inference.sizes(), inference.pairs());
-    let agree = format!("Of the published sizes {sizes} agree, of the pairs of schedulers {pairs}.");
+    let mut agree = format!("Of the pairs of schedulers {pairs} agree.");
+    if sizes.of > 0 {
+        agree = format!("{agree} Of the published sizes {sizes} agree.");
+    }
     let Some(tolerance) = tolerances.last().filter(|_| !inference.anchors.is_empty()) else {
         return format!("No baseline is published, so nothing chooses among {} drawn testbeds. {agree}", extent.keep);
     };
@@ -110,7 +113,7 @@ fn drawn(inference: &Inference) -> String {
         let _ = write!(text, " Of the intervals, {:.1} % hold the truth.", calibration.coverage * 100.0);
     }
     if inference.without_value > 0 {
-        let _ = write!(text, " {} draws have no value, as a run does not end.", inference.without_value);
+        let _ = write!(text, " Draws without a value, in which a run does not end: {}.", inference.without_value);
     }
     text
 }

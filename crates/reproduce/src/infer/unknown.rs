@@ -34,7 +34,7 @@ pub type Try<'a> = dyn Fn(&[Override]) -> Result<(), Vec<Diagnostic>> + 'a;
 pub struct Subject<'a> {
     /// The item's name.
     pub item: &'a str,
-    /// Its schedulers.
+    /// Schedulers of the item.
     pub rows: &'a [ItemRow],
     /// Reads its scenario.
     pub read: &'a Try<'a>,
