@@ -1,6 +1,6 @@
 //! A scheduler of an item.
 
-use anabranch_scenario::PlugIn;
+use anabranch_scenario::{Diagnostic, Override, PlugIn};
 
 /// A scheduler of an item.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,4 +24,27 @@ impl ItemRow {
     pub fn label(&self) -> String {
         self.plug_in.with_parameters()
     }
+
+    /// The row with the settings of it among `set`: `row.NAME.PARAMETER`. Its name stays.
+    ///
+    /// # Errors
+    /// The scheduler has no such parameter, or not with that value.
+    pub fn with(&self, set: &[Override]) -> Result<Self, Vec<Diagnostic>> {
+        let mut row = self.clone();
+        for change in set {
+            let Some((_, parameter)) = row_and_parameter(&change.key).filter(|(name, _)| *name == self.name) else {
+                continue;
+            };
+            let one = format!("{}({parameter}={})", self.plug_in.name, change.value);
+            let given = anabranch_scenario::scheduler(&change.key, &one)?.parameters;
+            row.plug_in.parameters.retain(|(name, _)| !given.iter().any(|(own, _)| own == name));
+            row.plug_in.parameters.extend(given);
+        }
+        Ok(row)
+    }
+}
+
+/// The row and the parameter that the key `row.NAME.PARAMETER` sets; `None` of a scenario's key.
+pub(crate) fn row_and_parameter(key: &str) -> Option<(&str, &str)> {
+    key.strip_prefix("row.")?.rsplit_once('.')
 }

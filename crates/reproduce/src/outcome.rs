@@ -135,7 +135,7 @@ pub struct Judged {
     pub ours: String,
     /// Mean and interval, in the unit.
     pub estimate: Option<Estimate>,
-    /// That there is no difference, by the test: see `docs/reproduction.md`.
+    /// That there is no difference, by the test: see `docs/lab/readings.md`.
     pub p: Option<f64>,
     /// Scatter of a change: how much the quotient of two single runs varies that share nothing, in per cent of itself (one
     /// standard deviation).

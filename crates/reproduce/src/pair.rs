@@ -37,7 +37,7 @@ pub struct Agreement {
 }
 
 impl Agreement {
-    fn one(agrees: bool) -> Self {
+    pub(crate) fn one(agrees: bool) -> Self {
         Self { agree: usize::from(agrees), of: 1 }
     }
 

@@ -21,6 +21,8 @@ pub struct Paper {
     pub venue: String,
     /// How often its authors repeated each measurement, if they say so.
     pub repetitions: Option<u32>,
+    /// The announcement of its abstract, in about five words.
+    pub headline: String,
     /// The outcome, in a sentence.
     pub in_short: String,
     /// The conclusion from its data and ours, in words that its authors would accept.

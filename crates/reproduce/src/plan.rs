@@ -1,11 +1,11 @@
 //! An item's scenario → what there is to run.
 
 use crate::claim::Claim;
-use crate::item_row::ItemRow;
+use crate::item_row::{ItemRow, row_and_parameter};
 use crate::paper::Item;
 use crate::reading::Reading;
 use anabranch_run::{Options, Plan, Repeat, RowKind, Variant};
-use anabranch_scenario::{Cell, Document, Override, Scenario};
+use anabranch_scenario::{Cell, Diagnostic, Document, Override, Scenario};
 use std::sync::Arc;
 
 /// The user's options beyond the item.
@@ -80,12 +80,32 @@ pub fn example<E>(
     Ok(Some(Plan::new(&variants, &Options { schedulers, baselines: false, causes: false, ..Options::default() })))
 }
 
-/// One testbed: its name, and the keys that it sets in an item's scenario.
-pub type Testbed = (String, Vec<Override>);
+/// One testbed of an item.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Testbed {
+    /// Name of its cell.
+    pub name: String,
+    /// The keys that it sets in the item's scenario.
+    pub set: Vec<Override>,
+    /// The item's rows, some perhaps with other parameters.
+    pub rows: Vec<ItemRow>,
+}
+
+impl Testbed {
+    /// A testbed with these settings: keys of the scenario, and `row.NAME.PARAMETER` for a scheduler's.
+    ///
+    /// # Errors
+    /// A row's scheduler has no such parameter, or not with that value.
+    pub fn of(item: &Item, name: &str, set: Vec<Override>) -> Result<Self, Vec<Diagnostic>> {
+        let rows = item.rows.iter().map(|row| row.with(&set)).collect::<Result<_, _>>()?;
+        let is_key = |change: &Override| row_and_parameter(&change.key).is_none();
+        Ok(Self { name: name.to_owned(), set: set.into_iter().filter(is_key).collect(), rows })
+    }
+}
 
 /// The rows of the anchors in the cells of the anchors, in several testbeds: a cell `testbed = NAME` each. No other row of the
 /// item is in it, so that none can take part in the choice of a testbed. Where all anchors are of single paths, the scenario's own scheduler
-/// runs beside them, and no value of it is used. `None` without anchors.
+/// runs beside them, and no value of it is used. A plan for each set of rows; none without anchors.
 ///
 /// # Errors
 /// Those of `read`.
@@ -94,21 +114,26 @@ pub fn baselines_in<E>(
     testbeds: &[Testbed],
     repeat: u32,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
-) -> Result<Option<Plan>, E> {
+) -> Result<Vec<Plan>, E> {
     if item.anchors.is_empty() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let anchored: Vec<&str> = item.anchors.iter().flat_map(Claim::rows).collect();
     let places: Vec<_> = item.anchors.iter().flat_map(Claim::places).collect();
-    let mut variants = variants_in(item, testbeds, repeat, read)?;
     let has = |cell: &Cell, (key, value): &(String, String)| cell.iter().any(|(own, its)| own == key && its == value);
-    variants.retain(|variant| places.iter().any(|place| place.iter().all(|value| has(&variant.cell, value))));
-    let rows: Vec<&ItemRow> = item.rows.iter().filter(|row| anchored.contains(&row.name.as_str())).collect();
+    let wanted = |cell: &Cell| places.iter().any(|place| place.iter().all(|value| has(cell, value)));
+    let is_anchored = |row: &&ItemRow| anchored.contains(&row.name.as_str());
     let singles = anchored.iter().any(|row| RowKind::of(row).is_single());
-    Ok(Some(Plan::new(&variants, &options(item, &rows, singles))))
+    let plan = |rows: &[ItemRow], group: &[&Testbed]| {
+        let mut variants = variants_in(item, group, repeat, read)?;
+        variants.retain(|variant| wanted(&variant.cell));
+        let rows: Vec<&ItemRow> = rows.iter().filter(is_anchored).collect();
+        Ok(Plan::new(&variants, &options(item, &rows, singles)))
+    };
+    by_rows(testbeds, plan)
 }
 
-/// Every row in every cell, in several testbeds.
+/// Every row in every cell, in several testbeds: a plan for each set of rows.
 ///
 /// # Errors
 /// Those of `read`.
@@ -117,22 +142,39 @@ pub fn whole_in<E>(
     testbeds: &[Testbed],
     repeat: u32,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
-) -> Result<Plan, E> {
-    let variants = variants_in(item, testbeds, repeat, read)?;
-    Ok(Plan::new(&variants, &options(item, &item.rows.iter().collect::<Vec<_>>(), item.baselines)))
+) -> Result<Vec<Plan>, E> {
+    by_rows(testbeds, |rows, group| {
+        let variants = variants_in(item, group, repeat, read)?;
+        Ok(Plan::new(&variants, &options(item, &rows.iter().collect::<Vec<_>>(), item.baselines)))
+    })
+}
+
+/// A plan for each set of rows, which `plan` makes of those testbeds that have it.
+fn by_rows<E>(
+    testbeds: &[Testbed],
+    mut plan: impl FnMut(&[ItemRow], &[&Testbed]) -> Result<Plan, E>,
+) -> Result<Vec<Plan>, E> {
+    let mut groups: Vec<(&[ItemRow], Vec<&Testbed>)> = Vec::new();
+    for testbed in testbeds {
+        match groups.iter_mut().find(|(rows, _)| *rows == testbed.rows) {
+            Some((_, group)) => group.push(testbed),
+            None => groups.push((&testbed.rows, vec![testbed])),
+        }
+    }
+    groups.iter().map(|(rows, group)| plan(rows, group)).collect()
 }
 
 fn variants_in<E>(
     item: &Item,
-    testbeds: &[Testbed],
+    testbeds: &[&Testbed],
     repeat: u32,
     read: &mut dyn FnMut(Vec<Override>) -> Result<Document, E>,
 ) -> Result<Vec<Variant>, E> {
     let asked = Asked { overrides: vec![Override::new("repeat", "repeat", repeat.to_string())], ..Asked::default() };
     let mut all = Vec::new();
-    for (name, set) in testbeds {
-        let mut own = variants(item, set, &asked, read)?;
-        own.iter_mut().for_each(|variant| variant.cell.push((TESTBED.to_owned(), name.clone())));
+    for testbed in testbeds {
+        let mut own = variants(item, &testbed.set, &asked, read)?;
+        own.iter_mut().for_each(|variant| variant.cell.push((TESTBED.to_owned(), testbed.name.clone())));
         all.extend(own);
     }
     Ok(all)

@@ -1,9 +1,11 @@
 //! The report of `anabranch infer`.
 
 mod charts;
+mod page;
 mod tables;
 mod text;
 
+pub use page::{picture, picture_name, screen, summary};
 pub use tables::claims_csv;
 pub use text::text;
 
@@ -44,12 +46,20 @@ fn in_short(inference: &Inference) -> String {
         ),
         None => {
             return format!(
-                "{source}: no baseline is published, so that nothing chooses among the draws{}.",
-                claims(inference)
+                "{source}: no baseline is published, so that nothing chooses among the draws{}.{}",
+                claims(inference),
+                failed(inference)
             );
         }
     };
-    format!("{source}: {kept}. {fixed}{}.", claims(inference))
+    format!("{source}: {kept}. {fixed}{}.{}", claims(inference), failed(inference))
+}
+
+/// The runs that failed, and the draws that have no value.
+fn failed(inference: &Inference) -> String {
+    let Some(first) = inference.failed.first() else { return String::new() };
+    let (runs, draws) = (inference.failed.len(), inference.without_value);
+    format!(" Runs that failed: {runs}, of which {first}. Draws without a value, which are never kept: {draws}.")
 }
 
 /// An unknown of which less than this share of the spread is gone is as open as before.
@@ -59,12 +69,10 @@ fn claims(inference: &Inference) -> String {
     if inference.claims.is_empty() {
         return String::new();
     }
-    let [(sizes, of_sizes), (contrasts, of_contrasts)] = inference.agreeing();
     let out = inference.count(Answer::CannotBeDrawn);
     let out = if out == 0 { String::new() } else { format!("; {out} cannot be drawn") };
-    format!(
-        "; {sizes} of {of_sizes} published sizes and {contrasts} of {of_contrasts} comparisons of schedulers agree{out}"
-    )
+    let (sizes, pairs) = (inference.sizes(), inference.pairs());
+    format!("; {sizes} published sizes and {pairs} pairs of schedulers agree{out}")
 }
 
 fn sections(inference: &Inference) -> Vec<Section> {

@@ -143,13 +143,13 @@ pub fn claims_csv(inferences: &[Inference]) -> String {
 }
 
 /// `12.3 [10.1, 14.5] ms`
-fn spread(spread: Option<Spread>, unit: &str) -> String {
+pub(super) fn spread(spread: Option<Spread>, unit: &str) -> String {
     let Some(Spread { median, low, high }) = spread else { return "—".into() };
     let places = decimals(median.abs());
     with_unit(format!("{median:.places$} [{low:.places$}, {high:.places$}]"), unit)
 }
 
-fn with_unit(text: String, unit: &str) -> String {
+pub(super) fn with_unit(text: String, unit: &str) -> String {
     format!("{text} {unit}").trim_end().to_owned()
 }
 

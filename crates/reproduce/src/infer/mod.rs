@@ -27,5 +27,5 @@ pub use posterior::{MOVES, Posterior, posteriors};
 pub use prior::{Choice, Prior, Range, Spacing};
 pub use read::{Extent, MOST_DRAWS, Measured, Unsaid, read_measured, read_unsaid};
 pub use search::{Drawn, Search, by_testbed, values};
-pub use tally::{Answer, Spread, Tally, tally};
-pub use unknown::{Fitted, Position, Try, Unknown, fit};
+pub use tally::{Answer, PairTally, Spread, Tally, tally};
+pub use unknown::{Fitted, Position, Subject, Try, Unknown, fit};

@@ -5,7 +5,9 @@ use super::posterior::{Posterior, posteriors};
 use super::read::{Extent, Unsaid};
 use super::search::{Drawn, Search};
 use super::tally::{Answer, Tally};
+use crate::pair::Agreement;
 use serde::{Deserialize, Serialize};
+use std::ops::Add;
 
 /// The parameters that one paper, or one file, leaves open, as far as its baselines tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +18,9 @@ pub struct Inference {
     pub extent: Extent,
     /// Draws whose runs lack a value of an anchor: they are never kept.
     pub without_value: usize,
+    /// Runs that failed, with the reason of each: they have no values.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub failed: Vec<String>,
     /// Distance of the scenarios as written; `None` without anchors.
     pub as_written: Option<f64>,
     /// Distance of the nearest draw.
@@ -64,6 +69,7 @@ impl Inference {
             source: source.to_owned(),
             extent: search.extent,
             without_value: if anchors.is_empty() { 0 } else { distances.iter().filter(|d| d.is_none()).count() },
+            failed: Vec::new(),
             as_written: None,
             nearest: distances.iter().flatten().copied().reduce(f64::min).unwrap_or(0.0),
             tolerances: search.rounds.iter().map(|kept| kept.tolerance).collect(),
@@ -80,13 +86,27 @@ impl Inference {
         self.claims.iter().filter(|claim| claim.answer == answer).count()
     }
 
-    /// Claims that agree and those that count, of sizes and of contrasts of schedulers.
-    pub fn agreeing(&self) -> [(usize, usize); 2] {
-        let counted = |answer| !matches!(answer, Answer::NotCounted | Answer::Contradicted | Answer::NotRun);
-        let of = |wanted: &dyn Fn(&Tally) -> bool| {
-            let all: Vec<&Tally> = self.claims.iter().filter(|claim| counted(claim.answer) && wanted(claim)).collect();
-            (all.iter().filter(|claim| claim.answer == Answer::Agrees).count(), all.len())
+    /// The claims that count.
+    pub fn counted(&self) -> impl Iterator<Item = &Tally> {
+        let counts = |answer| !matches!(answer, Answer::NotCounted | Answer::Contradicted | Answer::NotRun);
+        self.claims.iter().filter(move |claim| counts(claim.answer))
+    }
+
+    /// Published sizes in the claims that compare schedulers: how many agree. One of zero has no size.
+    pub fn sizes(&self) -> Agreement {
+        let sized = |claim: &&Tally| claim.contrast && claim.figure.is_some_and(|figure| figure != 0.0);
+        let sizes = self.counted().filter(sized).map(|claim| claim.answer == Answer::Agrees);
+        sizes.map(Agreement::one).fold(Agreement::default(), Add::add)
+    }
+
+    /// Pairs of schedulers in the claims that compare them: how many are as published in at least half of the kept testbeds. Those of
+    /// a claim that cannot be drawn do not agree.
+    pub fn pairs(&self) -> Agreement {
+        let of = |claim: &Tally| {
+            let drawn = claim.answer != Answer::CannotBeDrawn;
+            claim.pairs.iter().map(move |pair| drawn && pair.agrees()).map(Agreement::one).collect::<Vec<_>>()
         };
-        [of(&|claim| claim.figure.is_some_and(|figure| figure != 0.0)), of(&|claim| claim.contrast)]
+        let all = self.counted().filter(|claim| claim.contrast).flat_map(of);
+        all.fold(Agreement::default(), Add::add)
     }
 }

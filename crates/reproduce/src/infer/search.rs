@@ -137,7 +137,8 @@ impl Drawn {
 
 /// The runs of each testbed, in the order of `testbeds`.
 pub fn by_testbed(testbeds: &[Testbed], runs: impl Iterator<Item = RunRecord>) -> Vec<Vec<RunRecord>> {
-    let places: BTreeMap<&str, usize> = testbeds.iter().enumerate().map(|(n, (name, _))| (name.as_str(), n)).collect();
+    let places: BTreeMap<&str, usize> =
+        testbeds.iter().enumerate().map(|(n, testbed)| (testbed.name.as_str(), n)).collect();
     let mut all = vec![Vec::new(); testbeds.len()];
     for run in runs {
         let place = run.cell.get(TESTBED).and_then(|name| places.get(name.as_str()));
@@ -147,7 +148,7 @@ pub fn by_testbed(testbeds: &[Testbed], runs: impl Iterator<Item = RunRecord>) -
 }
 
 /// The values of an item's baselines in a testbed, anchor by anchor.
-pub fn values(item: &Item, runs: &[RunRecord]) -> Vec<Option<f64>> {
-    let judged = judge(&item.anchors, runs, &item.rows, &[]);
+pub fn values(item: &Item, testbed: &Testbed, runs: &[RunRecord]) -> Vec<Option<f64>> {
+    let judged = judge(&item.anchors, runs, &item.rows, &testbed.rows);
     judged.into_iter().map(|judged| Some(judged.estimate?.mean).filter(|mean| mean.is_finite())).collect()
 }

@@ -1,11 +1,12 @@
 //! A paper's claims in the kept testbeds.
 
 use super::library::central;
-use crate::claim::{Claim, Kind, Standing};
+use crate::claim::{Claim, Kind, Standing, is_about_equal};
 use crate::classify::{is_below_resolution, stand};
 use crate::conclude::tested;
 use crate::judge::SIGNIFICANT;
 use crate::outcome::{Judged, Stand};
+use crate::pair::Pair;
 use crate::paper::Item;
 use anabranch_metrics::quantile;
 use serde::{Deserialize, Serialize};
@@ -41,9 +42,32 @@ pub struct Tally {
     pub too_few: bool,
     /// The claim compares schedulers and is no duplicate.
     pub contrast: bool,
+    /// The pairs of rows that it puts in an order: those of an order, or the one of a change with a sign.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub pairs: Vec<PairTally>,
     /// The reason of the answer, where it is not plain.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub reason: String,
+}
+
+/// Two rows over the kept testbeds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairTally {
+    /// The row that has more or less, as published.
+    pub first: String,
+    /// The other row.
+    pub second: String,
+    /// Testbeds in which they are as published.
+    pub holds: usize,
+    /// Testbeds that have both.
+    pub of: usize,
+}
+
+impl PairTally {
+    /// They are as published in at least half of the testbeds.
+    pub fn agrees(&self) -> bool {
+        self.of > 0 && 2 * self.holds >= self.of
+    }
 }
 
 /// A quantity over the kept testbeds.
@@ -128,9 +152,11 @@ fn one(
 ) -> Option<Tally> {
     let first = judged.first()?.clone();
     let values: Vec<f64> = judged.iter().filter_map(|judged| Some(judged.estimate.as_ref()?.mean)).collect();
+    let ranked = ranked(&judged);
     let stands: Vec<Stand> = judged.into_iter().map(|judged| stand(claim, &tested(judged), SIGNIFICANT)).collect();
     let of = stands.iter().filter(|stand| **stand != Stand::NotTested).count();
     let holds = stands.iter().filter(|stand| **stand <= Stand::InDirection).count();
+    let pairs = if ranked.is_empty() { of_change(claim, holds, of) } else { ranked };
     let ours = Spread::of(&values);
     let answer = answer(claim, (of, holds), first.figure, ours, outside);
     let reason = match answer {
@@ -151,8 +177,36 @@ fn one(
         answer,
         too_few: is_below_resolution(claim, scatter, repetitions),
         contrast: first.contrast,
+        pairs,
         reason,
     })
+}
+
+/// The pairs of an order.
+fn ranked(judged: &[Judged]) -> Vec<PairTally> {
+    let Some(longest) = judged.iter().map(|judged| &judged.pairs).max_by_key(|pairs| pairs.len()) else {
+        return Vec::new();
+    };
+    let count = |(n, pair): (usize, &Pair)| {
+        let own: Vec<&Pair> = judged.iter().filter_map(|judged| judged.pairs.get(n)).collect();
+        PairTally {
+            first: pair.better.clone(),
+            second: pair.worse.clone(),
+            holds: own.iter().filter(|pair| pair.agrees()).count(),
+            of: own.len(),
+        }
+    };
+    longest.iter().enumerate().map(count).collect()
+}
+
+/// The pair of a change that is published with a sign.
+fn of_change(claim: &Claim, holds: usize, of: usize) -> Vec<PairTally> {
+    match &claim.kind {
+        Kind::Change { of: first, against, band, .. } if claim.is_contrast() && !is_about_equal(*band) => {
+            vec![PairTally { first: first.row.clone(), second: against.row.clone(), holds, of }]
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn answer(
@@ -167,6 +221,8 @@ fn answer(
     let half = claim.uncertainty.unwrap_or(0.0);
     let meets =
         figure.is_none_or(|figure| ours.is_some_and(|ours| ours.low <= figure + half && ours.high >= figure - half));
+    // Where no unknown moves it, the interval has no width, and the band that is committed decides.
+    let meets = meets || (ours.is_some_and(|ours| ours.low == ours.high) && 2 * holds >= of);
     let needs_sign = matches!(claim.kind, Kind::Change { .. } | Kind::Order { .. });
     match &claim.standing {
         Standing::Contradicted(_) => Answer::Contradicted,
@@ -285,10 +341,35 @@ contradicted = "there"
     }
 
     #[test]
+    fn where_no_unknown_moves_a_value_its_band_decides() {
+        let paper = read(&PAPER.replace("published = 110", "published = 110\nband = [100, 120]")).expect("it is right");
+        let item = &paper.items[0];
+        let answer = |goodput: f64| {
+            let runs = [run("minrtt", 1, 100.0), run("blest", 1, goodput)];
+            let testbeds = vec![crate::judge::judge(&item.claims, &runs, &item.rows, &[]); 11];
+            tally(item, &testbeds, &[], None, &[])[2].answer
+        };
+        assert_eq!((answer(112.0), answer(125.0)), (Answer::Agrees, Answer::Differs));
+    }
+
+    #[test]
     fn claims_whose_baseline_cannot_be_drawn_say_which() {
         let found = tallies(&["minRTT: packets".to_owned()]);
         assert_eq!(found[0].answer, Answer::CannotBeDrawn);
         assert_eq!(found[0].reason, "minRTT: packets");
         assert_eq!(found[5].answer, Answer::Contradicted);
+    }
+
+    #[test]
+    fn an_order_is_counted_by_its_pairs() {
+        let found = tallies(&[]);
+        let pairs = |n: usize| -> Vec<(&str, &str, usize, usize)> {
+            let all = found[n].pairs.iter();
+            all.map(|pair| (pair.first.as_str(), pair.second.as_str(), pair.holds, pair.of)).collect()
+        };
+        assert_eq!(pairs(0), [("blest", "minrtt", 11, 11)]);
+        assert_eq!(pairs(2), []);
+        // BLEST has more in all, and the order has it last.
+        assert_eq!(pairs(3), [("minrtt", "blest", 0, 11)]);
     }
 }

@@ -1,6 +1,7 @@
 //! The inference where the answer is known in closed form: rate and delay from the times of two transfers.
 
 use super::*;
+use crate::item_row::ItemRow;
 use crate::read::Mistake;
 use anabranch_scenario::{NoFiles, Override, Source};
 
@@ -180,7 +181,10 @@ fn fitted(text: &str) -> Result<Vec<Fitted>, Vec<Mistake>> {
             anabranch_scenario::read(&source, set, &NoFiles).map(|_| ())
         }
     };
-    fit(&read_unsaid(text)?.unknowns, &[("testbed", &read("a")), ("other", &read("b"))])
+    let rows = ItemRow::all(vec![anabranch_scenario::scheduler("test", "fifo(queue=3)").expect("it is one")]);
+    let subject = |item, rows, read| Subject { item, rows, read };
+    let (a, b) = (read("a"), read("b"));
+    fit(&read_unsaid(text)?.unknowns, &[subject("testbed", &rows[..], &a), subject("other", &[], &b)])
 }
 
 #[test]
@@ -192,6 +196,16 @@ fn settings_are_those_of_the_keys_that_a_scenario_has() {
     };
     assert_eq!(set(0), ["path.a.delay=5ms", "path.a.rate=10mbit", "tcp.era=linux-3.14"]);
     assert_eq!(set(1), ["path.b.delay=5ms", "tcp.era=linux-3.14"]);
+}
+
+#[test]
+fn an_unknown_sets_a_parameter_of_a_scheduler() {
+    let text = "[unsaid.x]\nwhy = \"w\"\nkey = \"row.fifo.ns2_binding\"\nlist = [false, true]\n";
+    let fitted = fitted(text).unwrap_or_else(|wrong| panic!("{wrong:?}"));
+    assert_eq!(fitted[1].settings(&unknowns(text), &[0.9]), []);
+    let row = &ItemRow::all(vec![anabranch_scenario::scheduler("test", "fifo(queue=3)").expect("it is one")])[0];
+    let set = row.with(&fitted[0].settings(&unknowns(text), &[0.9])).expect("it can be");
+    assert_eq!((set.name.as_str(), set.label().as_str()), ("fifo", "fifo(queue=3,ns2_binding=true)"));
 }
 
 /// Text, then what is said and the token at which it is said.
@@ -218,6 +232,18 @@ fn mistakes_are_said_with_their_place() {
         ),
         (entry("key = \"path.a.delay\"\nrange = [\"1ms\", \"2ms\"]\nscale = \"lgo\""), "`lgo` is no scale", "\"lgo\""),
         (entry("key = \"path.a.delay\"\nlist = [\"1ms\"]"), "leaves nothing open", "[\"1ms\"]"),
+        (
+            entry("key = \"row.fido.queue\"\nlist = [1, 2]"),
+            "no scenario has the key `row.fido.queue`: `fido` is no row",
+            "[1, 2]",
+        ),
+        (entry("key = \"row.fifo.quue\"\nlist = [1, 2]"), "1 cannot be", "[1, 2]"),
+        (entry("key = \"row.fifo.queue\"\nrange = [1, 200000]"), "200000 cannot be", "[1, 200000]"),
+        (
+            "[stated]\n\"row.fifo\" = \"section 2\"\n".to_owned() + &entry("key = \"row.fifo.queue\"\nlist = [1, 2]"),
+            "contradicts the source, which states `row.fifo`: section 2",
+            "[1, 2]",
+        ),
         (entry("key = \"path.a.delay\""), "needs one prior", "x"),
         (entry("list = [1, 2]"), "needs one prior", "x"),
         ("[unsaid.x]\nwhy = \" \"\nkey = \"mss\"\nlist = [1000, 1400]\n".into(), "does not say why", "x"),

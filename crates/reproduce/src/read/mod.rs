@@ -47,6 +47,7 @@ pub fn read(text: &str) -> Result<Paper, Vec<Mistake>> {
         authors: paper.authors,
         venue: paper.venue,
         repetitions: paper.repetitions,
+        headline: paper.headline,
         in_short: paper.in_short,
         conclusion: paper.conclusion,
         claims_digest: format!("{:032x}", xxh3_128(text.as_bytes())),

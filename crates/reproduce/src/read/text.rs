@@ -16,6 +16,8 @@ pub struct PaperText {
     pub venue: String,
     pub repetitions: Option<u32>,
     #[serde(default)]
+    pub headline: String,
+    #[serde(default)]
     pub in_short: String,
     #[serde(default)]
     pub conclusion: String,

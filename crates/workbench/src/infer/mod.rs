@@ -16,7 +16,7 @@ use anabranch_report::of_inference::{self, claims_csv};
 use anabranch_report::of_reproduction::Around;
 use anabranch_reproduce::infer::Inference;
 use anabranch_run::{Driver, Shard};
-use making::Making;
+use making::{Bearing, Making};
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub fn infer(
     }
     let begun = Instant::now();
     let making = Making {
-        driver: through(journal.as_ref(), driver),
+        driver: Bearing::new(through(journal.as_ref(), driver)),
         journal: journal.as_ref(),
         jobs: request.jobs,
         shard: request.shard,

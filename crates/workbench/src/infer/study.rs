@@ -8,10 +8,11 @@ use crate::load::{Loaded, unusable};
 use crate::papers::{self, UNSAID_CODE, mistaken};
 use crate::runs_table::{Cells, Column};
 use anabranch_reproduce::infer::{
-    Drawn, Extent, Fitted, Inference, MOST_DRAWS, NamedReading, NoneNearer, Position, Ruler, Search, Tally, Unsaid,
-    by_testbed, fit, read_measured, tally, values,
+    Drawn, Extent, Fitted, Inference, MOST_DRAWS, NamedReading, NoneNearer, Position, Ruler, Search, Subject, Tally,
+    Unsaid, by_testbed, fit, read_measured, tally, values,
 };
 use anabranch_reproduce::{Item, Judged, Mistake, Testbed, baselines_in, judge, published, whole_in};
+use anabranch_run::RunRecord;
 use anabranch_scenario::{Diagnostic, Document, Override, Source};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -107,13 +108,14 @@ impl Study {
     /// Finds the keys that each item has.
     fn fitted(mut self) -> Result<Self, Failure> {
         let fitted = {
-            let mut reads: Vec<(&str, Box<Reading<'_>>)> = Vec::new();
+            let mut reads: Vec<(&Item, Box<Reading<'_>>)> = Vec::new();
             for place in &self.places {
                 place.diagnosed(&[]).map_err(unusable)?;
-                reads.push((&place.item.id, Box::new(|set: &[Override]| place.diagnosed(set).map(|_| ()))));
+                reads.push((&place.item, Box::new(|set: &[Override]| place.diagnosed(set).map(|_| ()))));
             }
-            let reads: Vec<(&str, &Reading<'_>)> = reads.iter().map(|(name, read)| (*name, read.as_ref())).collect();
-            fit(&self.unsaid.unknowns, &reads)
+            let subjects: Vec<Subject<'_>> =
+                reads.iter().map(|(item, read)| Subject { item: &item.id, rows: &item.rows, read }).collect();
+            fit(&self.unsaid.unknowns, &subjects)
                 .map_err(|mistakes| mistaken(UNSAID_CODE, &self.file.name, &self.file.text, mistakes))?
         };
         for place in &mut self.places {
@@ -137,9 +139,10 @@ impl Place {
     }
 
     /// These draws, by their numbers, in this scenario.
-    fn testbeds(&self, unsaid: &Unsaid, draws: &[(usize, &Position)]) -> Vec<Testbed> {
+    fn testbeds(&self, unsaid: &Unsaid, draws: &[(usize, &Position)]) -> Result<Vec<Testbed>, Failure> {
         let of = |(number, position): &(usize, &Position)| {
-            ((number + 1).to_string(), self.fitted.settings(&unsaid.unknowns, position))
+            let set = self.fitted.settings(&unsaid.unknowns, position);
+            Testbed::of(&self.item, &(number + 1).to_string(), set).map_err(unusable)
         };
         draws.iter().map(of).collect()
     }
@@ -168,6 +171,7 @@ impl Study {
         let ours: Vec<Option<f64>> = written.flat_map(|reading| reading.ours.iter().copied()).collect();
         inference.as_written = search.ruler.distance(&ours, &search.ruler.published);
         (inference.readings, inference.claims) = (readings, claims);
+        inference.failed = making.driver.failed();
         let draws = self.draws(&search, &inference);
         Ok(Some((inference, draws)))
     }
@@ -196,21 +200,23 @@ impl Study {
         for draws in draws.chunks(BATCH) {
             let (mut plans, mut planned) = (Vec::new(), Vec::new());
             for place in &self.places {
-                let testbeds = place.testbeds(&self.unsaid, draws);
+                let testbeds = place.testbeds(&self.unsaid, draws)?;
                 let repeat = self.unsaid.extent.repeat;
-                if let Some(plan) = baselines_in(&place.item, &testbeds, repeat, &mut |set| place.read(set))? {
-                    plans.push(plan);
-                    planned.push((place, testbeds));
-                }
+                let own = baselines_in(&place.item, &testbeds, repeat, &mut |set| place.read(set))?;
+                planned.push((place, testbeds, own.len()));
+                plans.extend(own);
             }
             let Some(results) = making.carry(&self.name, plans)? else {
                 ours = None;
                 continue;
             };
             let mut all = vec![Vec::new(); draws.len()];
-            for ((place, testbeds), results) in planned.iter().zip(results) {
-                let runs = by_testbed(testbeds, results.runs.iter());
-                all.iter_mut().zip(&runs).for_each(|(own, runs)| own.extend(values(&place.item, runs)));
+            let mut results = results.iter();
+            for (place, testbeds, plans) in &planned {
+                let own = results.by_ref().take(*plans);
+                let runs = by_testbed(testbeds, own.flat_map(|results| results.runs.iter()));
+                let each = all.iter_mut().zip(testbeds).zip(&runs);
+                each.for_each(|((own, testbed), runs)| own.extend(values(&place.item, testbed, runs)));
             }
             ours.iter_mut().for_each(|ours| ours.extend(all.iter().cloned()));
         }
@@ -226,21 +232,23 @@ impl Study {
             let own = first..first + item.anchors.len();
             first = own.end;
             let readings = item.readings.iter().filter(|reading| reading.open);
-            let named = readings.map(|reading| (reading.name.clone(), reading.set.clone()));
-            let testbeds: Vec<Testbed> = std::iter::once((AS_WRITTEN.to_owned(), Vec::new())).chain(named).collect();
-            let Some(plan) = baselines_in(item, &testbeds, self.unsaid.extent.repeat, &mut |set| place.read(set))?
-            else {
+            let named = readings.map(|reading| (reading.name.as_str(), reading.set.clone()));
+            let testbeds = std::iter::once((AS_WRITTEN, Vec::new()))
+                .chain(named)
+                .map(|(name, set)| Testbed::of(item, name, set).map_err(unusable))
+                .collect::<Result<Vec<_>, _>>()?;
+            if item.anchors.is_empty() {
                 continue;
-            };
-            let Some(results) = making.carry(&self.name, vec![plan])? else {
+            }
+            let plans = baselines_in(item, &testbeds, self.unsaid.extent.repeat, &mut |set| place.read(set))?;
+            let Some(results) = making.carry(&self.name, plans)? else {
                 found = None;
                 continue;
             };
             let ruler = search.ruler.part(own.clone());
             let distances: Vec<Option<f64>> =
                 search.library.ours.iter().map(|ours| ruler.distance(&ours[own.clone()], &ruler.published)).collect();
-            let of =
-                |((name, _), runs): (&Testbed, &Vec<_>)| reading(item, name, values(item, runs), (&ruler, &distances));
+            let of = |(testbed, runs): (&Testbed, &Vec<_>)| reading(item, testbed, runs, (&ruler, &distances));
             let runs = results.iter().flat_map(|results| results.runs.iter());
             let points = testbeds.iter().zip(&by_testbed(&testbeds, runs)).map(of).collect::<Vec<_>>();
             found.iter_mut().for_each(|found| found.extend(points.iter().cloned()));
@@ -303,15 +311,17 @@ impl Place {
     ) -> Result<Option<Vec<Vec<Judged>>>, Failure> {
         let mut all = Some(Vec::new());
         for draws in draws.chunks(BATCH) {
-            let testbeds = self.testbeds(&study.unsaid, draws);
-            let plan = whole_in(&self.item, &testbeds, repeat, &mut |set| self.read(set))?;
-            let Some(results) = making.carry(&format!("{} {}", study.name, self.item.id), vec![plan])? else {
+            let testbeds = self.testbeds(&study.unsaid, draws)?;
+            let plans = whole_in(&self.item, &testbeds, repeat, &mut |set| self.read(set))?;
+            let name = format!("{} {}", study.name, self.item.id);
+            let Some(results) = making.carry(&name, plans)? else {
                 all = None;
                 continue;
             };
             let runs = by_testbed(&testbeds, results.iter().flat_map(|results| results.runs.iter()));
-            let judged = |runs: &Vec<_>| judge(&self.item.claims, runs, &self.item.rows, &[]);
-            all.iter_mut().for_each(|all| all.extend(runs.iter().map(judged)));
+            let judged =
+                |(testbed, runs): (&Testbed, &Vec<_>)| judge(&self.item.claims, runs, &self.item.rows, &testbed.rows);
+            all.iter_mut().for_each(|all| all.extend(testbeds.iter().zip(&runs).map(judged)));
         }
         Ok(all)
     }
@@ -320,11 +330,12 @@ impl Place {
 /// A reading as a point: `distances` are those of the draws over the same anchors.
 fn reading(
     item: &Item,
-    name: &str,
-    ours: Vec<Option<f64>>,
+    testbed: &Testbed,
+    runs: &[RunRecord],
     (ruler, distances): (&Ruler, &[Option<f64>]),
 ) -> NamedReading {
+    let ours = values(item, testbed, runs);
     let distance = ruler.distance(&ours, &ruler.published);
     let nearer = distances.iter().flatten().filter(|other| distance.is_none_or(|own| **other < own)).count();
-    NamedReading { item: item.id.clone(), name: name.to_owned(), ours, distance, nearer }
+    NamedReading { item: item.id.clone(), name: testbed.name.clone(), ours, distance, nearer }
 }
