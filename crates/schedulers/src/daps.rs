@@ -392,8 +392,7 @@ mod tests {
     fn windows_are_averaged_over_round_trips() {
         let mut bench = Bench::new(&[path(0, 20, 8, 0), path(1, 60, 3, 0)]);
         let mut daps = Daps::new(PULL);
-        let mut ended = Acked::default();
-        ended.round_ended = true;
+        let ended = Acked { round_ended: true, ..Acked::default() };
         let ack = SchedulerEvent::Ack { path: PathId(0), acked: &ended };
         daps.on_event(&ack, &bench.view);
         bench.view.path_mut(PathId(0)).unwrap().cwnd = 40;

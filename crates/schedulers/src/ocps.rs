@@ -481,8 +481,7 @@ mod tests {
             ocps.on_bound(PathId((p % 2) as u8), Range::new(p * MSS, (p + 1) * MSS));
         }
         let mut ack = |bench: &Bench, id: u8, packets: u64| {
-            let mut acked = Acked::default();
-            acked.data_ack = Some(packets * MSS);
+            let acked = Acked { data_ack: Some(packets * MSS), ..Acked::default() };
             ocps.on_event(&SchedulerEvent::Ack { path: PathId(id), acked: &acked }, &bench.view);
             ocps.given.bytes() / MSS
         };

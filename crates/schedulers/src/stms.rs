@@ -210,9 +210,8 @@ mod tests {
 
     /// The gap after packet 100 of the slow path is acknowledged with a DATA_ACK of `upto` packets.
     fn after(stms: &mut Stms, ms: u64, upto: u64) -> u64 {
-        let mut acked = Acked::default();
-        acked.now = Instant::from_millis(ms);
-        (acked.packets, acked.data_end, acked.data_ack) = (1, 101 * MSS, Some(upto * MSS));
+        let (now, data_end, data_ack) = (Instant::from_millis(ms), 101 * MSS, Some(upto * MSS));
+        let acked = Acked { now, packets: 1, data_end, data_ack, ..Acked::default() };
         stms.adapt(&path(1, 100, 4, 0), &acked);
         stms.gaps[1].unwrap().packets
     }
