@@ -11,9 +11,11 @@ pub fn takes_ahead(path: &PathView) -> bool {
     path.usable && path.recovery != RecoveryPhase::Loss
 }
 
-/// The peer's windows have room for the next segment of `path`. Another path's may be shorter, or its subflow's window wider.
+/// The peer's windows have room for the next segment of `path`, which may end at a gap: what follows was bound before. Another
+/// path's may be shorter, or its subflow's window wider.
 pub fn admits(view: &View, path: &PathView) -> bool {
-    view.backlog().bytes().min(path.worth.into()) <= path.window.min(view.window_left())
+    let fits = |next: Range| next.end <= view.window_edge() && next.len() <= path.window;
+    view.next_new(0, path.mss).is_none_or(fits)
 }
 
 /// Packets that wait for `path`.
@@ -175,29 +177,58 @@ pub fn blocked(view: &View) -> bool {
 mod tests {
     use super::*;
     use crate::testing::{Bench, MSS, path};
+    use anabranch_plugin::schedule::{Cause, Scheduler};
+
+    /// Schedulers that bind data ahead of the congestion windows, with their parameters.
+    const QUEUEING: [(&str, &[(&str, f64)]); 6] = [
+        ("sttf", &[]),
+        ("otias", &[]),
+        ("daps", &[]),
+        ("fifo", &[("queue", 9.0)]),
+        ("mtcs", &[("queue", 9.0)]),
+        ("fifo", &[("ns2_binding", 1.0)]),
+    ];
+
+    fn build(name: &str, parameters: &[(&str, f64)]) -> Box<dyn Scheduler> {
+        let parameters: Vec<_> = parameters.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect();
+        crate::build(name, &parameters).unwrap()
+    }
 
     /// Path 0 is the fastest, and the peer's window has less room than one of its segments.
     #[test]
     fn schedulers_that_queue_pass_over_a_path_whose_segment_does_not_fit() {
-        let queue = |most| vec![("queue".to_owned(), most)];
-        for (name, parameters) in [
-            ("sttf", vec![]),
-            ("otias", vec![]),
-            ("daps", vec![]),
-            ("fifo", queue(9.0)),
-            ("mtcs", queue(9.0)),
-            ("fifo", vec![("ns2_binding".to_owned(), 1.0)]),
-        ] {
+        for (name, parameters) in QUEUEING {
             let window = MSS - 100;
             let large = PathView { window, ..path(0, 10, 4, 0) };
             let small = PathView { window, mss: 800, segment: 800, worth: 800, ..path(1, 50, 4, 0) };
             let mut bench = Bench::new(&[large, small]);
             bench.write(3);
-            bench.round(&mut *crate::build(name, &parameters).unwrap());
+            bench.round(&mut *build(name, parameters));
             let queued = [0, 1].map(|id| bench.view.queue(PathId(id)).map(|q| q.range.len()).collect::<Vec<_>>());
             let fits = queued[0].iter().all(|len| *len <= window);
             assert!(fits && !queued[1].is_empty(), "{name}: {queued:?}");
         }
+    }
+
+    /// The second segment was sent, and of the first a part, as a probe of a small window. Its rest has room, a whole segment
+    /// has none.
+    #[test]
+    fn every_scheduler_fills_a_gap_that_the_window_admits() {
+        let plain = crate::all().iter().map(|entry| (entry.name, &[][..]));
+        let mut idle = Vec::new();
+        for (name, parameters) in plain.chain(QUEUEING) {
+            let mut bench = Bench::with_window(&[path(0, 10, 4, 0), path(1, 50, 4, 0)], 2 * MSS + 10);
+            bench.write(4);
+            for range in [Range::new(0, 65), Range::new(MSS, 2 * MSS)] {
+                assert!(Round::new(&mut bench.view, &mut bench.windows, Cause::Written).send(PathId(0), range));
+                bench.send(0);
+            }
+            bench.round(&mut *build(name, parameters));
+            if bench.view.backlog().first() != Some(Range::new(2 * MSS, 4 * MSS)) {
+                idle.push((name, parameters));
+            }
+        }
+        assert_eq!(idle, []);
     }
 
     #[test]
