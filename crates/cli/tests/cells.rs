@@ -22,6 +22,14 @@ fn values(name: &str) -> Option<[&'static str; 2]> {
         "delay" => ["'7ms'", "'8ms'"],
         "jitter" => ["'2ms'", "{ spread = '1ms', distribution = 'normal', order = 'free' }"],
         "overhead" => ["5", "-4"],
+        "arq" => ["{ loss = '10%', attempts = 4, delay = '2ms' }", "{ loss = '20%', attempts = 3, delay = '1ms' }"],
+        "aggregate" => ["'2ms'", "'1ms'"],
+        "wake" => ["{ idle = '1s', delay = '20ms' }", "{ idle = '2s', delay = '10ms' }"],
+        "slots" => [
+            "{ every = '1s', step = '1ms', loss = '5%', burst = '20ms' }",
+            "{ every = '2s', step = '2ms', loss = '4%', burst = '30ms' }",
+        ],
+        "preset" => ["'lte'", "'dsl'"],
         "loss" => ["'1%'", "'2%'"],
         "reorder" => ["{ probability = 0.1, by = '3ms' }", "{ probability = 0.2, by = '3ms' }"],
         "duplicate" | "corrupt" => ["'1%'", "'2%'"],
@@ -45,6 +53,7 @@ fn constant(name: &str) -> &'static str {
         "overhead" | "duplicate" | "corrupt" => "a property of the path's technology, not of its state",
         "outage" | "start" | "stop" => "says itself when",
         "device" | "ip" | "mtu_signal" => "what the path is made of",
+        "preset" => "defaults of other keys, which change themselves",
         unknown => panic!("{unknown} does not change in a timeline: say why"),
     }
 }

@@ -2,15 +2,23 @@
 
 use crate::idle::IdleRtt;
 use crate::path_sample::{PathSample, SILENCE};
-use crate::record_trace::bytes_per_step;
 use anabranch_scenario::{Scenario, TrafficKind};
 use anabranch_units::Duration;
 
 /// A path is constant if nine of ten steps are within ten per cent of their median.
 pub(crate) const STEADY: f64 = 0.1;
 pub(crate) const MOST: f64 = 0.9;
+/// A line of a trace has at most so many bytes: time in microseconds of eleven days, rate in bit/s, round trip in microseconds.
+const TRACE_LINE: f64 = 48.0;
+/// Challenges of a path are no closer together.
+pub(crate) const SPACING: Duration = Duration::from_millis(10);
 /// Packets of a step at least, so that one more or less is no change of the rate.
 const PACKETS: f64 = 50.0;
+
+/// Bytes of a trace at most for each step of its capacity.
+pub(crate) fn bytes_per_step(step: Duration) -> f64 {
+    TRACE_LINE * (2.0 + step.as_secs_f64() / SPACING.as_secs_f64())
+}
 
 /// The capacity of a path, in packets of the carrier: the outer IP header counts.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,24 +1,15 @@
 //! The trace of a path that was recorded: CSV, as `path.trace` reads it.
 
 use crate::idle::IdleRtt;
-use crate::record::{MOST, PathRecord, RecordedCapacity, STEADY};
+use crate::record::{MOST, PathRecord, RecordedCapacity, SPACING, STEADY};
 use anabranch_units::Duration;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A line has at most so many bytes: time in microseconds of eleven days, rate in bit/s, round trip in microseconds.
-const LINE: f64 = 48.0;
-/// Challenges of a path are no closer together.
-pub(crate) const SPACING: Duration = Duration::from_millis(10);
 /// Between challenges that lie further apart the path was not idle, or not looked at.
 const PAUSE: Duration = Duration::from_secs(1);
 /// Round-trip times that are so near to their median make no trace: a busy host delays packets as much.
 const NEAR: Duration = Duration::from_millis(1);
-
-/// Bytes of a trace at most for each step of its capacity.
-pub(crate) fn bytes_per_step(step: Duration) -> f64 {
-    LINE * (2.0 + step.as_secs_f64() / SPACING.as_secs_f64())
-}
 
 /// Values of a column, each with the time from which it holds, and how long all of them last. Empty where there is no such column.
 #[derive(Clone, Debug, Default)]
@@ -144,7 +135,7 @@ mod tests {
         let trace = Recording::parse(&text).unwrap();
         assert!(trace.of(Direction::Down).rate.is_some() && trace.of(Direction::Up).rate.is_none());
         assert!(trace.of(Direction::Down).delay.is_some() && trace.of(Direction::Up).delay.is_some());
-        assert!((text.len() as f64) < 3.0 * bytes_per_step(ms(100)));
+        assert!((text.len() as f64) < 3.0 * crate::record::bytes_per_step(ms(100)));
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct Network<T> {
     links: usize,
     /// Where a device sleeps or slept.
     anterooms: Option<Box<Anterooms<Entering<T>>>>,
-    /// Of each direction; one slot per path, then one per drain; with anterooms, then one per path.
+    /// One agenda per direction: a slot per path, then one per drain; with anterooms, then one per path.
     agendas: [Agenda; 2],
     lookahead: Duration,
     /// Packets so far.
@@ -385,7 +385,7 @@ impl<T: Clone + Markable> Network<T> {
     }
 
     fn note_lookahead(&mut self) {
-        // What has arrived makes room for what is sent; a device is kept awake by both directions.
+        // Arrivals make room for packets that are sent; a device is kept awake by both directions.
         let is_coupled = self.drains.iter().any(|drain| drain.to_far_end.is_some()) || self.anterooms.is_some();
         let least = self.ways.iter().map(Way::least_delay).min().unwrap_or(Duration::ZERO);
         self.lookahead = if is_coupled { Duration::ZERO } else { least };

@@ -1,11 +1,11 @@
-//! What is due when: the alarms of clients, those of servers, and the changes that concern both.
+//! The alarms of clients, those of servers, and the changes that concern both, by time.
 
 use crate::flow::HostId;
 use anabranch_units::{Instant, Side};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What happens at one side.
+/// An event at one side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
     /// A host has a timer or a wake-up.
@@ -18,7 +18,7 @@ pub(crate) enum Alarm {
     TooBig(u32),
 }
 
-/// What concerns both sides.
+/// An event that concerns both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Turn {
     /// A change of the timeline.

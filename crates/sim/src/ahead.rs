@@ -45,7 +45,7 @@ impl Bounds {
         Self { arrivals: end, alarms: end }
     }
 
-    /// What `side` handles before `last`, an event of either side.
+    /// The events of `side` before `last`, an event of either side.
     fn up_to(last: Handled, side: Side) -> Self {
         let goes_first = side < last.side;
         let includes = |includes: bool| if includes { after(last.at) } else { last.at };
@@ -95,7 +95,7 @@ impl World {
         Ok(())
     }
 
-    /// Handles each side's events from `start` to `end`, which is no later than what is sent from `start` on arrives. A side whose awaited
+    /// Handles each side's events from `start` to `end`: no packet sent from `start` on arrives before. A side whose awaited
     /// flows are done waits for the other, since the run may end there.
     fn run_window(&mut self, start: Instant, end: Instant, recorder: &mut dyn Recorder) -> Result<(), Stuck> {
         let (mut last, mut newest) = (None, start);

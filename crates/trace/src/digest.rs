@@ -20,9 +20,9 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Each host's events are hashed in their order, those of links each by itself, and their hashes added: one host may be ahead of the other.
 #[derive(Clone)]
 pub struct Digest {
-    /// Of the client, then of the server.
+    /// The client's events so far, then the server's.
     hosts: [State; 2],
-    /// The sum over the events of links.
+    /// The hashes of the events of links, added up.
     links: [u64; 2],
 }
 

@@ -159,21 +159,24 @@ fn escaped(text: &str) -> String {
     text.trim().replace('|', "\\|").replace('\n', " ")
 }
 
-const LABELS: usize = 400;
-const PLOT: usize = 300;
+const LABELS: usize = 430;
+const PLOT: usize = 240;
+/// Behind the plot: the answer, then the numbers.
+const ANSWER: usize = 100;
+const NUMBERS: usize = 300;
 const ROW: usize = 18;
 const HEAD: usize = 40;
 
-/// The headline claims: the published value, and ours with its interval, each row to its own scale. An order or a sign shows in how
-/// many testbeds it holds.
+/// The headline claims: the published value, and ours with its interval, each row to its own scale with its numbers behind it. An order or
+/// a sign shows in how many testbeds it holds, of all.
 pub fn picture(paper: &Paper, inference: &Inference) -> String {
     let claims = headlines(paper, inference);
-    let (width, height) = (LABELS + PLOT + 190, HEAD + claims.len() * ROW + 10);
+    let (width, height) = (LABELS + PLOT + ANSWER + NUMBERS, HEAD + claims.len() * ROW + 10);
     let mut text = open(width, height, Some(&format!("{}: published and ours", paper.key)));
     let _ = writeln!(
         text,
-        "<text x=\"8\" y=\"16\">bar: central 95 % of ours; dot: median; line: published; where no size is published: share of the kept \
-         testbeds in which it holds, and half of them</text>"
+        "<text x=\"8\" y=\"16\">bar: central 95 % of ours; dot: median; line: published. Where no size is published: the share of the kept \
+         testbeds in which it holds; line: half of them</text>"
     );
     for (n, claim) in claims.into_iter().enumerate() {
         row(&mut text, claim, HEAD + n * ROW);
@@ -193,19 +196,23 @@ fn row(text: &mut String, claim: &Tally, top: usize) {
     let _ =
         writeln!(text, "<text x=\"8\" y=\"{}\"><title>{}</title>{}</text>", middle + 3, escape(&whole), escape(&label));
     let share = 100.0 * claim.holds as f64 / claim.of.max(1) as f64;
-    let (low, mid, high, published) = match (claim.figure, claim.ours) {
-        (Some(figure), Some(ours)) => (ours.low, ours.median, ours.high, figure),
-        _ => (0.0, share, share, 50.0),
+    let [_, _, stated, ours, holds, _] = claim_row(claim);
+    let (low, mid, high, published, most, numbers) = match (claim.figure, claim.ours) {
+        (Some(figure), Some(own)) => {
+            (own.low, own.median, own.high, figure, 0.0, format!("published {stated}, ours {ours}"))
+        }
+        _ => (0.0, share, share, 50.0, 100.0, holds),
     };
     let least = low.min(published).min(0.0);
-    let span = (high.max(published).max(0.0) - least).max(f64::MIN_POSITIVE);
+    let span = (high.max(published).max(most) - least).max(f64::MIN_POSITIVE);
     let at = |value: f64| LABELS as f64 + (value - least) / span * PLOT as f64;
     let _ = writeln!(
         text,
         "<line x1=\"{0:.1}\" x2=\"{1:.1}\" y1=\"{middle}\" y2=\"{middle}\" stroke=\"{color}\" stroke-width=\"6\" stroke-opacity=\"0.45\"/>\n\
          <circle cx=\"{2:.1}\" cy=\"{middle}\" r=\"3.5\" fill=\"{color}\"/>\n\
          <line x1=\"{3:.1}\" x2=\"{3:.1}\" y1=\"{4}\" y2=\"{5}\" stroke=\"#23272d\" stroke-width=\"1.5\"/>\n\
-         <text x=\"{6}\" y=\"{7}\" fill=\"{color}\">{8}</text>",
+         <text x=\"{6}\" y=\"{7}\" fill=\"{color}\">{8}</text>\n\
+         <text x=\"{9}\" y=\"{7}\">{10}</text>",
         at(low),
         at(high),
         at(mid),
@@ -215,5 +222,7 @@ fn row(text: &mut String, claim: &Tally, top: usize) {
         LABELS + PLOT + 12,
         middle + 3,
         escape(claim.answer.text()),
+        LABELS + PLOT + ANSWER,
+        escape(&numbers),
     );
 }

@@ -420,7 +420,6 @@ impl Sender {
         if !self.sack {
             delivered.packets = self.count_duplicates(input, &delivered, una_advanced);
         }
-        self.note_blocks(input, una_advanced);
         let rtt = self.sample(input, &delivered, una_advanced);
         let min_rtt = self.rtt.min();
         let rate =
@@ -512,6 +511,7 @@ impl Sender {
 
     /// Feeds the estimator: RFC 6298 §3 (Karn) and RFC 7323 §4. Returns the newest packet's RTT.
     fn sample(&mut self, input: &AckInput<'_>, delivered: &Delivered, una_advanced: bool) -> Option<Duration> {
+        self.note_blocks(input, una_advanced);
         if self.answered {
             return None;
         }
