@@ -88,10 +88,12 @@ mod tests {
     /// Plays one round of `acks` acknowledgments `gap_us` apart; the index of the one that ends slow start.
     fn round(h: &mut HyStart, start_ms: u64, acks: u64, gap_us: u64, rtt_ms: u64, paced: bool) -> Option<u64> {
         (0..acks).find(|i| {
-            let mut ack = Acked::default();
-            ack.now = Instant::from_millis(start_ms) + Duration::from_micros(gap_us) * *i;
-            ack.rtt = Some(Duration::from_millis(rtt_ms));
-            ack.round_ended = *i == 0;
+            let ack = Acked {
+                now: Instant::from_millis(start_ms) + Duration::from_micros(gap_us) * *i,
+                rtt: Some(Duration::from_millis(rtt_ms)),
+                round_ended: *i == 0,
+                ..Acked::default()
+            };
             h.on_ack(&ack, 64, paced)
         })
     }

@@ -1,5 +1,7 @@
 //! Hosts that run ahead of each other have the outcome of a run whose events are handled one by one.
 
+#![expect(clippy::disallowed_methods, reason = "reads the scenarios of the repository")]
+
 use anabranch_run::{Choice, Driver, Job, RunOutcome, VirtualTime};
 use anabranch_scenario::{NoFiles, PlugIn, Source, read};
 use anabranch_trace::{Event, Origin, Recorder};
