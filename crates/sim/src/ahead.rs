@@ -99,7 +99,7 @@ impl World {
     /// flows are done waits for the other, since the run may end there.
     fn run_window(&mut self, start: Instant, end: Instant, recorder: &mut dyn Recorder) -> Result<(), Stuck> {
         let (mut last, mut newest) = (None, start);
-        // Whoever awaits nothing has its turn behind the others.
+        // A side that awaits nothing has its turn behind the other.
         let awaiting = SIDES.map(|side| self.awaits(side));
         let rounds = SIDES.into_iter().zip(awaiting).filter(|(_, awaits)| *awaits).map(|(side, _)| side).chain(SIDES);
         for side in rounds {

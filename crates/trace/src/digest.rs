@@ -17,7 +17,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// The words are absorbed in pairs, each by one multiplication to 128 bits (see `State`): the hash detects mistakes,
 /// not attackers, and the next event need not wait for a buffer.
 ///
-/// Each host's events are hashed in their order, those of links each by itself, and their hashes added: one host may be ahead of the other.
+/// Each host's events are hashed in their order, those of links one by one, and their hashes added: one host may be ahead of the other.
 #[derive(Clone)]
 pub struct Digest {
     /// The client's events so far, then the server's.
