@@ -362,13 +362,13 @@ impl World {
                 return Err(Stuck::Silence);
             }
             self.now = until;
+            self.network.settle(self.now, recorder);
         }
-        self.network.settle(self.now, recorder);
         Ok(halt)
     }
 
-    /// As [`Self::run`], but a pause at `until` leaves no trace: departures that the network records late stay so. A run in any
-    /// number of parts, the last by [`Self::run`], has the events of a run in one.
+    /// As [`Self::run`], but a pause at `until` leaves no trace: departures that the network records late stay so. A run in any number of
+    /// parts, the last by [`Self::run`] unless it is over before, has the events of a run in one.
     pub fn advance(&mut self, until: Instant, recorder: &mut dyn Recorder) -> Result<Halt, Stuck> {
         let is_ahead = self.may_run_ahead() && !recorder.needs_order();
         while !self.is_over() {
@@ -378,6 +378,8 @@ impl World {
             }
             self.proceed(next, until, is_ahead, recorder)?;
         }
+        // Nothing follows that would record them.
+        self.network.settle(self.now, recorder);
         Ok(Halt::Done)
     }
 

@@ -10,8 +10,8 @@ pub(super) struct HeadStart {
     /// The connection, until everything is known; `None` costs nothing.
     open: Option<ConnId>,
     mss: u64,
-    first: Option<PathId>,
-    /// When it first delivered, too.
+    /// The first path, and since when it delivers. The server's samples from before may come later.
+    first: Option<(PathId, Instant)>,
     second: Option<(PathId, Instant)>,
     /// Data packets that arrived over the first path within Δ.
     packets: u64,
@@ -52,7 +52,7 @@ impl HeadStart {
         if self.second.is_some() {
             return;
         }
-        if *self.first.get_or_insert(path) == path {
+        if self.first.get_or_insert((path, now)).0 == path {
             self.packets += packets;
         } else {
             self.second = Some((path, now));
@@ -61,10 +61,11 @@ impl HeadStart {
 
     #[inline(never)]
     fn on_sample(&mut self, now: Instant, path: PathId, rtt: Duration) {
-        if self.second.is_some_and(|(second, _)| second == path) {
+        let delivers = |of: Option<(PathId, Instant)>| of.is_some_and(|(of, since)| of == path && now >= since);
+        if delivers(self.second) {
             self.rtt = Some(rtt);
             self.open = None;
-        } else if self.first == Some(path) && self.second.is_none_or(|(_, since)| now < since) {
+        } else if delivers(self.first) && self.second.is_none_or(|(_, since)| now < since) {
             self.samples += 1;
             self.sum += rtt;
         }

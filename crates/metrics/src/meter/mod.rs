@@ -111,7 +111,7 @@ pub struct Meter {
     turn: Instant,
     /// Beginning of the measured time; `None` during the warm-up.
     begun: Option<Instant>,
-    /// The event with which it began: one of a link from before comes later where hosts are ahead of each other.
+    /// Events of links and of cross traffic count from here on: where hosts are ahead of each other, some from before come later.
     begun_at: Instant,
     started: Option<Instant>,
     prices: Prices,
@@ -145,6 +145,11 @@ struct Link {
 /// Payload bytes that connections have sent over the path with this index.
 fn sent_over(flows: &[FlowMeter], n: usize) -> u64 {
     flows.iter().filter_map(|flow| flow.sender.paths.get(n)).map(|path| path.all().bytes).sum()
+}
+
+/// The next moment.
+fn after(at: Instant) -> Instant {
+    at + Duration::from_nanos(1)
 }
 
 impl Meter {
@@ -245,15 +250,15 @@ impl Meter {
             self.begin(self.config.from, self.config.from);
         }
         self.prices.advance(now, |n| sent_over(&self.flows, n));
-        let end = self.config.until.map_or(Instant::MAX, |until| until + Duration::from_nanos(1));
+        let end = self.config.until.map_or(Instant::MAX, after);
         self.turn = if self.begun.is_none() { end.min(self.config.from) } else { end };
         self.turn = self.turn.min(self.prices.next());
         true
     }
 
-    /// The measured time begins at `at`, or begins again; with an event at `now`.
-    fn begin(&mut self, at: Instant, now: Instant) {
-        (self.begun, self.begun_at) = (Some(at), now);
+    /// The measured time begins at `at`, or begins again; events of links and of cross traffic count from `counted` on.
+    fn begin(&mut self, at: Instant, counted: Instant) {
+        (self.begun, self.begun_at) = (Some(at), counted);
         for flow in &mut self.flows {
             flow.sender.restart(at);
             flow.receiver.restart(at);
@@ -298,7 +303,8 @@ impl Meter {
         }
         self.started = Some(started);
         if self.config.size.is_some() && started > self.config.from {
-            self.begin(started, now);
+            // What links and other flows do at this moment may come before or after.
+            self.begin(started, after(now));
         }
     }
 
@@ -306,7 +312,7 @@ impl Meter {
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
         let place = origin.connection.0 as usize;
         let Some(FlowMeter { sender, receiver, timing, started, end, completion }) = self.flows.get_mut(place) else {
-            return self.cross.on_event(now, origin, event, self.begun.is_some());
+            return self.cross.on_event(now, origin, event, now >= self.begun_at);
         };
         match (origin.host, event) {
             (Some(Side::Server), Event::Written(range)) => {
@@ -367,8 +373,8 @@ impl Meter {
     fn on_delivered(&mut self, now: Instant, bytes: u64) {
         self.delivered += bytes;
         if self.config.size.is_some_and(|size| self.delivered >= size) {
-            // Where hosts are ahead of each other, the sender's events from before come later.
-            (self.completed, self.turn) = (Some(now), self.turn.min(now));
+            // Where hosts are ahead of each other, the sender's events up to now come later.
+            (self.completed, self.turn) = (Some(now), self.turn.min(after(now)));
         }
     }
 
