@@ -303,7 +303,7 @@ impl Meter {
         }
         self.started = Some(started);
         if self.config.size.is_some() && started > self.config.from {
-            // What links and other flows do at this moment may come before or after.
+            // Events of links and of other flows at this moment may come before or after.
             self.begin(started, after(now));
         }
     }
