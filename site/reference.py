@@ -77,7 +77,7 @@ FIELDS = {
 }
 FIELD = re.compile(r"((?: +///.*\n)*)(?: +#\[.*\n)* +(?:pub )?(\w+): ([\w<>]+)")
 #: Types of a few words, and where they are.
-WORDS = {"SendKind": "crates/trace/src/event.rs", "Fate": "crates/recorders/src/timeline.rs", "DiagnosisKind": "crates/run/src/diagnosis/mod.rs"}
+WORDS = {"SendKind": "crates/units/src/term.rs", "Fate": "crates/recorders/src/timeline.rs", "DiagnosisKind": "crates/run/src/diagnosis/mod.rs"}
 WORD = re.compile(r"((?: +///.*\n)+) +(\w+),\n")
 #: Columns of `series/`; those of a path follow its name.
 SERIES = {
