@@ -110,7 +110,11 @@ fn drawn(inference: &Inference) -> String {
         extent.keep
     );
     if let Some(calibration) = &inference.calibration {
-        let _ = write!(text, " In the calibration {:.1} % of the intervals hold the value that was drawn.", calibration.coverage * 100.0);
+        let _ = write!(
+            text,
+            " In the calibration {:.1} % of the intervals hold the value that was drawn.",
+            calibration.coverage * 100.0
+        );
     }
     if inference.without_value > 0 {
         let _ = write!(text, " Draws without a value, in which a run does not end: {}.", inference.without_value);
