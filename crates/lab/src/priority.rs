@@ -21,7 +21,7 @@ impl Priority {
         // Linux keeps a nice value per thread; "none" is the calling one.
         let before = rustix::process::getpriority_process(None).ok();
         let raised = before.filter(|_| rustix::process::setpriority_process(None, FIRST).is_ok());
-        // Never refused but by a seccomp filter, with which timers are as late as before.
+        // Only a seccomp filter refuses it; timers then keep the default slack.
         let _ = rustix::thread::set_current_timer_slack(Some(SLACK));
         Self { before: raised }
     }

@@ -77,8 +77,11 @@ impl PathRecord {
     /// Round trips that vary, one after another: pauses between series of challenges are left out.
     fn rtts(&self) -> Column<Duration> {
         let mut column = Column::default();
+        if !self.delay_varies() {
+            return column;
+        }
         let mut before: Option<&IdleRtt> = None;
-        for one in self.idle.iter().filter(|_| self.delay_varies()) {
+        for one in &self.idle {
             let gap = before.map_or(Duration::ZERO, |before| one.at.since(before.at));
             column.lasts += if gap > PAUSE { SPACING } else { gap };
             column.values.push((column.lasts, one.rtt));

@@ -132,12 +132,15 @@ impl<T: Clone> Way<T> {
 
     /// The parts that vary the delay, or lose packets under the link, may have changed.
     fn note_variation(&mut self) {
-        let Delays { recorded, aggregate, slots, .. } = &self.delays;
-        let arq = !self.arq.spec.is_none();
-        let layers = arq || !aggregate.is_none() || !slots.spec.is_none();
-        self.varies = layers || recorded.is_some() || !self.jitter.spec().is_none();
+        self.varies = self.varies_by_packet() || self.delays.recorded.is_some();
         // Packets that such a layer has lost are under way when it ends.
-        self.is_plain &= !arq && !slots.spec.loses();
+        self.is_plain &= self.arq.spec.is_none() && !self.delays.slots.spec.loses();
+    }
+
+    /// A layer under the link or jitter delays single packets.
+    fn varies_by_packet(&self) -> bool {
+        let Delays { aggregate, slots, .. } = &self.delays;
+        !self.arq.spec.is_none() || !aggregate.is_none() || !slots.spec.is_none() || !self.jitter.spec().is_none()
     }
 
     /// The least one-way delay of packets that leave the bottleneck from now on.
@@ -155,8 +158,7 @@ impl<T: Clone> Way<T> {
 
     /// Single packets may be impaired or delayed.
     pub(crate) fn impairs(&self) -> bool {
-        let layers = !self.arq.spec.is_none() || !self.delays.aggregate.is_none() || !self.delays.slots.spec.is_none();
-        layers || self.impairments.any() || self.recorded_loss.is_some() || !self.jitter.spec().is_none()
+        self.varies_by_packet() || self.impairments.any() || self.recorded_loss.is_some()
     }
 
     /// The delay of packets that leave the bottleneck from now on.

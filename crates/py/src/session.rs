@@ -100,7 +100,7 @@ impl Scheduler for Stepwise {
             round.candidates().any(PathView::eligible) && !round.backlog().is_empty() && !round.window_blocked();
         if can_send && round.next_new(0, u32::from(u16::MAX)).is_some() {
             self.observe(round, &mut papers.observation);
-            self.wakeup = Some(round.now() + Duration::from_nanos(1));
+            self.wakeup = Some(round.now().next());
             desk.open.store(true, Ordering::Relaxed);
         }
     }

@@ -92,7 +92,7 @@ impl Scheduler for Adversary {
     }
 
     fn on_event(&mut self, _event: &SchedulerEvent<'_>, view: &View) {
-        self.wakeup = self.wakeup.max(view.now() + Duration::from_nanos(1));
+        self.wakeup = self.wakeup.max(view.now().next());
     }
 
     fn next_wakeup(&self) -> Option<Instant> {

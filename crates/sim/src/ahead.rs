@@ -8,15 +8,10 @@ use crate::agenda::place;
 use crate::stuck::Stuck;
 use crate::world::World;
 use anabranch_trace::Recorder;
-use anabranch_units::{Direction, Duration, Instant, Side};
+use anabranch_units::{Duration, Instant, Side};
 
 /// Both sides, in their order at one time.
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
-
-/// The direction in which packets reach a side.
-fn toward(side: Side) -> Direction {
-    side.sends().reverse()
-}
 
 /// An event that a side has handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,17 +43,12 @@ impl Bounds {
     /// The events of `side` before `last`, an event of either side.
     fn up_to(last: Handled, side: Side) -> Self {
         let goes_first = side < last.side;
-        let includes = |includes: bool| if includes { after(last.at) } else { last.at };
+        let includes = |includes: bool| if includes { last.at.next() } else { last.at };
         match last.kind {
             Kind::Arrival => Self { arrivals: includes(goes_first), alarms: last.at },
-            Kind::Alarm => Self { arrivals: after(last.at), alarms: includes(goes_first) },
+            Kind::Alarm => Self { arrivals: last.at.next(), alarms: includes(goes_first) },
         }
     }
-}
-
-/// The next moment.
-fn after(at: Instant) -> Instant {
-    at + Duration::from_nanos(1)
 }
 
 impl World {
@@ -73,23 +63,23 @@ impl World {
         recorder: &mut dyn Recorder,
     ) -> Result<(), Stuck> {
         let lookahead = if is_ahead { self.network.lookahead() } else { Duration::ZERO };
-        let end = (next + lookahead).min(self.agenda.turn()).min(after(until));
+        let end = (next + lookahead).min(self.agenda.turn()).min(until.next());
         if end > next && is_ahead { self.run_window(next, end, recorder) } else { self.step(next, recorder) }
     }
 
     /// Handles the first events at `now`: one side's arrivals, a turn, or one side's alarms.
     fn step(&mut self, now: Instant, recorder: &mut dyn Recorder) -> Result<(), Stuck> {
-        let arrives = |side: &Side| self.network.due(toward(*side)) <= now;
+        let arrives = |side: &Side| self.network.due(side.receives()) <= now;
         let rings = |side: &Side| self.agenda.alarm(*side) <= now;
         let (side, bounds) = if let Some(side) = SIDES.into_iter().find(arrives) {
-            (side, Bounds { arrivals: after(now), alarms: now })
+            (side, Bounds { arrivals: now.next(), alarms: now })
         } else if self.agenda.turn() <= now {
             self.now = now;
             self.take_turn(recorder);
             return self.look();
         } else {
             let side = SIDES.into_iter().find(rings).unwrap_or(Side::Client);
-            (side, Bounds { arrivals: now, alarms: after(now) })
+            (side, Bounds { arrivals: now, alarms: now.next() })
         };
         self.run_side(side, bounds, now, recorder)?;
         Ok(())
@@ -125,12 +115,12 @@ impl World {
     ) -> Result<Option<Handled>, Stuck> {
         let awaits = self.awaits(side);
         loop {
-            let (arrival, alarm) = (self.network.due(toward(side)), self.agenda.alarm(side));
+            let (arrival, alarm) = (self.network.due(side.receives()), self.agenda.alarm(side));
             let kind = if arrival <= alarm { Kind::Arrival } else { Kind::Alarm };
             match kind {
                 Kind::Arrival if arrival < bounds.arrivals => {
                     self.now = arrival;
-                    self.deliver(toward(side), known, recorder);
+                    self.deliver(side.receives(), known, recorder);
                 }
                 Kind::Alarm if alarm < bounds.alarms => {
                     self.now = alarm;

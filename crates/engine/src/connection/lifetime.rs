@@ -119,7 +119,11 @@ pub(super) fn streams(sending: &Sending, receiving: &Receiving) -> u64 {
 impl Facts {
     /// As the parts have them now.
     pub fn of(session: &Session, sending: &Sending, receiving: &Receiving, subflows: &[Subflow]) -> Self {
-        debug_assert_eq!([sending.is_plain(), receiving.is_plain()], [session.is_plain(); 2], "a part was not told");
+        debug_assert_eq!(
+            [sending.is_plain(), receiving.is_plain()],
+            [session.is_plain(); 2],
+            "a part has another protocol"
+        );
         let received_all = receiving.is_finished();
         let (finished, delivered) = (sending.stream.is_finished(), sending.all_delivered());
         let fin_acked = sending.stream.data_fin.is_acked();

@@ -1,7 +1,7 @@
 //! Paths of IPv4 and IPv6 in one connection, with a kernel at one end or at both.
 
 use crate::common::alone;
-use crate::runs::run;
+use crate::runs::{WITH_A_KERNEL, run};
 use anabranch_lab::RealTime;
 use anabranch_run::Serial;
 
@@ -25,9 +25,6 @@ rate = "10mbit"
 delay = "15ms"
 ip = 6
 "#;
-/// Sender, receiver and scheduler.
-const HOSTS: [(&str, &str, &str); 3] =
-    [("engine", "linux", "minrtt"), ("linux", "engine", "linux-default"), ("linux", "linux", "linux-default")];
 
 /// The share of each path in the data.
 fn shares(set: &[(&str, &str)], (sender, receiver, scheduler): (&str, &str, &str)) -> [f64; 3] {
@@ -40,7 +37,7 @@ fn shares(set: &[(&str, &str)], (sender, receiver, scheduler): (&str, &str, &str
 #[test]
 fn every_path_carries_data_whatever_its_ip_version() {
     let Some(_alone) = alone() else { return };
-    for hosts in HOSTS {
+    for hosts in WITH_A_KERNEL {
         for (ip, first) in [("4", "a"), ("6", "a"), ("4", "c")] {
             // Opened over a, of the hosts' version, or over c, of IPv6: one or two paths are of the other version.
             let shares = shares(&[("hosts.ip", ip), ("connection.first_path", first)], hosts);
@@ -52,7 +49,7 @@ fn every_path_carries_data_whatever_its_ip_version() {
 #[test]
 fn a_path_of_the_other_version_comes_goes_and_may_be_a_backup() {
     let Some(_alone) = alone() else { return };
-    for hosts in HOSTS {
+    for hosts in WITH_A_KERNEL {
         let rest = ("duration", "3s");
         let [_, _, late] = shares(&[("path.b.ip", "6"), ("path.c.start", "2s"), rest], hosts);
         assert!(late > 0.02 && late < 0.25, "{hosts:?}: {late}");

@@ -1,7 +1,7 @@
 //! A path that carries less, with a kernel at either end: it obeys its interface, and a router's message.
 
 use crate::common::alone;
-use crate::runs::run;
+use crate::runs::{WITH_A_KERNEL, run};
 use anabranch_lab::RealTime;
 use anabranch_run::Serial;
 
@@ -25,11 +25,9 @@ mtu_signal = "interface"
 #[test]
 fn a_narrow_path_carries_its_part() {
     let Some(_alone) = alone() else { return };
-    let both =
-        [("engine", "linux", "minrtt"), ("linux", "engine", "linux-default"), ("linux", "linux", "linux-default")];
     for (ip, signals) in [("4", &["interface", "icmp", "none"][..]), ("6", &["icmp"])] {
         for signal in signals {
-            for (sender, receiver, scheduler) in both {
+            for (sender, receiver, scheduler) in WITH_A_KERNEL {
                 let text = SCENARIO.replace("\"interface\"", &format!("\"{signal}\""));
                 let hosts = [("hosts.sender", sender), ("hosts.receiver", receiver), ("hosts.ip", ip)];
                 let results = run(&RealTime, &Serial, &text, &hosts, &[scheduler], true);

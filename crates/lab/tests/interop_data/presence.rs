@@ -1,7 +1,7 @@
 //! Paths that come and go, and backups that change, with a kernel at one end or at both.
 
 use crate::common::alone;
-use crate::runs::run;
+use crate::runs::{WITH_A_KERNEL, run};
 use anabranch_lab::RealTime;
 use anabranch_run::Serial;
 
@@ -20,9 +20,6 @@ name = "far"
 rate = "10mbit"
 delay = "20ms"
 "#;
-/// Sender, receiver and scheduler.
-const HOSTS: [(&str, &str, &str); 3] =
-    [("engine", "linux", "minrtt"), ("linux", "engine", "linux-default"), ("linux", "linux", "linux-default")];
 
 /// The shares of both paths in the data.
 fn shares(near: &str, far: &str, rest: &str, (sender, receiver, scheduler): (&str, &str, &str)) -> [f64; 2] {
@@ -36,7 +33,7 @@ fn shares(near: &str, far: &str, rest: &str, (sender, receiver, scheduler): (&st
 #[test]
 fn a_path_that_appears_later_carries_data_from_then_on() {
     let Some(_alone) = alone() else { return };
-    for hosts in HOSTS {
+    for hosts in WITH_A_KERNEL {
         let [_, late] = shares("", "start = '2s'", "", hosts);
         // A third of the time at half of the rate.
         assert!(late > 0.02 && late < 0.3, "{hosts:?}: {late}");
@@ -46,7 +43,7 @@ fn a_path_that_appears_later_carries_data_from_then_on() {
 #[test]
 fn a_path_that_goes_leaves_the_data_to_the_others() {
     let Some(_alone) = alone() else { return };
-    for hosts in HOSTS {
+    for hosts in WITH_A_KERNEL {
         // The path of the first subflow goes.
         let [near, far] = shares("stop = '1s'", "", "", hosts);
         assert!(near > 0.02 && near < 0.4 && far > 0.6, "{hosts:?}: {near} and {far}");
@@ -56,7 +53,7 @@ fn a_path_that_goes_leaves_the_data_to_the_others() {
 #[test]
 fn a_connection_opens_over_the_path_that_is_there_or_appears_first() {
     let Some(_alone) = alone() else { return };
-    for hosts in HOSTS {
+    for hosts in WITH_A_KERNEL {
         let [near, far] = shares("start = '1s'", "", "", hosts);
         assert!(far > 0.5 && near > 0.02, "{hosts:?}: {near} and {far}");
         let [near, far] = shares("start = '2s'", "start = '1s'", "", hosts);
@@ -67,7 +64,7 @@ fn a_connection_opens_over_the_path_that_is_there_or_appears_first() {
 #[test]
 fn a_path_that_becomes_a_backup_carries_no_more_data() {
     let Some(_alone) = alone() else { return };
-    for hosts in HOSTS {
+    for hosts in WITH_A_KERNEL {
         let share = |value: &str| {
             let change = format!("[[timeline]]\nat = '1s'\nset = 'path.far.backup'\nvalue = {value}\n");
             shares("", "", &change, hosts)[1]

@@ -4,6 +4,10 @@ use anabranch_run::{Driver, Options, Plan, Pool, Results, Runner, Variant};
 use anabranch_scenario::{NoFiles, Override, Source, read, scheduler};
 use std::sync::Arc;
 
+/// Sender, receiver and scheduler: a kernel at one end or at both.
+pub const WITH_A_KERNEL: [(&str, &str, &str); 3] =
+    [("engine", "linux", "minrtt"), ("linux", "engine", "linux-default"), ("linux", "linux", "linux-default")];
+
 /// Runs the scenario `text` with these keys set and these schedulers, without baselines.
 pub fn run(
     driver: &dyn Driver,

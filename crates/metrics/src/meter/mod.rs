@@ -147,11 +147,6 @@ fn sent_over(flows: &[FlowMeter], n: usize) -> u64 {
     flows.iter().filter_map(|flow| flow.sender.paths.get(n)).map(|path| path.all().bytes).sum()
 }
 
-/// The next moment.
-fn after(at: Instant) -> Instant {
-    at + Duration::from_nanos(1)
-}
-
 impl Meter {
     /// Ready for the first event.
     pub fn new(config: MeterConfig) -> Self {
@@ -250,7 +245,7 @@ impl Meter {
             self.begin(self.config.from, self.config.from);
         }
         self.prices.advance(now, |n| sent_over(&self.flows, n));
-        let end = self.config.until.map_or(Instant::MAX, after);
+        let end = self.config.until.map_or(Instant::MAX, Instant::next);
         self.turn = if self.begun.is_none() { end.min(self.config.from) } else { end };
         self.turn = self.turn.min(self.prices.next());
         true
@@ -304,7 +299,7 @@ impl Meter {
         self.started = Some(started);
         if self.config.size.is_some() && started > self.config.from {
             // Events of links and of other flows at this moment may come before or after.
-            self.begin(started, after(now));
+            self.begin(started, now.next());
         }
     }
 
@@ -374,7 +369,7 @@ impl Meter {
         self.delivered += bytes;
         if self.config.size.is_some_and(|size| self.delivered >= size) {
             // Where hosts are ahead of each other, the sender's events up to now come later.
-            (self.completed, self.turn) = (Some(now), self.turn.min(after(now)));
+            (self.completed, self.turn) = (Some(now), self.turn.min(now.next()));
         }
     }
 

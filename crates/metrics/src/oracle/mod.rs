@@ -282,7 +282,7 @@ impl Lane {
     /// Payload that arrives ÷ bytes on the link, for what leaves the bottleneck from `at` until the next cut.
     fn efficiency(&self, at: Instant, how: Use) -> f64 {
         let arrival = at + how.shift;
-        let next = arrival + Duration::from_nanos(1);
+        let next = arrival.next();
         let down = self.outages.iter().any(|(from, to)| *from <= arrival && next < *to);
         if at < how.opens || at >= how.closes || down {
             return 0.0;

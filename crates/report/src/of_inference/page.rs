@@ -1,6 +1,6 @@
 //! Inferences of papers as Markdown: a line per paper for the README, a screen per paper for its page, with a picture.
 
-use super::tables::{claim_row, spread, with_unit};
+use super::tables::{by_fixed, claim_row, kept, name, prior, spread, with_unit};
 use crate::svg::{CLOSE, escape, open};
 use anabranch_reproduce::infer::{Answer, Inference, Tally};
 use anabranch_reproduce::{Claim, Paper};
@@ -124,20 +124,16 @@ fn drawn(inference: &Inference) -> String {
 
 /// The unknowns that the baselines fix by a quarter or more.
 fn fixed(inference: &Inference) -> String {
-    let table = super::tables::unknowns(inference);
-    let near: Vec<&Vec<String>> = table.rows.iter().filter(|row| percent(&row[3]) >= super::FIXED).collect();
+    let near: Vec<_> = by_fixed(inference).into_iter().filter(|unknown| unknown.fixed >= super::FIXED).collect();
     if near.is_empty() {
         return "\nThe baselines fix no unknown.\n".to_owned();
     }
     let mut text = String::from("\n| the baselines fix | before | in the kept testbeds |\n|---|---|---|\n");
-    for row in near {
-        let _ = writeln!(text, "| {} | {} | {} |", escaped(&row[0]), escaped(&row[1]), escaped(&row[2]));
+    for unknown in near {
+        let cells = [name(unknown), prior(unknown), kept(unknown)].map(|cell| escaped(&cell));
+        let _ = writeln!(text, "| {} |", cells.join(" | "));
     }
     text
-}
-
-fn percent(text: &str) -> f64 {
-    text.trim_end_matches(" %").parse().map_or(0.0, |number: f64| number / 100.0)
 }
 
 /// Baselines that no draw reaches.

@@ -5,12 +5,17 @@ use anabranch_reproduce::decimals;
 use anabranch_reproduce::infer::{Inference, Posterior, Spread, Tally};
 
 /// The unknowns, the most fixed first.
-pub fn unknowns(inference: &Inference) -> Table {
+pub fn by_fixed(inference: &Inference) -> Vec<&Posterior> {
     let mut all: Vec<&Posterior> = inference.unknowns.iter().collect();
     all.sort_by(|a, b| b.fixed.total_cmp(&a.fixed));
+    all
+}
+
+/// Their table.
+pub fn unknowns(inference: &Inference) -> Table {
     let row = |unknown: &&Posterior| {
         vec![
-            unknown.unknown.clone() + if unknown.widened.is_some() { " (widened)" } else { "" },
+            name(unknown),
             prior(unknown),
             kept(unknown),
             format!("{:.0} %", unknown.fixed * 100.0),
@@ -23,10 +28,16 @@ pub fn unknowns(inference: &Inference) -> Table {
     };
     let heads =
         [("unknown", false), ("before", false), ("kept", false), ("fixed", true), ("moves", true), ("why", false)];
-    table("unknowns", "What is open", &heads, all.iter().map(row).collect())
+    table("unknowns", "What is open", &heads, by_fixed(inference).iter().map(row).collect())
 }
 
-fn prior(unknown: &Posterior) -> String {
+/// The name of an unknown, with a mark if its prior was widened later.
+pub fn name(unknown: &Posterior) -> String {
+    unknown.unknown.clone() + if unknown.widened.is_some() { " (widened)" } else { "" }
+}
+
+/// Its values before the draws are chosen.
+pub fn prior(unknown: &Posterior) -> String {
     match (&unknown.values[..], unknown.is_list) {
         ([first, .., last], false) => format!("{first} to {last}"),
         (values, _) => values.join(", "),
@@ -34,7 +45,7 @@ fn prior(unknown: &Posterior) -> String {
 }
 
 /// Shares of the values of a list; median and interval of a range.
-fn kept(unknown: &Posterior) -> String {
+pub fn kept(unknown: &Posterior) -> String {
     if !unknown.is_list {
         return format!("{} [{}, {}]", unknown.median, unknown.ci95.0, unknown.ci95.1);
     }
