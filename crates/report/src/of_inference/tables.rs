@@ -11,7 +11,7 @@ pub fn by_fixed(inference: &Inference) -> Vec<&Posterior> {
     all
 }
 
-/// Their table.
+/// The table of the unknowns.
 pub fn unknowns(inference: &Inference) -> Table {
     let row = |unknown: &&Posterior| {
         vec![
@@ -36,7 +36,7 @@ pub fn name(unknown: &Posterior) -> String {
     unknown.unknown.clone() + if unknown.widened.is_some() { " (widened)" } else { "" }
 }
 
-/// Its values before the draws are chosen.
+/// The values of an unknown before draws are kept.
 pub fn prior(unknown: &Posterior) -> String {
     match (&unknown.values[..], unknown.is_list) {
         ([first, .., last], false) => format!("{first} to {last}"),
