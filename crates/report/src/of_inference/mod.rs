@@ -107,5 +107,5 @@ const ABOUT: &str = "Testbeds are drawn from the priors, the baselines run in ea
     before, 100 % a single value. Moves: the greatest share of a baseline's variance that goes with the unknown alone.";
 const CLAIMS: &str = "Ours is the median over the kept testbeds, with the central 95 %. A claim agrees if it holds in at least half of \
     them, and the published figure lies in that interval. It cannot be drawn if a baseline of its item was published outside the \
-    central 95 % of all draws: then the model of the network or of the stack is wrong, not the choice. * marks a difference that \
-    the paper's own repetitions are too few to show.";
+    central 95 % of all draws: then the model of the network or of the stack is wrong, not the choice. ~ marks a toss-up: \
+    the claim holds in a quarter to three quarters of them. * marks a difference that the paper's own repetitions are too few to show.";

@@ -21,7 +21,7 @@ pub fn summary(papers: &[(Paper, Inference)]) -> String {
     text
 }
 
-/// How many of the headline's claims agree: `4 of 6`.
+/// How many of the headline's claims agree: `partly: 4 of 6 claims, 1 by a toss-up`.
 fn verdict(paper: &Paper, inference: &Inference) -> String {
     let own = headlines(paper, inference);
     let agree = own.iter().filter(|claim| claim.answer == Answer::Agrees).count();
@@ -30,7 +30,12 @@ fn verdict(paper: &Paper, inference: &Inference) -> String {
         _ if agree == own.len() => "yes",
         _ => "partly",
     };
-    format!("{word}: {agree} of {} claims", own.len())
+    let toss_ups = own.iter().filter(|claim| claim.answer == Answer::Agrees && claim.is_toss_up()).count();
+    let mut text = format!("{word}: {agree} of {} claims", own.len());
+    if toss_ups > 0 {
+        let _ = write!(text, ", {toss_ups} by a toss-up");
+    }
+    text
 }
 
 /// The claims of the abstract and the conclusion that count.

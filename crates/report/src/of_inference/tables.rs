@@ -106,14 +106,15 @@ pub fn claims(inference: &Inference) -> Table {
 
 /// Item, claim, published, ours, holds in, answer.
 pub fn claim_row(claim: &Tally) -> [String; 6] {
-    let mark = if claim.too_few { " *" } else { "" };
+    let few = if claim.too_few { " *" } else { "" };
+    let toss_up = if claim.is_toss_up() { " ~" } else { "" };
     [
         claim.item.clone(),
         claim.claim.clone(),
         claim.published.clone(),
         spread(claim.ours, &claim.unit),
         format!("{} of {}", claim.holds, claim.of),
-        format!("{}{mark}", claim.answer.text()),
+        format!("{}{toss_up}{few}", claim.answer.text()),
     ]
 }
 

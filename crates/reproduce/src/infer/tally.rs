@@ -50,6 +50,14 @@ pub struct Tally {
     pub reason: String,
 }
 
+impl Tally {
+    /// The claim holds in some testbeds and fails in others, each in at least a quarter.
+    pub fn is_toss_up(&self) -> bool {
+        let fails = self.of - self.holds;
+        matches!(self.answer, Answer::Agrees | Answer::Differs) && 4 * self.holds.min(fails) >= self.of
+    }
+}
+
 /// Two rows over the kept testbeds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairTally {
@@ -338,6 +346,18 @@ contradicted = "there"
         assert!((ours.median - 10.0).abs() < 1e-9 && ours.low >= 5.0 - 1e-9 && ours.high <= 15.0 + 1e-9, "{ours:?}");
         // 10 % of runs that vary by as much, four times.
         assert!(found[0].too_few && !found[1].too_few);
+    }
+
+    #[test]
+    fn a_claim_that_holds_in_a_quarter_to_three_quarters_is_a_toss_up() {
+        let mut tally = tallies(&[]).remove(0);
+        let mut is = |holds, answer| {
+            (tally.of, tally.holds, tally.answer) = (100, holds, answer);
+            tally.is_toss_up()
+        };
+        let agreeing = [24, 25, 50, 75, 76].map(|holds| is(holds, Answer::Agrees));
+        assert_eq!(agreeing, [false, true, true, true, false]);
+        assert!(is(40, Answer::Differs) && !is(50, Answer::CannotBeDrawn));
     }
 
     #[test]
