@@ -11,13 +11,9 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Papers whose claims are judged in named readings alone: `docs/reproduction.md` says so.
-const NOT_INFERRED: [&str; 1] = ["blest"];
-
-/// Every other paper with its committed inference.
+/// Every paper with its committed inference.
 fn inferred() -> Vec<(papers::Source, Inference)> {
-    let mut all = papers::find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false)));
-    all.retain(|source| !NOT_INFERRED.contains(&source.paper.key.as_str()));
+    let all = papers::find(Path::new("all")).unwrap_or_else(|failure| panic!("{}", failure.render(false)));
     let one = |source: papers::Source| {
         let file = root().join("papers").join(&source.paper.key).join("inferred/inference.json");
         let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
