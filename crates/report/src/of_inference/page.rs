@@ -164,7 +164,7 @@ fn escaped(text: &str) -> String {
     text.trim().replace('|', "\\|").replace('\n', " ")
 }
 
-const LABELS: usize = 430;
+const LABELS: usize = 460;
 const PLOT: usize = 240;
 /// Behind the plot: the answer, then the numbers.
 const ANSWER: usize = 100;
