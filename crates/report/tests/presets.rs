@@ -50,8 +50,8 @@ fn topology(preset: &str) -> Topology {
 fn round_trips(topology: &Topology, seed: u64, seconds: u64) -> Vec<(f64, f64)> {
     let mut network = Network::new(topology, seed);
     let mut all = vec![];
-    let sent = |n: u64| Instant::from_millis(PROBE * n);
-    let mut fetch = |network: &mut Network<u64>, until: Instant| {
+    let sent = |n: u32| Instant::from_millis(PROBE * u64::from(n));
+    let mut fetch = |network: &mut Network<u32>, until: Instant| {
         while let Some(now) = network.poll_timeout().filter(|at| *at <= until) {
             let toward = if network.due(Direction::Down) <= now { Direction::Down } else { Direction::Up };
             while let Some(delivery) = network.poll_deliver(now, toward, now, &mut ()) {
@@ -65,7 +65,7 @@ fn round_trips(topology: &Topology, seed: u64, seconds: u64) -> Vec<(f64, f64)> 
             }
         }
     };
-    for n in 0..seconds * 1_000 / PROBE {
+    for n in 0..(seconds * 1_000 / PROBE) as u32 {
         fetch(&mut network, sent(n));
         network.send(sent(n), &mut (), 0, Direction::Up, 84, n);
     }
@@ -103,7 +103,7 @@ fn saturated(topology: &Topology) -> [Vec<(f64, f64)>; 2] {
                 arrived.get_mut(bin(at)).into_iter().for_each(|bin| *bin += 1.0);
             }
         }
-        network.send(now, &mut lost, 0, Direction::Down, 1500, n);
+        network.send(now, &mut lost, 0, Direction::Down, 1500, n as u32);
     }
     let mut gone = vec![0.0f64; bins];
     lost.0.iter().for_each(|at| gone.get_mut(bin(*at)).into_iter().for_each(|bin| *bin += 1.0));
