@@ -125,10 +125,14 @@ fn distribution(values: impl Iterator<Item = f64>) -> Vec<(f64, f64)> {
     points
 }
 
-/// Every `n`-th point such that about 400 are left, the greatest of each group.
-fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let greatest = |group: &[(f64, f64)]| group.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
-    points.chunks(points.len().div_ceil(400).max(1)).filter_map(greatest).collect()
+/// The least and the greatest of each of some 200 groups.
+fn band(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let ends = |group: &[(f64, f64)]| {
+        let ordered = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let [least, greatest] = [group.iter().min_by(ordered), group.iter().max_by(ordered)];
+        [least, greatest].map(|it| it.map(|(_, value)| (group[0].0, *value)))
+    };
+    points.chunks(points.len().div_ceil(200).max(1)).flat_map(ends).flatten().collect()
 }
 
 /// What a preset does.
@@ -156,9 +160,9 @@ fn found(published: &Published) -> Found {
     };
     let rows = [
         vec![
-            panel("round trip over time, ms", "s since the first packet", thinned(&over_time), &[]),
-            panel("rate over time, Mbit/s", "s since the first packet", thinned(&rate), &[]),
-            panel("loss over time, %", "s since the first packet", thinned(&loss), &[]),
+            panel("round trip over time, ms", "s since the first packet", band(&over_time), &[]),
+            panel("rate over time, Mbit/s", "s since the first packet", rate.clone(), &[]),
+            panel("loss over time, %", "s since the first packet", loss.clone(), &[]),
         ],
         vec![
             panel("share of round trips below, awake", "ms", distribution(trips.iter().copied()), published.round_trip),
