@@ -14,7 +14,7 @@ fn of(section: &str) -> impl Iterator<Item = (&'static Key, [&'static str; 2])> 
 /// Two values, as TOML has them; `None` for what makes another topology, of which there is nothing to change.
 fn values(name: &str) -> Option<[&'static str; 2]> {
     Some(match name {
-        "name" | "link" | "trace" | "trace_start" | "trace_end" => return None,
+        "name" | "link" | "medium" | "trace" | "trace_start" | "trace_end" => return None,
         "rate" => ["'9mbit'", "'8mbit'"],
         "burst" => ["'8KB'", "'9KB'"],
         "police" => ["{ rate = '7mbit', burst = '9KB' }", "{ rate = '6mbit', burst = '9KB' }"],
@@ -35,7 +35,7 @@ fn values(name: &str) -> Option<[&'static str; 2]> {
         "duplicate" | "corrupt" => ["'1%'", "'2%'"],
         "outage" => ["[['100ms', '150ms']]", "[['100ms', '200ms']]"],
         "mtu" => ["1300", "1280"],
-        "device" | "backup" => ["false", "true"],
+        "device" | "backup" | "shared" => ["false", "true"],
         "start" => ["'100ms'", "'150ms'"],
         "stop" => ["'200ms'", "'250ms'"],
         "ip" => ["4", "6"],
@@ -52,7 +52,7 @@ fn constant(name: &str) -> &'static str {
     match name {
         "overhead" | "duplicate" | "corrupt" => "a property of the path's technology, not of its state",
         "outage" | "start" | "stop" => "says itself when",
-        "device" | "ip" | "mtu_signal" => "what the path is made of",
+        "device" | "ip" | "mtu_signal" | "shared" => "what the path is made of",
         "preset" => "defaults of other keys, which change themselves",
         unknown => panic!("{unknown} does not change in a timeline: say why"),
     }

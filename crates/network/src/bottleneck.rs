@@ -4,7 +4,7 @@ use crate::{
     BottleneckSpec, Capacity, Discipline, DropTail, Markable, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting,
 };
 use anabranch_trace::{LinkEvent, Recorder};
-use anabranch_units::{Direction, Instant, PathId, Rate};
+use anabranch_units::{Direction, Duration, Instant, PathId, Rate};
 use anabranch_wire::Ecn;
 use slab::Slab;
 
@@ -74,6 +74,19 @@ impl<T> Packet<T> {
     }
 }
 
+/// The state of a queue towards the medium over which it sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Air {
+    /// The medium is its own.
+    Own,
+    /// It has no packet for a shared one.
+    Quiet,
+    /// Its next packet waits for its turn, at the earliest at `departs`.
+    Waits,
+    /// Its packet is on a shared one.
+    Sends,
+}
+
 /// A queue and its capacity. It is evaluated lazily: [`Self::depart`] brings it up to date.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
@@ -89,6 +102,7 @@ pub(crate) struct Queue<T> {
     /// Whether the queueing discipline looks at packets' flows.
     by_flow: bool,
     capacity: Box<dyn Capacity>,
+    air: Air,
     /// Empty between calls.
     verdicts: Verdicts,
 }
@@ -105,6 +119,7 @@ impl<T: Markable> Queue<T> {
             qdisc: spec.queue.build(spec.capacity.initial_rate(), seed, name),
             by_flow: spec.queue.discipline().is_some_and(Discipline::is_by_flow),
             capacity: spec.capacity.build(),
+            air: if spec.medium.is_some() { Air::Quiet } else { Air::Own },
             verdicts: Verdicts::new(),
         }
     }
@@ -115,7 +130,7 @@ impl<T: Markable> Queue<T> {
     }
 
     /// When the packet in transmission leaves, or the discipline hands out the next one; [`Instant::MAX`] if there is none or
-    /// it never does.
+    /// it never does. A packet that waits for its turn on a medium does not leave before.
     pub(crate) fn departs(&self) -> Instant {
         self.departs
     }
@@ -191,16 +206,45 @@ impl<T: Markable> Queue<T> {
         self.carry_out_all(now, recorder);
         self.state.busy = false;
         self.departs = Instant::MAX;
+        if self.air == Air::Sends {
+            self.air = Air::Quiet;
+        }
         match next {
             Next::Packet(handle) => {
                 let size = self.packets[handle as usize].size;
                 self.leave_queue(size);
                 (self.leaving, self.state.busy) = (handle, true);
-                self.departs = self.capacity.transmit(now, size, idle);
+                if self.air == Air::Own {
+                    self.departs = self.capacity.transmit(now, size, idle);
+                } else {
+                    self.air = Air::Waits;
+                }
             }
             Next::Later(at) => self.departs = at,
             Next::Nothing => {}
         }
+    }
+
+    /// Whether the next packet waits for its turn on a shared medium.
+    pub(crate) fn waits(&self) -> bool {
+        self.air == Air::Waits
+    }
+
+    /// Whether a packet is on a shared medium.
+    pub(crate) fn sends(&self) -> bool {
+        self.air == Air::Sends
+    }
+
+    /// The packet that waits for its turn has it at `now`, and its first bit leaves `overhead` later.
+    pub(crate) fn send(&mut self, now: Instant, overhead: Duration) {
+        let size = self.packets[self.leaving as usize].size;
+        self.departs = self.capacity.transmit(now + overhead, size, true);
+        self.air = Air::Sends;
+    }
+
+    /// The packet that waits for its turn has it at `free` at the earliest.
+    pub(crate) fn wait_until(&mut self, free: Instant) {
+        self.departs = free;
     }
 
     fn leave_queue(&mut self, size: u32) {
@@ -251,7 +295,8 @@ impl<T: Markable> Queue<T> {
     /// Sets the rate from `now` on.
     pub(crate) fn set_rate(&mut self, now: Instant, rate: Rate) {
         let departs = self.capacity.set_rate(now, rate, self.departs);
-        if self.state.busy {
+        // A frame on a shared medium keeps the rate with which it began.
+        if self.state.busy && self.air == Air::Own {
             self.departs = departs;
         }
     }
@@ -262,7 +307,6 @@ mod tests {
     use super::*;
     use crate::{Aqm, Fifo, FixedRate};
     use anabranch_trace::{DropCause, Event, Origin};
-    use anabranch_units::Duration;
 
     /// Drops every packet that waited longer than this, except the last one: CoDel's drops at the head without its
     /// control law.
@@ -358,6 +402,7 @@ mod tests {
             qdisc: Box::new(Fifo::new(Impatient(Duration::from_millis(1)))),
             by_flow: false,
             capacity: Box::new(FixedRate::new(Rate::from_bps(12_000_000))),
+            air: Air::Own,
             verdicts: Verdicts::new(),
         };
         let mut drops = Drops::default();

@@ -3,6 +3,7 @@
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
 use crate::bucket::Bucket;
+use crate::medium::Medium;
 use crate::radio::Anterooms;
 use crate::tail::Tail;
 use crate::way::{Arrival, Outcome, Way};
@@ -10,6 +11,7 @@ use crate::{Aqm, Bottleneck, BottleneckSpec, DropTail, Markable, QueueState, Top
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant};
 
+mod air;
 mod changes;
 
 /// A packet that arrived.
@@ -28,7 +30,7 @@ pub struct Delivery<T> {
 /// Paths and shared links with the packets in them; `T` is the item of a packet. It is moved from queue to queue, so
 /// box large items.
 ///
-/// Times given for one direction never decrease. Call [`Self::send`] when something happens, and [`Self::poll_deliver`] until it returns
+/// Times given for one direction never decrease, and those of both together where the lookahead is zero. Call [`Self::send`] when something happens, and [`Self::poll_deliver`] until it returns
 /// `None`, at the latest at [`Self::due`]. What is sent arrives no sooner than [`Self::lookahead`] after it: arrivals in one direction may
 /// be taken before what the other host sends meanwhile is known. [`Self::apply`] needs both directions at the same time.
 ///
@@ -45,6 +47,8 @@ pub struct Network<T> {
     /// Each shared link's down, then up; then those of paths whose own bottleneck manages its queue.
     drains: Vec<Drain<T>>,
     links: usize,
+    /// What several of the drains divide.
+    media: Vec<Medium>,
     /// Where a device sleeps or slept.
     anterooms: Option<Box<Anterooms<Entering<T>>>>,
     /// One agenda per direction: a slot per path, then one per drain; with anterooms, then one per path.
@@ -104,6 +108,8 @@ struct Drain<T> {
     to_far_end: Option<DropTail>,
     least_delay: Duration,
     direction: Direction,
+    /// Index of the medium that it shares.
+    medium: Option<usize>,
     /// Slot of the drain in the agenda of its direction.
     slot: usize,
 }
@@ -112,7 +118,7 @@ impl<T: Markable> Drain<T> {
     fn new(queue: Queue<T>, spec: &BottleneckSpec, direction: Direction, slot: usize) -> Self {
         let police = spec.police.map(Bucket::new).map(Box::new);
         let to_far_end = spec.queue.limit_to_far_end();
-        Self { queue, police, to_far_end, least_delay: Duration::MAX, direction, slot }
+        Self { queue, police, to_far_end, least_delay: Duration::MAX, direction, medium: None, slot }
     }
 
     /// No packet inside can arrive before this key; it precedes any arrival at the same time.
@@ -134,6 +140,7 @@ impl<T: Clone + Markable> Network<T> {
             entries: Vec::with_capacity(ways),
             drains: Vec::new(),
             links: topology.links.len(),
+            media: Vec::new(),
             anterooms: None,
             agendas: [Agenda::new(0), Agenda::new(0)],
             lookahead: Duration::ZERO,
@@ -171,12 +178,13 @@ impl<T: Clone + Markable> Network<T> {
     fn add_drain(&mut self, spec: &BottleneckSpec, paths: usize, seed: u64, direction: Direction, name: &str) -> usize {
         let drain = self.drains.len();
         self.drains.push(Drain::new(Queue::new(spec, seed, name), spec, direction, paths + drain));
+        self.drains[drain].medium = spec.medium.as_ref().map(|medium| self.medium_of(medium, drain));
         drain
     }
 
     fn add_way(&mut self, spec: &WaySpec, paths: usize, seed: u64, direction: Direction, name: &str) {
         let entrance = match &spec.bottleneck {
-            Bottleneck::Own(own) if own.queue.is_drop_tail() => {
+            Bottleneck::Own(own) if own.queue.is_drop_tail() && own.medium.is_none() => {
                 Entrance::Own(Tail::new(own, WayId::of(self.ways.len())))
             }
             Bottleneck::Own(own) => Entrance::Drain(self.add_drain(own, paths, seed, direction, name)),
@@ -250,6 +258,7 @@ impl<T: Clone + Markable> Network<T> {
         size: u32,
         flow: u64,
     ) {
+        self.rouse(now, recorder);
         self.join(now, recorder, self.link_drain(link, direction), None, Entering { size, item: None, flow });
     }
 
@@ -262,6 +271,7 @@ impl<T: Clone + Markable> Network<T> {
         entering: Entering<T>,
     ) {
         let way = WayId::new(path, direction);
+        self.rouse(now, recorder);
         let Some(entering) = self.pass(now, way.index(), entering) else { return };
         self.enter(now, recorder, way, entering);
     }
@@ -331,6 +341,10 @@ impl<T: Clone + Markable> Network<T> {
         entering: Entering<T>,
     ) {
         self.drain(drain, now, recorder);
+        let medium = self.drains[drain].medium;
+        if let Some(medium) = medium {
+            self.proceed(medium, now, recorder);
+        }
         self.sent += 1;
         let Entering { size, item, flow } = entering;
         if self.drains[drain].police.as_mut().is_some_and(|police| !police.take(now, size)) {
@@ -348,8 +362,10 @@ impl<T: Clone + Markable> Network<T> {
         let queue = &mut self.drains[drain].queue;
         let before = queue.departs();
         queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now, flow });
-        if queue.departs() != before {
-            self.note(drain);
+        match medium {
+            Some(medium) => self.pass_on(medium, now),
+            None if queue.departs() != before => self.note(drain),
+            None => {}
         }
     }
 
@@ -385,8 +401,9 @@ impl<T: Clone + Markable> Network<T> {
     }
 
     fn note_lookahead(&mut self) {
-        // Arrivals make room for packets that are sent; a device is kept awake by both directions.
-        let is_coupled = self.drains.iter().any(|drain| drain.to_far_end.is_some()) || self.anterooms.is_some();
+        // Arrivals make room for packets that are sent; both directions keep a device awake, and divide a medium.
+        let is_coupled = self.drains.iter().any(|drain| drain.to_far_end.is_some() || drain.medium.is_some());
+        let is_coupled = is_coupled || self.anterooms.is_some();
         let least = self.ways.iter().map(Way::least_delay).min().unwrap_or(Duration::ZERO);
         self.lookahead = if is_coupled { Duration::ZERO } else { least };
     }
@@ -409,6 +426,7 @@ impl<T: Clone + Markable> Network<T> {
             }
             let paths = self.ways.len() / 2;
             if slot >= paths {
+                self.rouse(known, recorder);
                 match slot - paths {
                     drain if drain < self.drains.len() => self.drain(drain, self.until(known, direction), recorder),
                     beyond => self.wake(WayId::new(beyond - self.drains.len(), direction), recorder),
@@ -481,6 +499,7 @@ impl<T: Clone + Markable> Network<T> {
 
     /// Records every departure up to `now`: for the end of a run.
     pub fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        self.rouse(now, recorder);
         (0..self.drains.len()).for_each(|drain| self.drain(drain, now, recorder));
         (0..self.ways.len()).for_each(|way| self.settle_entrance(way, now, recorder));
     }
@@ -517,14 +536,23 @@ impl<T: Clone + Markable> Network<T> {
 
     /// Forwards the packets that left a drain up to `now`.
     fn forward(&mut self, drain: usize, now: Instant, recorder: &mut dyn Recorder) {
+        if let Some(medium) = self.drains[drain].medium {
+            return self.proceed(medium, now, recorder);
+        }
         while let Some((at, packet)) = self.drains[drain].queue.depart(now, recorder) {
-            if let (Some(way), Some(item)) = (packet.way, packet.item)
-                && self.ways[way.index()].enter(at, packet.seq, packet.size, item)
-            {
-                self.note_way(way.index());
-            }
+            self.travel(at, packet);
         }
         self.note(drain);
+    }
+
+    /// A packet that left a drain travels on.
+    #[inline(always)]
+    fn travel(&mut self, at: Instant, packet: Packet<T>) {
+        if let (Some(way), Some(item)) = (packet.way, packet.item)
+            && self.ways[way.index()].enter(at, packet.seq, packet.size, item)
+        {
+            self.note_way(way.index());
+        }
     }
 
     /// A drain's next action may have changed.

@@ -1,6 +1,6 @@
 //! The specification of a network.
 
-use crate::{BucketSpec, Discipline, DropTail, JitterSpec, RadioChange, RadioSpec, RateSteps, Steps};
+use crate::{BucketSpec, Discipline, DropTail, JitterSpec, MediumSpec, RadioChange, RadioSpec, RateSteps, Steps};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use core::fmt;
 use std::sync::Arc;
@@ -65,12 +65,14 @@ pub struct BottleneckSpec {
     pub queue: QueueSpec,
     /// Packets beyond this token bucket are dropped on arrival.
     pub police: Option<BucketSpec>,
+    /// The medium over which it sends. Bottlenecks whose media have one name divide it.
+    pub medium: Option<Arc<MediumSpec>>,
 }
 
 impl BottleneckSpec {
-    /// A bottleneck without a policer.
+    /// A bottleneck without a policer, whose medium is its own.
     pub fn new(capacity: CapacitySpec, queue: QueueSpec) -> Self {
-        Self { capacity, queue, police: None }
+        Self { capacity, queue, police: None, medium: None }
     }
 }
 

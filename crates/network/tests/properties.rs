@@ -4,8 +4,8 @@ mod common;
 
 use anabranch_network::{
     ArqSpec, Bottleneck, BottleneckSpec, BucketSpec, CapacitySpec, CapacityTrace, Change, DelayDistribution,
-    Discipline, DropTail, JitterSpec, LinkSpec, LossSpec, Network, PathSpec, Place, QueueSpec, RadioChange, RadioSpec,
-    RedSpec, ReorderSpec, SlotsSpec, Threshold, Topology, Value, WakeSpec, WaySpec,
+    Discipline, DropTail, JitterSpec, LinkSpec, LossSpec, MediumSpec, Network, PathSpec, Place, QueueSpec, RadioChange,
+    RadioSpec, RedSpec, ReorderSpec, SlotsSpec, Threshold, Topology, Value, WakeSpec, WaySpec,
 };
 use anabranch_trace::{DropCause, LinkEvent};
 use anabranch_units::{Direction, Duration, Instant, Rate};
@@ -164,8 +164,25 @@ fn any_red() -> impl Strategy<Value = RedSpec> {
 }
 
 fn any_managed() -> impl Strategy<Value = Topology> {
-    (any_topology(), any_red(), any::<bool>())
-        .prop_map(|(topology, red, turn)| if turn { with_red(topology, red) } else { topology })
+    let media = prop_oneof![1 => Just(vec![]), 1 => prop::collection::vec(0usize..3, 8)];
+    (any_topology(), any_red(), any::<bool>(), media, 1u32..4).prop_map(|(topology, red, turn, media, packets)| {
+        on_air(if turn { with_red(topology, red) } else { topology }, &media, packets)
+    })
+}
+
+/// A topology whose bottlenecks divide media by number; 0 is none.
+fn on_air(mut topology: Topology, media: &[usize], packets: u32) -> Topology {
+    let ways = topology.paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]);
+    let owns = ways.filter_map(|way| match &mut way.bottleneck {
+        Bottleneck::Own(own) => Some(own),
+        Bottleneck::Shared(_) => None,
+    });
+    let links = topology.links.iter_mut().flat_map(|link| [&mut link.down, &mut link.up]);
+    for (bottleneck, medium) in owns.chain(links).zip(media).filter(|(_, medium)| **medium > 0) {
+        let (name, overhead) = (format!("m{medium}"), Duration::from_micros(50));
+        bottleneck.medium = Some(Arc::new(MediumSpec { name, overhead, packets }));
+    }
+    topology
 }
 
 fn any_topology() -> impl Strategy<Value = Topology> {
@@ -443,7 +460,8 @@ proptest! {
                 item += 1;
             }
         }
-        expected.sort_unstable_by_key(|(at, item, ..)| (*at, *item));
+        // Packets of both directions that arrive at one time: each direction in its order.
+        expected.sort_unstable_by_key(|(at, item, _, direction)| (*at, *direction as u8, *item));
         let got: Vec<_> = run(&topology, &deeds, true).1.into_iter().map(|a| (a.0, a.3, a.1, a.2)).collect();
         prop_assert_eq!(got, expected);
     }

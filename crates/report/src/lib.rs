@@ -15,6 +15,7 @@ pub mod of_reproduction;
 pub mod of_run;
 mod page;
 mod picture;
+pub mod plot;
 mod quantity;
 mod style;
 mod svg;

@@ -36,6 +36,8 @@ pub enum Section {
     Queue,
     /// `[[link]]`
     Link,
+    /// `[[medium]]`
+    Medium,
     /// `[[cross]]`
     Cross,
     /// The table form of a cross flow's `start` and `delay`.
@@ -50,7 +52,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of a resolved scenario.
-    pub const ALL: [Section; 19] = [
+    pub const ALL: [Section; 20] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -65,6 +67,7 @@ impl Section {
         Section::Police,
         Section::Queue,
         Section::Link,
+        Section::Medium,
         Section::Cross,
         Section::Range,
         Section::Timeline,
@@ -89,6 +92,7 @@ impl Section {
             Section::Police => "path.police",
             Section::Queue => "path.queue",
             Section::Link => "link",
+            Section::Medium => "medium",
             Section::Cross => "cross",
             Section::Range => "cross.range",
             Section::Timeline => "timeline",
@@ -99,7 +103,10 @@ impl Section {
 
     /// True for sections that may repeat: `[[path]]`.
     pub const fn is_list(self) -> bool {
-        matches!(self, Section::Path | Section::Link | Section::Cross | Section::Timeline | Section::Traffic)
+        matches!(
+            self,
+            Section::Path | Section::Link | Section::Medium | Section::Cross | Section::Timeline | Section::Traffic
+        )
     }
 
     /// True if it has a header of its own in a file.
@@ -139,6 +146,9 @@ impl Section {
             Section::Police => "a policer's token bucket before the queue of a path or a link",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
             Section::Link => "a bottleneck that several paths name",
+            Section::Medium => {
+                "air over which one of several stations sends at a time: each direction of a path or link that names it is one"
+            }
             Section::Cross => "other flows, alike, that share a bottleneck",
             Section::Range => "a range of times, of which each flow draws its own",
             Section::Timeline => "a change while the experiment runs",
@@ -253,6 +263,8 @@ pub enum Form {
     TraceStart,
     /// The name of a link.
     LinkName,
+    /// The name of a medium.
+    MediumName,
     /// A key that may change while the experiment runs.
     Changeable,
     /// The form of another key.
@@ -399,6 +411,7 @@ impl Form {
             Form::FirstPath => "\"first\", \"race\" or the name of a [[path]]".into(),
             Form::TraceStart => "\"begin\", \"seed\", or a time in the trace, such as \"20s\"".into(),
             Form::LinkName => "the name of a [[link]]".into(),
+            Form::MediumName => "the name of a [[medium]]".into(),
             Form::Changeable => {
                 format!("{}, with .down or .up for one direction, or connection.scheduler", changeable_of_ways())
             }

@@ -7,7 +7,7 @@ use crate::scenario::{Cross, Scenario, TimelineEntry, TraceStart, Traffic};
 use crate::sections::bucket::{BURST, POLICE};
 use crate::sections::queue::{QUEUE, Queue};
 use crate::sections::{
-    LEAST_PACKETS, Pair, change, connection, cross, full_packet, hosts, least_queue, path, tcp, top, traffic,
+    LEAST_PACKETS, Pair, change, connection, cross, full_packet, hosts, least_queue, medium, path, tcp, top, traffic,
 };
 use crate::tree::quoted;
 use crate::written;
@@ -33,6 +33,7 @@ impl Document {
             out.trace(self.limits.link_traces.get(index), [&link.down, &link.up].into_iter().any(steps));
             out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index), least);
         }
+        out.media();
         scenario.cross.iter().for_each(|cross| out.cross(cross));
         scenario.timeline.iter().for_each(|entry| out.timeline(entry));
         scenario.traffic.iter().for_each(|traffic| out.traffic(traffic));
@@ -116,7 +117,25 @@ impl Writer<'_> {
             TraceStart::At(from) => Some(written::duration(from)),
         };
         self.some("trace_start", start);
+        self.line("shared", own(&path.down).is_some_and(|spec| medium::is_own(spec, &path.name)));
         self.text.push_str(&lines(&path::options(&mut options)));
+    }
+
+    /// The media that paths and links name, each once.
+    fn media(&mut self) {
+        let topology = &self.document.scenario.topology;
+        let owns = topology.paths.iter().flat_map(|path| [&path.down, &path.up]).filter_map(own);
+        let all = owns.chain(topology.links.iter().flat_map(|link| [&link.down, &link.up]));
+        let mut written: Vec<&str> = Vec::new();
+        for spec in all {
+            let (Some(name), Some(medium)) = (medium::named(spec), spec.medium.as_deref()) else { continue };
+            if !written.contains(&name) {
+                written.push(name);
+                self.header("[[medium]]");
+                self.line("name", quoted(name));
+                self.text.push_str(&lines(&medium::rows(&mut medium.clone())));
+            }
+        }
     }
 
     /// The trace, and its end if it is not the default.
@@ -161,9 +180,11 @@ impl Writer<'_> {
             _ => None,
         };
         let police = |spec: &BottleneckSpec| spec.police.as_ref().map(POLICE.write);
+        let medium = |spec: &BottleneckSpec| medium::named(spec).map(quoted);
         self.pair("rate", down.and_then(rate), up.and_then(rate));
         self.pair("burst", down.and_then(burst), up.and_then(burst));
         self.pair("police", down.and_then(police), up.and_then(police));
+        self.pair("medium", down.and_then(medium), up.and_then(medium));
         let Some(limits) = limits else { return };
         // The value of a product is in a comment: written as bytes, it would no longer follow rate and delay.
         let comment = |spec: Option<&BottleneckSpec>, limit, least| match (spec.map(|spec| spec.queue.limit()), limit) {

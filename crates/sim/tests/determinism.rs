@@ -2,11 +2,13 @@
 
 mod common;
 
+use anabranch_network::{Bottleneck, MediumSpec};
 use anabranch_sim::Checks;
 use anabranch_trace::{Digest, Event, Origin, Recorder};
-use anabranch_units::{Instant, PathId, Side};
+use anabranch_units::{Duration, Instant, PathId, Side};
 use common::random::random_transfer;
 use common::{Transfer, lossy, path};
+use std::sync::Arc;
 
 /// Networks per test.
 const SEEDS: u64 = 60;
@@ -95,6 +97,27 @@ fn the_order_in_which_flows_are_listed_does_not_matter() {
             of.1.finish()
         };
         assert_eq!(digest_of(false), digest_of(true), "flow {flow}");
+    }
+}
+
+/// The directions of a path, and all paths, divide one medium: what one side sends delays the other at once.
+#[test]
+fn hosts_on_shared_air_do_not_run_ahead_of_each_other() {
+    for seed in 0..SEEDS {
+        let mut transfer = Transfer { size: Some(100_000), ..transfer(seed) };
+        let medium = Arc::new(MediumSpec { name: "air".into(), overhead: Duration::from_micros(100), packets: 1 });
+        for way in transfer.paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]) {
+            if let Bottleneck::Own(own) = &mut way.bottleneck {
+                own.medium = Some(medium.clone());
+            }
+        }
+        let outcome = |needed| {
+            let (mut world, mut order) = (transfer.world(), Order::new(needed));
+            let halt = world.run(Instant::from_millis(20_000), &mut order).expect("a legal run");
+            (halt, world.now(), world.events(), order.back, order.digest.finish())
+        };
+        let ahead = outcome(false);
+        assert_eq!((&ahead, ahead.3), (&outcome(true), 0), "seed {seed}");
     }
 }
 

@@ -10,7 +10,7 @@ use anabranch_units::{Direction, Duration, Instant, Rate};
 
 impl<T: Clone + Markable> Network<T> {
     /// Applies a change. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the rate
-    /// of a trace.
+    /// of a trace, a burst on a shared medium.
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
         match *change {
             Change::Rate(Place::Path(path), direction, rate) => {
@@ -25,7 +25,7 @@ impl<T: Clone + Markable> Network<T> {
             }
             Change::Burst(place, direction, burst) => {
                 if let Some(drain) = self.drain_at(place, direction, now, recorder) {
-                    self.drains[drain].queue.set_burst(now, burst);
+                    self.set_drain_burst(drain, now, burst);
                 } else if let Some(tail) = self.tail_at(place, direction, now, recorder) {
                     tail.set_burst(burst);
                 }
@@ -129,6 +129,12 @@ impl<T: Clone + Markable> Network<T> {
                 Some(tail)
             }
             Entrance::Drain(_) => None,
+        }
+    }
+
+    fn set_drain_burst(&mut self, drain: usize, now: Instant, burst: u64) {
+        if self.drains[drain].medium.is_none() {
+            self.drains[drain].queue.set_burst(now, burst);
         }
     }
 

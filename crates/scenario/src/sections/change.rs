@@ -3,6 +3,7 @@
 use super::bucket::{self, BURST, POLICE};
 use super::impairment::{LOSS, REORDER};
 use super::jitter::{self, JITTER};
+use super::medium;
 use super::mtu::check_least;
 use super::network::{Names, resolve_queue};
 use super::options;
@@ -85,6 +86,8 @@ fn of_bottleneck(
         "burst" => {
             let burst = (BURST.read)(report, key, node)?;
             bucket::check_burst(report, node, burst, packet);
+            let own = reader.topology.and_then(|topology| bottleneck(topology, place, direction));
+            medium::check_burst(report, node, own);
             Some(Change::Burst(place, direction, burst))
         }
         "police" => {

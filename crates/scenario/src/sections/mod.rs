@@ -9,6 +9,7 @@ mod fields;
 pub(crate) mod hosts;
 mod impairment;
 pub(crate) mod jitter;
+pub(crate) mod medium;
 mod mtu;
 mod network;
 mod options;
@@ -69,6 +70,10 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
             }
         }
         Section::Link => table.add(None, path::link()),
+        Section::Medium => {
+            table.add(None, vec![path::medium_name()]);
+            table.add(None, medium::rows(&mut medium::blank("")));
+        }
         Section::Cross => {
             table.add(None, cross::over());
             let [first, ..] = CrossKind::blank();
@@ -128,20 +133,20 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let top = Fields::open(report, Section::Top, Some(&root_node));
     let [connection, tcp, hosts] = [Section::Connection, Section::Tcp, Section::Hosts]
         .map(|section| Fields::open(report, section, root.get(section.name())));
-    let [paths, links, crosses, changes, traffic] =
-        [Section::Path, Section::Link, Section::Cross, Section::Timeline, Section::Traffic]
+    let [paths, links, media, crosses, changes, traffic] =
+        [Section::Path, Section::Link, Section::Medium, Section::Cross, Section::Timeline, Section::Traffic]
             .map(|section| tables(report, root, section));
     let mut scenario = Scenario { name: stem(file), ..Scenario::blank() };
     top.fill(report, None, top::rows(&mut scenario));
     let applications = traffic::traffic(report, &traffic);
     let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
     scenario.settings.tcp.nagle = applications.iter().flatten().all(bulk);
-    let names = Names::read(report, &paths, &links);
+    let names = Names::read(report, &paths, &links, &media);
     connection::read(report, &connection, &names, &mut scenario);
     tcp::read(report, &tcp, &mut scenario);
     hosts.fill(report, None, hosts::rows(&mut scenario));
     let packet = full_packet(scenario.settings.mss, scenario.hosts.ip);
-    let network = network::read(report, traces, &names, &paths, &links, packet);
+    let network = network::read(report, traces, &names, [&paths, &links, &media], packet);
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
     let topology = network.as_ref().map(|n| &n.topology);
     let (options, hosts) = (network.as_ref().map_or(&[][..], |n| &n.options), scenario.hosts);

@@ -5,7 +5,7 @@ use super::fields::{Fields, Pair, missing_direction};
 use super::path::{self, TraceEnd, Way};
 use super::queue::{QUEUE, Queue};
 use super::traces::{Trace, Traces};
-use super::{jitter, radio, value};
+use super::{jitter, medium, radio, value};
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
@@ -14,10 +14,12 @@ use crate::tree::{Node, Report};
 use crate::vocabulary::Word;
 use anabranch_engine::FirstPath;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, PathSpec, QueueSpec, Recorded, Topology, WaySpec,
+    Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, MediumSpec, PathSpec, QueueSpec, Recorded, Topology,
+    WaySpec,
 };
 use anabranch_units::{Direction, Duration, PathId};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The paths' keys beyond the topology.
 pub(crate) struct Network {
@@ -37,10 +39,11 @@ pub(crate) struct Limits {
     pub link_traces: Vec<Pair<Option<String>>>,
 }
 
-/// The names of all paths and links, as far as they are readable.
+/// The names of all paths, links and media, as far as they are readable.
 pub(crate) struct Names {
     pub paths: Listed,
     pub links: Listed,
+    pub media: Listed,
 }
 
 /// Names in the order of the file.
@@ -71,6 +74,11 @@ impl Listed {
         self.places.get(name).copied()
     }
 
+    /// The name at an index, if it is readable.
+    pub fn name(&self, index: usize) -> Option<&str> {
+        self.names.get(index)?.as_deref()
+    }
+
     /// Candidates for an unknown name.
     pub fn neighbours(&self) -> impl Iterator<Item = &str> + Clone {
         self.names.iter().flatten().map(String::as_str).take(MOST_NEIGHBOURS)
@@ -79,22 +87,27 @@ impl Listed {
 
 impl Names {
     /// Reads all of them first, because references may point forward.
-    pub fn read(report: &mut Report, paths: &[Fields<'_>], links: &[Fields<'_>]) -> Self {
+    pub fn read(report: &mut Report, paths: &[Fields<'_>], links: &[Fields<'_>], media: &[Fields<'_>]) -> Self {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         let mut read = |fields: &Fields<'_>| {
             fields.get(report, "name", |report, key, node| {
                 let name = value::name(report, key, node)?;
                 if !taken.insert(name.clone()) {
                     report
-                        .error(Code::DuplicateName, node.at, format!("there are two paths or links named \"{name}\""))
+                        .error(
+                            Code::DuplicateName,
+                            node.at,
+                            format!("there are two paths, links or media named \"{name}\""),
+                        )
                         .label("second use of this name")
-                        .help("give each path and each link a name of its own");
+                        .help("give each path, link and medium a name of its own");
                 }
                 Some(name)
             })
         };
         let paths = Listed::new(paths.iter().map(&mut read).collect());
-        Self { paths, links: Listed::new(links.iter().map(&mut read).collect()) }
+        let [links, media] = [links, media].map(|fields| Listed::new(fields.iter().map(&mut read).collect()));
+        Self { paths, links, media }
     }
 
     /// The index of the path that `node` names.
@@ -133,6 +146,11 @@ impl Names {
     pub fn link(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<usize> {
         find(report, key, node, &self.links, "link")
     }
+
+    /// The index of the medium that `node` names.
+    pub fn medium(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<usize> {
+        find(report, key, node, &self.media, "medium")
+    }
 }
 
 fn find(report: &mut Report, key: &'static Key, node: &Node, names: &Listed, what: &str) -> Option<usize> {
@@ -153,13 +171,12 @@ pub fn full_packet(mss: u32, ip: u8) -> u64 {
 /// The limit of shared links.
 const MOST_LINKS: usize = 1000;
 
-/// Reads all paths and links. `None` if there was a mistake, which was reported.
+/// Reads all paths, links and media. `None` if there was a mistake, which was reported.
 pub(crate) fn read(
     report: &mut Report,
     traces: &mut Traces<'_>,
     names: &Names,
-    paths: &[Fields<'_>],
-    links: &[Fields<'_>],
+    [paths, links, media]: [&[Fields<'_>]; 3],
     full_packet: u64,
 ) -> Option<Network> {
     if let Some(extra) = paths.get(PathId::LIMIT) {
@@ -173,8 +190,9 @@ pub(crate) fn read(
             .label("one too many");
     }
     let (paths, links) = (&paths[..paths.len().min(PathId::LIMIT)], &links[..links.len().min(MOST_LINKS)]);
-    let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, names, fields, full_packet)).collect();
-    let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, fields)).collect();
+    let air = medium::media(report, names, media);
+    let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, (names, &air), fields, full_packet)).collect();
+    let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, (names, &air), fields)).collect();
     let options: Vec<_> =
         paths.iter().zip(&drafts).map(|(fields, draft)| options(report, fields, draft.as_ref())).collect();
 
@@ -183,7 +201,7 @@ pub(crate) fn read(
         paths: drafts.iter().map(|draft| Pair { down: draft.down.queue, up: draft.up.queue }).collect(),
         links: bottlenecks
             .iter()
-            .map(|link| Some(Pair { down: link.down.as_ref()?.1, up: link.up.as_ref()?.1 }))
+            .map(|link| Some(Pair { down: link.down.as_ref()?.queue, up: link.up.as_ref()?.queue }))
             .collect::<Option<_>>()?,
         path_traces: drafts
             .iter()
@@ -191,23 +209,21 @@ pub(crate) fn read(
             .collect(),
         link_traces: bottlenecks
             .iter()
-            .map(|link| Some(Pair { down: link.down.as_ref()?.3.clone(), up: link.up.as_ref()?.3.clone() }))
+            .map(|link| Some(Pair { down: link.down.as_ref()?.file.clone(), up: link.up.as_ref()?.file.clone() }))
             .collect::<Option<_>>()?,
     };
     for (index, (fields, draft)) in links.iter().zip(&bottlenecks).enumerate() {
         for direction in [Direction::Down, Direction::Up] {
-            if let Some((.., buckets, _)) = draft.get(direction) {
+            if let Some(Draft { buckets, .. }) = draft.get(direction) {
                 buckets.check(report, fields, direction, largest(&drafts, index, direction, full_packet));
             }
         }
     }
     let links = links_of(names, &bottlenecks, &drafts, full_packet)?;
     let paths = names.paths.names.iter().zip(drafts).map(|(name, draft)| resolve(name.as_ref()?, draft, full_packet));
-    Some(Network {
-        topology: Topology { paths: paths.collect::<Option<_>>()?, links },
-        options: options.into_iter().collect::<Option<_>>()?,
-        limits,
-    })
+    let topology = Topology { paths: paths.collect::<Option<_>>()?, links };
+    medium::check_use(report, media, &air, &topology);
+    Some(Network { topology, options: options.into_iter().collect::<Option<_>>()?, limits })
 }
 
 fn options(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) -> Option<PathOptions> {
@@ -220,7 +236,7 @@ fn options(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) 
 fn path(
     report: &mut Report,
     traces: &mut Traces<'_>,
-    names: &Names,
+    (names, media): (&Names, &[Arc<MediumSpec>]),
     fields: &Fields<'_>,
     full_packet: u64,
 ) -> Option<Pair<Way>> {
@@ -243,6 +259,8 @@ fn path(
     let read = jitter::finish(report, traces, fields, &mut ways) && read;
     let read = radio::finish(report, fields, &ways) && read;
     let buckets = buckets(report, fields);
+    let mut media = medium::of_path(report, names, media, fields);
+    check_media(report, fields, &media, &sources);
     for (direction, way) in [(Direction::Down, &ways.down), (Direction::Up, &ways.up)] {
         let packet = full_packet.saturating_add_signed(way.spec.overhead.into());
         buckets.get(direction).check(report, fields, direction, packet);
@@ -250,13 +268,33 @@ fn path(
     let mut with = |direction, way: Way| {
         let Source { capacity, file, .. } = core::mem::take(sources.get_mut(direction));
         let (link, buckets) = (link.take(direction), *buckets.get(direction));
-        Some(Way { capacity, link, buckets, file, queue: queue.take(direction)?, ..way })
+        let medium = media.take(direction);
+        Some(Way { capacity, link, buckets, file, medium, queue: queue.take(direction)?, ..way })
     };
     let ways = Pair { down: with(Direction::Down, ways.down)?, up: with(Direction::Up, ways.up)? };
     read.then_some(ways)
 }
 
-fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pair<Option<Draft>> {
+/// Reports capacities that no station of a shared medium has.
+fn check_media(
+    report: &mut Report,
+    fields: &Fields<'_>,
+    media: &Pair<Option<Arc<MediumSpec>>>,
+    sources: &Pair<Source>,
+) {
+    for direction in [Direction::Down, Direction::Up] {
+        if media.get(direction).is_some() {
+            medium::check_capacity(report, fields, direction, sources.get(direction).capacity.as_ref());
+        }
+    }
+}
+
+fn link(
+    report: &mut Report,
+    traces: &mut Traces<'_>,
+    (names, media): (&Names, &[Arc<MediumSpec>]),
+    fields: &Fields<'_>,
+) -> Pair<Option<Draft>> {
     let mut sources = sources(report, traces, fields);
     let mut queue = fields.pair(report, "queue", QUEUE.read);
     for direction in [Direction::Down, Direction::Up] {
@@ -273,9 +311,12 @@ fn link(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>) -> Pa
         }
     }
     let buckets = buckets(report, fields);
+    let mut media = medium::named_by(report, names, media, fields);
+    check_media(report, fields, &media, &sources);
     let mut both = |direction| {
         let Source { capacity, file, .. } = core::mem::take(sources.get_mut(direction));
-        Some((capacity?, queue.take(direction)?, *buckets.get(direction), file))
+        let (buckets, medium) = (*buckets.get(direction), media.take(direction));
+        Some(Draft { capacity: capacity?, queue: queue.take(direction)?, buckets, file, medium })
     };
     Pair { down: both(Direction::Down), up: both(Direction::Up) }
 }
@@ -407,7 +448,7 @@ fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>
 /// A direction with a link has no bottleneck of its own. Returns the directions that have a link.
 fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool> {
     let link = fields.places("link");
-    for name in ["rate", "trace", "burst", "police", "queue"] {
+    for name in ["rate", "trace", "burst", "police", "queue", "medium"] {
         let own = fields.places(name);
         if let Some(at) = link.down.and(own.down).or(link.up.and(own.up)) {
             report
@@ -440,11 +481,23 @@ fn missing_capacity(report: &mut Report, fields: &Fields<'_>, direction: Directi
 }
 
 /// The bottleneck of a link, down or up, before its queue has a number of packets or bytes.
-type Draft = (CapacitySpec, Queue, Buckets, Option<String>);
+#[derive(Clone)]
+struct Draft {
+    capacity: CapacitySpec,
+    queue: Queue,
+    buckets: Buckets,
+    file: Option<String>,
+    medium: Option<Arc<MediumSpec>>,
+}
 
-fn bottleneck(capacity: CapacitySpec, queue: QueueSpec, buckets: Buckets) -> BottleneckSpec {
+fn bottleneck(
+    capacity: CapacitySpec,
+    queue: QueueSpec,
+    buckets: Buckets,
+    medium: Option<Arc<MediumSpec>>,
+) -> BottleneckSpec {
     let capacity = buckets.burst.map_or(capacity.clone(), |burst| capacity.with_burst(burst));
-    BottleneckSpec { capacity, queue, police: buckets.police }
+    BottleneckSpec { capacity, queue, police: buckets.police, medium }
 }
 
 /// Bytes of the largest data packet of the paths that cross a link.
@@ -462,12 +515,12 @@ fn links_of(
     full_packet: u64,
 ) -> Option<Vec<LinkSpec>> {
     let spec = |index: usize, direction: Direction| {
-        let (capacity, queue, buckets, _) = bottlenecks[index].get(direction).clone()?;
+        let Draft { capacity, queue, buckets, medium, .. } = bottlenecks[index].get(direction).clone()?;
         let crossing = || drafts.iter().filter(|draft| draft.get(direction).link == Some(index));
         let delay = crossing().map(|draft| draft.down.spec.delay + draft.up.spec.delay).max().unwrap_or_default();
         let full_packet = largest(drafts, index, direction, full_packet);
         let queue = resolve_queue(queue, &capacity, delay, full_packet);
-        Some(bottleneck(capacity, queue, buckets))
+        Some(bottleneck(capacity, queue, buckets, medium))
     };
     let link = |(index, name): (usize, &Option<String>)| {
         let (down, up) = (spec(index, Direction::Down)?, spec(index, Direction::Up)?);
@@ -485,7 +538,7 @@ fn resolve(name: &str, draft: Pair<Way>, full_packet: u64) -> Option<PathSpec> {
                 let capacity = draft.capacity?;
                 let full_packet = full_packet.saturating_add_signed(draft.spec.overhead.into());
                 let queue = resolve_queue(draft.queue, &capacity, round_trip, full_packet);
-                Bottleneck::Own(bottleneck(capacity, queue, draft.buckets))
+                Bottleneck::Own(bottleneck(capacity, queue, draft.buckets, draft.medium))
             }
         };
         Some(WaySpec { bottleneck, ..draft.spec })

@@ -11,8 +11,9 @@ use crate::notation::{FLAG, INSTANT, PRICE, PROBABILITY, TIME, integer, integers
 use crate::row::Row;
 use crate::scenario::PathOptions;
 use crate::vocabulary::Word;
-use anabranch_network::{Bottleneck, CapacitySpec, WaySpec};
+use anabranch_network::{Bottleneck, CapacitySpec, MediumSpec, WaySpec};
 use anabranch_units::Duration;
+use std::sync::Arc;
 
 /// The end of a CSV trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -25,6 +26,10 @@ pub(crate) enum TraceEnd {
 const LEAST_MTU: i64 = 576;
 
 const TRACE_END: &str = "at the end of a CSV trace: loop begins again, hold keeps the last values";
+
+const MEDIUM: &str =
+    "the medium over which the bottleneck sends, instead of one of its own: stations on it send in turns";
+const OWN_MEDIUM: &str = "a medium of its own";
 
 /// One direction of a path, before its queue has a number of packets or bytes.
 #[derive(Clone, Debug)]
@@ -39,13 +44,15 @@ pub(crate) struct Way {
     pub file: Option<String>,
     /// The shared link in its place.
     pub link: Option<usize>,
+    pub medium: Option<Arc<MediumSpec>>,
 }
 
 impl Default for Way {
     fn default() -> Self {
         let clean = WaySpec::clean(Bottleneck::Shared(0), Duration::ZERO);
         let spec = WaySpec { reorder: NO_REORDERING, ..clean };
-        Self { spec, capacity: None, queue: Queue::default(), buckets: Buckets::default(), file: None, link: None }
+        let (queue, buckets) = (Queue::default(), Buckets::default());
+        Self { spec, capacity: None, queue, buckets, file: None, link: None, medium: None }
     }
 }
 
@@ -60,6 +67,7 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once: the rate is a shaper's token bucket of this size (tc-tbf)").silent("none: each packet takes its time at the rate").both().changeable(),
         Row::by_hand("police", POLICE.form, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both().changeable(),
+        Row::by_hand("medium", Form::MediumName, MEDIUM).silent(OWN_MEDIUM).both(),
     ]
 }
 
@@ -88,6 +96,7 @@ pub(crate) fn options(path: &mut PathOptions) -> Vec<Row<'_>> {
     vec![
         Row::by_hand("trace_start", Form::TraceStart, "the part of the trace at time 0. begin: its beginning, so that every repetition is the same draw; seed: a place that each repetition draws from its seed, the same part of the way through the traces of all paths that say seed, so that traces of one length stay aligned; a time such as 20s: that place in every repetition").or("begin"),
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
+        Row::by_hand("shared", Form::Flag, "both directions divide one medium, which no other station uses: one sends at a time, in turns").or("false"),
         Row::by_hand("preset", Form::Words(preset::NAMES), "a kind of link, whose keys are the defaults of the path's; keys beside it override them (docs/radio.md says where each is from). lte: LTE of 2012; 5g-mid: 5G at 2.5 GHz; 5g-mmwave: 5G at millimetre waves, in sight; starlink: Starlink with its slots of 15 s; wifi-busy: Wi-Fi among many stations; 3g-2012: UMTS with its promotion; dsl: ADSL2+").silent("none"),
         Row::optional("start", INSTANT, &mut path.presence.start, "when the path appears, warm-up included: the client then joins over it, or opens the connection if there was none; until then nothing passes. An outage differs: the host does not see it").silent("it is there from the beginning"),
         Row::optional("stop", INSTANT, &mut path.presence.stop, "when the path goes, warm-up included: the client withdraws its address (REMOVE_ADDR, RFC 8684 §3.4.2) and closes the subflow; plain TCP waits in vain").silent("it stays"),
@@ -98,6 +107,11 @@ pub(crate) fn options(path: &mut PathOptions) -> Vec<Row<'_>> {
         Row::optional("cap", size(1, MAX_BYTES), &mut path.policy.cap, "payload that the path's tariff includes, counted at the sender, with retransmissions; used by scheduler cost").silent("no limit").changeable(),
         Row::optional("weight", real(0.0), &mut path.policy.weight, "share of the traffic relative to the other paths' weights; used by scheduler weighted").silent("the path's rate (window over RTT), or 1 if another path has a weight").changeable(),
     ]
+}
+
+/// The name of a medium.
+pub(crate) fn medium_name() -> Row<'static> {
+    Row::by_hand("name", Form::Name, "unique among paths, links and media").required()
 }
 
 /// Keys of a link.
@@ -111,5 +125,6 @@ pub(crate) fn link() -> Vec<Row<'static>> {
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once").silent("none: each packet takes its time at the rate").both().changeable(),
         Row::by_hand("police", POLICE.form, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both().changeable(),
+        Row::by_hand("medium", Form::MediumName, MEDIUM).silent(OWN_MEDIUM).both(),
     ]
 }

@@ -20,7 +20,8 @@ macro_rules! presets {
 presets!("lte", "5g-mid", "5g-mmwave", "starlink", "wifi-busy", "3g-2012", "dsl");
 
 /// Keys of a path's own bottleneck, each with the keys that take its place in a preset.
-const OF_BOTTLENECK: [(&str, &[&str]); 2] = [("rate", &["link", "trace"]), ("queue", &["link"])];
+const OF_BOTTLENECK: [(&str, &[&str]); 3] =
+    [("rate", &["link", "trace"]), ("queue", &["link"]), ("shared", &["link", "trace", "burst", "medium"])];
 
 /// The document with the keys of the presets that its paths name.
 pub(crate) fn expand<'r>(report: &mut Report, root: &'r Table) -> Cow<'r, Table> {
