@@ -10,7 +10,19 @@ import importlib.util as _util
 from . import errors
 from ._native import Acked, Event, Path, Round, Window, __version__
 from .again import rerun
-from .commands import Comparison, Page, Reproduction, command, compare, explain, model, names, reproduce
+from .commands import (
+    Comparison,
+    Inference,
+    Page,
+    Reproduction,
+    command,
+    compare,
+    explain,
+    infer,
+    model,
+    names,
+    reproduce,
+)
 from .errors import (
     AnabranchError,
     CommandError,
@@ -42,6 +54,7 @@ __all__ = [
     "CongestionControl",
     "Diagnostic",
     "Event",
+    "Inference",
     "Interrupted",
     "Page",
     "Path",
@@ -68,6 +81,7 @@ __all__ = [
     "compare",
     "errors",
     "explain",
+    "infer",
     "load",
     "model",
     "names",

@@ -1,4 +1,4 @@
-"""The work of the commands `explain`, `list`, `model`, `compare` and `reproduce`."""
+"""The work of the commands `explain`, `list`, `model`, `compare`, `reproduce` and `infer`."""
 
 from __future__ import annotations
 
@@ -181,3 +181,46 @@ def reproduce(
     with Bar() as bar:
         text = _native.reproduced(paper, item, quick, repeat, readings, folder, jobs, bar)
     return Reproduction(json.loads((folder / "reproduction.json").read_text()), text, folder)
+
+
+class Inference:
+    """The testbeds whose baselines are nearest to those that were measured or published."""
+
+    def __init__(self, document: Any, claims: Table, text: str) -> None:
+        self.document = document
+        """The whole document, as ``anabranch infer --format json`` writes it: one object per source, with its ``unknowns``,
+        ``anchors`` and ``claims``."""
+        self.claims = claims
+        """What the kept testbeds say of each claim; no rows without claims."""
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self._text)}</pre>"
+
+
+def infer(
+    source: str | PathLike[str],
+    *,
+    draws: int | None = None,
+    keep: int | None = None,
+    out: str | PathLike[str] | None = None,
+    force: bool = False,
+    jobs: int | None = None,
+) -> Inference:
+    """Finds the values of a testbed's unknown parts with which simulated baselines are the measured ones.
+
+    ``source`` is a file of unknowns and measured values, a paper of ``names("papers")``, ``"all"``, or a paper's folder. In each round
+    ``draws`` testbeds are drawn, and ``keep`` of all are kept, instead of the source's numbers. ``jobs`` is the number of threads, one
+    per core unless given.
+
+    With ``out``, a directory, results and report are written there, and finished runs are kept: the same call continues where the last one
+    stopped. ``force`` replaces other results there.
+
+    Raises :class:`CommandError` for mistakes in the source, if a run fails, or if no draw is nearer than others.
+    """
+    with Bar() as bar:
+        text, document, claims = _native.inferred(source, draws, keep, out, force, jobs, bar)
+    return Inference(json.loads(document), _table(claims), text)

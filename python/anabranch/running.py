@@ -40,11 +40,11 @@ def _listed(given: Any) -> list[Any]:
     return listed
 
 
-def _outcomes_of(work: Work) -> str:
-    """In another process: the outcomes, as a document."""
+def _outcomes_of(work: Work) -> bytes:
+    """In another process: the outcomes, as lines of a journal."""
     outcomes = _native.Outcomes()
     work.plan().run(outcomes)
-    return outcomes.to_json()
+    return outcomes.lines()
 
 
 def _in_processes(work: Work, outcomes: _native.Outcomes, processes: int, bar: Callable[[int, int], None]) -> bool:
@@ -56,8 +56,8 @@ def _in_processes(work: Work, outcomes: _native.Outcomes, processes: int, bar: C
     context = multiprocessing.get_context("fork" if "fork" in methods else None)
     with ProcessPoolExecutor(min(processes, len(parts)), mp_context=context) as pool:
         try:
-            for done, text in enumerate(pool.map(_outcomes_of, parts), 1):
-                outcomes.add_json(text)
+            for done, lines in enumerate(pool.map(_outcomes_of, parts), 1):
+                outcomes.add(lines)
                 bar(done, len(parts))
         except KeyboardInterrupt:
             pool.shutdown(cancel_futures=True)

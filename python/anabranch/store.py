@@ -1,20 +1,21 @@
-"""Stores: the runs of a sweep as shards, one Parquet file each, in any place that fsspec reaches."""
+"""Stores: the runs of a sweep as shards, one Parquet file each, in any place that fsspec reaches.
+
+The native half divides the runs, names the shards and makes results of their columns.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, BinaryIO
 
 from . import _native
-from .commands import names
+from ._native import Shard
 from .errors import AnabranchError, StoreError
 from .pages import pages
 from .results import Results
@@ -54,62 +55,6 @@ def extra(name: str, needs: str) -> str:
     return f"{needs} needs the package `{name}`: pip install 'anabranch[dask]'"
 
 
-@dataclass(frozen=True)
-class Shard:
-    """Some repetitions of some cells, with all their rows."""
-
-    number: int
-    """Its place among the shards, from 0 on."""
-    cells: tuple[int, int]
-    """The first cell, and the one after the last."""
-    repetitions: tuple[int, int]
-    """The first repetition, and the one after the last."""
-    runs: int
-
-    def plan(self, whole: _native.Plan) -> _native.Plan:
-        return whole.part(self.cells, self.repetitions)
-
-
-def divide(shape: Sequence[tuple[int, int]], runs: int) -> list[Shard]:
-    """Shards of about so many runs, in the order of the cells: a range of the seeds of one cell, or several small cells.
-
-    ``shape`` has the rows and the repetitions of each cell.
-    """
-    shards: list[Shard] = []
-    begin, held, most = 0, 0, 0
-
-    def add(cells: tuple[int, int], repetitions: tuple[int, int], count: int) -> None:
-        shards.append(Shard(len(shards), cells, repetitions, count))
-
-    for cell, (rows, repeat) in enumerate(shape):
-        if held and held + rows * repeat > runs:
-            add((begin, cell), (0, most), held)
-            begin, held, most = cell, 0, 0
-        step = max(1, runs // rows)
-        if repeat <= step:
-            held, most = held + rows * repeat, max(most, repeat)
-            continue
-        for first in range(0, repeat, step):
-            last = min(first + step, repeat)
-            add((cell, cell + 1), (first, last), rows * (last - first))
-        begin = cell + 1
-    if held:
-        add((begin, len(shape)), (0, most), held)
-    return shards
-
-
-def _digest(lines: Iterable[str]) -> str:
-    whole = hashlib.sha256()
-    for line in lines:
-        whole.update(line.encode() + b"\n")
-    return whole.hexdigest()
-
-
-def _identity(plan: _native.Plan) -> str:
-    """Of the build, the scenario, the options and the seeds: two plans of one identity have the same results."""
-    return _digest([_native.program(), *plan.rows(), repr(plan.shape())])
-
-
 class _Sweep:
     """A sweep as its document in the store says."""
 
@@ -130,7 +75,7 @@ class _Sweep:
                 "format": FORMAT,
                 "anabranch": _native.__version__,
                 "program": _native.program(),
-                "identity": _identity(plan),
+                "identity": plan.identity(),
                 "runs": len(plan),
                 "shard_runs": shard_runs or _shard_runs(plan),
                 "schedulers": work.schedulers,
@@ -145,7 +90,7 @@ class _Sweep:
         per_shard, runs = self.document["shard_runs"], len(self.plan)
         if type(per_shard) is not int or not 0 < per_shard < 1 << 32 or runs // per_shard > _ANY_SHARDS:
             raise ValueError(f"{runs} runs cannot be divided into shards of {per_shard}")
-        if self.document["runs"] != runs or self.identity != _identity(self.plan):
+        if self.document["runs"] != runs or self.identity != self.plan.identity():
             raise ValueError("it describes other runs than it names")
         return self
 
@@ -168,15 +113,10 @@ class _Sweep:
 
     @cached_property
     def shards(self) -> list[Shard]:
-        return divide(self.plan.shape(), self.document["shard_runs"])
+        return self.plan.shards(self.document["shard_runs"])
 
-    def file(self, shard: Shard) -> str:
-        """The name of a shard: its place, and the key of its build, scenario, options and seeds."""
-        return f"part-{shard.number:06}-{_identity(shard.plan(self.plan))[:16]}.parquet"
-
-    @cached_property
-    def files(self) -> list[str]:
-        return [self.file(shard) for shard in self.shards]
+    def part(self, shard: Shard) -> _native.Plan:
+        return self.plan.part(shard.cells, shard.repetitions)
 
 
 def _shard_runs(plan: _native.Plan) -> int:
@@ -351,7 +291,7 @@ class Store:
             # What another process reads, whatever JSON makes of it.
             self.__dict__.pop("_sweep", None)
             return
-        if self._sweep.identity != _identity(work.plan()):
+        if self._sweep.identity != work.plan().identity():
             raise StoreError(
                 f"{self.url} has the runs of another sweep: another scenario, other values, schedulers or seeds; "
                 "give this one another store"
@@ -361,7 +301,7 @@ class Store:
     def files(self) -> list[str]:
         """The names of the shards that are there, in their order."""
         there = self._names()
-        return [name for name in self._sweep.files if name in there]
+        return [shard.file for shard in self._sweep.shards if shard.file in there]
 
     @property
     def is_complete(self) -> bool:
@@ -371,7 +311,7 @@ class Store:
     def missing(self) -> list[Shard]:
         """The shards that are not there."""
         there = self._names()
-        return [shard for shard, name in zip(self._sweep.shards, self._sweep.files, strict=True) if name not in there]
+        return [shard for shard in self._sweep.shards if shard.file not in there]
 
     @property
     def planned_runs(self) -> int:
@@ -383,14 +323,14 @@ class Store:
         import pyarrow
         from pyarrow import parquet
 
-        sweep = self._sweep
-        results, is_complete = sweep.shards[number].plan(sweep.plan).run(None, jobs)
+        shard = self._sweep.shards[number]
+        results, is_complete = self._sweep.part(shard).run(None, jobs)
         if not is_complete:
             raise KeyboardInterrupt
         table = pyarrow.table(Table(results.runs()))
         sink = pyarrow.BufferOutputStream()
         parquet.write_table(table, sink, compression="zstd")
-        self._write(sweep.file(sweep.shards[number]), sink.getvalue().to_pybytes())
+        self._write(shard.file, sink.getvalue().to_pybytes())
         return int(table.num_rows)
 
     def make_all(self, jobs: int | None, progress: Callable[[int, int], object]) -> None:
@@ -421,36 +361,35 @@ class Store:
         import pyarrow.dataset
 
         there = self._names()
-        shards = [shard for shard, name in zip(self._sweep.shards, self._sweep.files, strict=True) if name in there]
+        shards = [shard for shard in self._sweep.shards if shard.file in there]
         if not shards:
             raise StoreError(f"{self.url} has no finished shards yet")
         with ThreadPoolExecutor(16) as pool:
             schemas = list(pool.map(self._schema, shards))
-        paths = [self._path(self._sweep.files[shard.number]) for shard in shards]
+        paths = [self._path(shard.file) for shard in shards]
         schema = pyarrow.unify_schemas(schemas)
         return pyarrow.dataset.dataset(paths, schema=schema, format="parquet", filesystem=self._fs)
 
     def _schema(self, shard: Shard) -> Any:
         """The schema of a shard that is there, which is found to be of the size that its runs have, before any of them is unpacked."""
-        name = self._sweep.files[shard.number]
         try:
-            self._check_file(name, _most(shard))
-            with self._fs.open(self._path(name), "rb") as file:
+            self._check_file(shard.file, _most(shard))
+            with self._fs.open(self._path(shard.file), "rb") as file:
                 return _checked(file, shard)
         except Exception as error:
-            raise self._unusable(name, error) from error
+            raise self._unusable(shard, error) from error
 
-    def _unusable(self, name: str, error: Exception) -> StoreError:
-        return StoreError(f"cannot read {self.url}/{name}: {error}; delete it, and it is run again")
+    def _unusable(self, shard: Shard, error: Exception) -> StoreError:
+        return StoreError(f"cannot read {self.url}/{shard.file}: {error}; delete it, and it is run again")
 
     def _table(self, shard: Shard) -> dict[str, list[Any]]:
         """The columns of a shard."""
         from pyarrow import compute, parquet, types
 
-        name, most = self._sweep.files[shard.number], _most(shard)
-        self._check_file(name, most)
+        most = _most(shard)
+        self._check_file(shard.file, most)
         # What is checked is what is read.
-        file = io.BytesIO(self._fs.cat_file(self._path(name), end=most))
+        file = io.BytesIO(self._fs.cat_file(self._path(shard.file), end=most))
         # A word that all rows have is held once.
         words = [field.name for field in _checked(file, shard) if types.is_string(field.type)]
         table = parquet.read_table(file, read_dictionary=words)
@@ -516,12 +455,11 @@ class Store:
         outcomes = _native.Outcomes()
         for shard in shards:
             try:
-                known = dict(zip(shard.plan(self._sweep.plan).names(), _outcomes(self._table(shard)), strict=True))
-                outcomes.add_json(json.dumps(known))
+                outcomes.add_table(self._sweep.part(shard), self._table(shard))
             except StoreError:
                 raise
             except Exception as error:
-                raise self._unusable(self._sweep.files[shard.number], error) from error
+                raise self._unusable(shard, error) from error
         native, is_complete = plan.run(outcomes, known_only=True)
         if not is_complete:
             raise StoreError(f"the shards of {self.url} lack runs that their names promise: delete them")
@@ -534,44 +472,6 @@ def _kind(of: Any) -> str:
     if pyarrow.types.is_integer(of):
         return "whole"
     return "real" if pyarrow.types.is_floating(of) else "text"
-
-
-@cache
-def _places() -> dict[tuple[bool, str], int]:
-    """The order in which runs have the metrics of paths, and their own."""
-    metrics = names("metrics")
-    per_path = [text == "true" for text in metrics["per_path"]]
-    return {key: place for place, key in enumerate(zip(per_path, metrics["name"], strict=True))}
-
-
-def _outcomes(table: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
-    """The rows of a shard as outcomes of runs."""
-    keys = {name.removeprefix("cell.") for name in table if name.startswith("cell.")}
-    words = {"scheduler", "congestion", "seed", "finished", "digest", "events"}
-    values = [name for name in table if not (name in words or name in keys or name.startswith("cell."))]
-    places = [(name, *name.removeprefix("path.").rpartition(".")[::2]) for name in values]
-    # A shard whose first run lacks a metric has its column at the end.
-    places.sort(key=lambda place: _places().get((bool(place[1]), place[2]), -1))
-    for row in range(len(table["digest"])):
-        metrics: dict[str, float] = {}
-        paths: dict[str, dict[str, float]] = {}
-        for name, path, metric in places:
-            value = table[name][row]
-            if value is None:
-                continue
-            if path:
-                paths.setdefault(path, {})[metric] = value
-            else:
-                metrics[name] = value
-        yield {
-            "metrics": metrics,
-            "paths": paths,
-            "digest": table["digest"][row],
-            "events": table["events"][row],
-            "finished": table["finished"][row],
-            "curves": {},
-            "live": None,
-        }
 
 
 def open_store(url: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> Store:

@@ -13,6 +13,9 @@ import numpy
 TRAINING, HELD_OUT, SEEDS = 10, 24, 3
 GENERATIONS, POPULATION, ELITE = 8, 16, 4
 FEATURES = 5
+#: What it observes of each path, and of the connection.
+OF_PATH = ["eligible", "srtt_s", "cwnd", "in_flight", "queued", "loss", "recovery", "mss"]
+OF_CONNECTION = ["window_left"]
 
 
 def network(number):
@@ -33,18 +36,17 @@ def network(number):
 
 
 def policy(weights, observation):
-    paths, connection = observation[:14].reshape(2, 7), observation[14:]
-    srtt = numpy.maximum(paths[:, 1], 1e-3)
+    eligible, srtt, cwnd, in_flight, queued, loss, recovery, mss = observation[:-1].reshape(2, len(OF_PATH)).T
+    srtt, load, recovering = numpy.maximum(srtt, 1e-3), in_flight + queued, recovery >= 2
     fast = int(srtt.argmin())
     ratio = srtt / srtt[fast]
     # Segments of the faster path during a round trip of this one, as a part of the window that is left.
-    meanwhile = paths[fast, 3] * (ratio - 1) / numpy.maximum(connection[2], 1)
-    features = numpy.stack([ratio - 1, numpy.minimum(meanwhile, 20), paths[:, 4] / numpy.maximum(paths[:, 3], 1),
-                            paths[:, 5] * 10, paths[:, 6]], 1)
-    scores = numpy.where(paths[:, 0] > 0, features @ weights[:FEATURES], -numpy.inf)
+    meanwhile = cwnd[fast] * (ratio - 1) / numpy.maximum(observation[-1] / max(mss.min(), 1), 1)
+    features = numpy.stack([ratio - 1, numpy.minimum(meanwhile, 20), load / numpy.maximum(cwnd, 1), loss * 10, recovering], 1)
+    scores = numpy.where(eligible > 0, features @ weights[:FEATURES], -numpy.inf)
     best = int(scores.argmax())
     # It may only wait for a path that has something in flight.
-    waits = scores[best] < weights[FEATURES] and paths[1 - best, 4] > 0
+    waits = scores[best] < weights[FEATURES] and load[1 - best] > 0
     return 2 if waits else best
 
 
@@ -79,7 +81,8 @@ def catalogue(scenario, seeds, schedulers):
 
 
 def main():
-    make = lambda number: gymnasium.make("anabranch/Scheduling-v0", scenario=network(number)).unwrapped
+    options = {"path_values": OF_PATH, "connection_values": OF_CONNECTION}
+    make = lambda number: gymnasium.make("anabranch/Scheduling-v0", scenario=network(number), **options).unwrapped
     minrtt = [catalogue(network(n), 1, ["minrtt"])["minrtt"] * 3 / 8 for n in range(TRAINING)]
     weights = train([make(n) for n in range(TRAINING)], minrtt)
     print("weights", numpy.round(weights, 3).tolist())

@@ -262,6 +262,42 @@ def test_papers_and_comparisons(tmp_path):
     assert "blest" in str(found) and found.svg.startswith("<svg") and len(found.table) >= 2
 
 
+MEASURED = """
+scenario = "home.toml"
+draws    = 32
+keep     = 8
+
+[unsaid.wifi-rate]
+key   = "path.wifi.rate"
+range = ["2mbit", "40mbit"]
+why   = "the access point does not say"
+
+[[anchor]]
+metric   = "completion_s"
+of       = "single:wifi"
+measured = 0.5
+unit     = "s"
+"""
+
+
+def test_what_a_testbed_leaves_open_is_inferred(tmp_path):
+    home = ab.Scenario(TWO).set("traffic.size", "500KB").set("repeat", 1)
+    (tmp_path / "home.toml").write_text(home.to_toml())
+    (tmp_path / "measured.toml").write_text(MEASURED)
+    file, out = tmp_path / "measured.toml", tmp_path / "out"
+    found = ab.infer(file, out=out)
+    (source,) = found.document
+    (unknown,) = source["unknowns"]
+    median = float(unknown["median"].removesuffix("mbit"))
+    assert 6 < median < 14, "500 KB take half a second over about 9 Mbit/s"
+    assert "wifi-rate" in str(found) and "wifi-rate" in found._repr_html_()
+    assert len(found.claims) == 0 and (out / "report.html").exists()
+    assert json.loads((out / "inference.json").read_text()) == found.document
+    assert ab.infer(file, out=out).document == found.document
+    with pytest.raises(ab.CommandError, match="8 of 4 testbeds cannot be kept"):
+        ab.infer(file, draws=4, keep=8)
+
+
 def test_the_program_is_looked_for_where_the_variable_says(monkeypatch):
     monkeypatch.setenv("ANABRANCH", "/nonexistent/anabranch")
     with pytest.raises(ab.CommandError, match="cannot run the program `/nonexistent/anabranch`: .*cargo install"):

@@ -9,7 +9,6 @@ from pathlib import Path
 import anabranch as ab
 import fsspec
 import pytest
-from anabranch.store import divide
 from blest import Blest
 from fsspec.implementations.memory import MemoryFileSystem
 from test_run import TWO
@@ -29,20 +28,6 @@ def local():
 
 def shards(folder):
     return {file.name: file.stat().st_mtime_ns for file in Path(folder).glob("*.parquet")}
-
-
-@pytest.mark.parametrize("runs", [1, 3, 4, 7, 20, 24, 41, 1000])
-def test_every_run_is_in_one_shard(runs):
-    shape = [(4, 5), (4, 5), (2, 1), (2, 30), (4, 2)]
-    found = [
-        (cell, repetition)
-        for shard in divide(shape, runs)
-        for cell in range(*shard.cells)
-        for repetition in range(shard.repetitions[0], min(shard.repetitions[1], shape[cell][1]))
-    ]
-    assert found == [(cell, repetition) for cell, (_, repeat) in enumerate(shape) for repetition in range(repeat)]
-    assert sum(shard.runs for shard in divide(shape, runs)) == sum(rows * repeat for rows, repeat in shape)
-    assert all(shard.runs <= max(runs, 4) for shard in divide(shape, runs))
 
 
 @pytest.mark.parametrize("runs", [1, 8, 40, 1000])

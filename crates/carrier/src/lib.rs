@@ -1,9 +1,4 @@
-//! Protected datagrams between the two ends of a Multipath TCP connection, over several paths: Noise handshakes, replay windows,
-//! roaming, path MTU discovery. `docs/carrier.md` has the format, with test vectors.
-//!
-//! No socket, no clock, no file: time, datagrams and random numbers are arguments. [`Client`] and [`Server`] are driven alike:
-//! `handle_datagram` for each datagram that came, `handle_timeout` at `poll_timeout`, and `poll_transmit` after each of them until
-//! it gives nothing. `send` seals a packet of the engine.
+#![doc = include_str!("../README.md")]
 
 mod client;
 mod counters;

@@ -1,8 +1,4 @@
-//! Closed-form models: the equations of Y.-C. Chen and D. Towsley, "On Bufferbloat and Delay Analysis of MultiPath TCP
-//! in Wireless Networks" (IFIP Networking 2014), and the window after idling.
-//!
-//! Each model is a struct with its inputs in SI units (times in seconds, rates in bits per second, windows in packets)
-//! and methods that compute; [`all`] lists the same models with their parameters by name, for command lines.
+#![doc = include_str!("../README.md")]
 
 pub mod bufferbloat_loss;
 pub mod delayed_start;

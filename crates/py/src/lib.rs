@@ -22,6 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plan::Outcomes>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<plan::Results>()?;
+    module.add_class::<plan::Shard>()?;
     module.add_class::<plugins::Acked>()?;
     module.add_class::<plugins::Event>()?;
     module.add_class::<plugins::PyWindow>()?;
@@ -37,7 +38,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario::builtin, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::codes, module)?)?;
     module.add_function(wrap_pyfunction!(scenario::scenarios, module)?)?;
+    module.add_function(wrap_pyfunction!(session::facts, module)?)?;
     module.add_function(wrap_pyfunction!(studies::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(studies::inferred, module)?)?;
     module.add_function(wrap_pyfunction!(studies::listed, module)?)?;
     module.add_function(wrap_pyfunction!(studies::model, module)?)?;
     module.add_function(wrap_pyfunction!(studies::page, module)?)?;

@@ -15,18 +15,21 @@ use anabranch_scenario::PlugIn;
 use anabranch_trace::Recorder;
 use anabranch_workbench::artifacts::{Manifest, ScenarioText, write_results};
 use anabranch_workbench::cache::Cached;
+use anabranch_workbench::division::{Part, divide, identity, part_file, run_name};
 use anabranch_workbench::failure::Failure;
 use anabranch_workbench::folder;
 use anabranch_workbench::input::{RESULTS, read_within, why};
-use anabranch_workbench::kept::PROGRAM;
+use anabranch_workbench::journal::Journal;
+use anabranch_workbench::kept::{PROGRAM, run_once};
 use anabranch_workbench::load::{congestions, schedulers};
 use anabranch_workbench::out_folder::{OutFolder, Owner};
 use anabranch_workbench::pool::Threads;
-use anabranch_workbench::runs_table::Columns;
+use anabranch_workbench::runs_table::{Columns, Written, value_names};
 use anabranch_workbench::spool::spooled;
 use anabranch_workbench::visible::visible;
 use anabranch_workbench::watch::{Wanted, Watch};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -45,46 +48,68 @@ pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Outcomes of runs that are done: another call, or another process, need not do them again.
+/// Outcomes of runs that are done, in a journal: another call, or another process, need not do them again. Objects of Python are known
+/// by their names, so that outcomes serve one call of `run` only.
 #[pyclass(frozen, module = "anabranch._native")]
-#[derive(Default)]
-pub struct Outcomes(Mutex<BTreeMap<String, RunOutcome>>);
-
-/// The name of everything that decides the outcome, within one call: objects of Python are known by their names. A run that cells share
-/// has a name in each: only the simulator can give its outcome to another cell.
-fn key(job: &Job) -> String {
-    format!("{:?} {:032x}", job.cell, job.identity().with_seed(job.seed).name())
-}
-
-impl Outcomes {
-    fn get(&self, key: &str) -> Option<RunOutcome> {
-        locked(&self.0).get(key).cloned()
-    }
-}
+pub struct Outcomes(Journal);
 
 #[pymethods]
 impl Outcomes {
     #[new]
-    fn new() -> Self {
-        Self::default()
+    fn new() -> PyResult<Self> {
+        Ok(Self(Journal::temporary()?))
     }
 
-    fn __len__(&self) -> usize {
-        locked(&self.0).len()
+    /// Lines of all of them, for another process.
+    fn lines(&self) -> PyResult<Vec<u8>> {
+        Ok(self.0.lines()?)
     }
 
-    /// All of them as a document, for another process.
-    fn to_json(&self) -> String {
-        serde_json::to_string(&*locked(&self.0)).unwrap_or_default()
+    /// Adds those of [`Self::lines`].
+    fn add(&self, lines: &[u8]) -> PyResult<()> {
+        Ok(self.0.add(lines)?)
     }
 
-    /// Adds those of a document of [`Self::to_json`].
-    fn add_json(&self, py: Python<'_>, text: &str) -> PyResult<()> {
-        let more: BTreeMap<String, RunOutcome> =
-            serde_json::from_str(text).map_err(|error| errors::error(py, "ResultsError", &error.to_string()))?;
-        locked(&self.0).extend(more);
-        Ok(())
+    /// Adds the outcomes of all runs of `plan`, from the columns of the table that was written of them.
+    fn add_table(&self, plan: &Plan, columns: BTreeMap<String, Bound<'_, PyAny>>) -> PyResult<()> {
+        fn cells<'py, T: FromPyObjectOwned<'py>>(
+            columns: &BTreeMap<String, Bound<'py, PyAny>>,
+            name: &str,
+        ) -> PyResult<Vec<T>> {
+            let column = columns.get(name).ok_or_else(|| PyKeyError::new_err(format!("it has no column `{name}`")))?;
+            column.extract()
+        }
+        let names: Vec<String> = columns.keys().cloned().collect();
+        let values = value_names(&names).into_iter().map(|name| Ok((name.to_owned(), cells(&columns, name)?)));
+        let written = Written {
+            digests: cells(&columns, "digest")?,
+            events: cells(&columns, "events")?,
+            finished: cells(&columns, "finished")?,
+            values: values.collect::<PyResult<_>>()?,
+        };
+        let outcomes = written.outcomes().unwrap_or_default();
+        let jobs: Vec<Job> = plan.plan.runs().collect();
+        if outcomes.len() != jobs.len() {
+            return Err(PyValueError::new_err(format!("it has not one row for each of {} runs", jobs.len())));
+        }
+        jobs.iter().zip(&outcomes).for_each(|(job, outcome)| self.0.keep(run_name(job), outcome));
+        self.0.with_error(|error| PyOSError::new_err(error.to_string())).map_or(Ok(()), Err)
     }
+}
+
+/// A part of a plan, which a store keeps in a file.
+#[pyclass(frozen, get_all, module = "anabranch._native")]
+pub struct Shard {
+    /// Place among the shards, from 0 on.
+    number: usize,
+    /// The first cell, and the one after the last.
+    cells: (usize, usize),
+    /// The first repetition, and the one after the last.
+    repetitions: (u32, u32),
+    /// The number of runs.
+    runs: usize,
+    /// The name of the file: the place, and the key of the build, the scenario, the options and the seeds.
+    file: String,
 }
 
 /// The runs of a scenario.
@@ -178,15 +203,21 @@ impl Plan {
         Self { plan, schedulers: same(&self.schedulers), congestions: same(&self.congestions) }
     }
 
-    /// The names of all runs in `Outcomes`, in the order of the results.
-    fn names(&self) -> Vec<String> {
-        self.plan.runs().map(|job| key(&job)).collect()
+    /// The key of the build, the scenario, the options and the seeds: two plans of one identity have the same results.
+    fn identity(&self) -> String {
+        identity(&self.plan)
     }
 
-    /// Everything that decides the results but the build and the number of repetitions: a text per row.
-    fn rows(&self) -> Vec<String> {
-        let row = |job: Job| format!("{:?} {:?} {:?} {}", job.cell, job.choice, job.congestion, key(&job));
-        self.plan.jobs().map(row).collect()
+    /// Shards of about so many runs, in the order of the cells: a range of the seeds of one cell, or several small cells.
+    fn shards(&self, runs: usize) -> Vec<Shard> {
+        let shard = |(number, part): (usize, Part)| Shard {
+            number,
+            cells: (part.cells.start, part.cells.end),
+            repetitions: (part.repetitions.start, part.repetitions.end),
+            runs: part.runs,
+            file: part_file(number, &part, &self.plan),
+        };
+        divide(&self.plan.shape(), runs).into_iter().enumerate().map(shard).collect()
     }
 
     /// Does all runs that `outcomes` does not have, and adds them to it; without `outcomes`, all runs. `threads`: one per core
@@ -243,30 +274,31 @@ impl Observer for Counting<'_> {
     }
 }
 
-/// Virtual time with objects of Python as plug-ins, and with outcomes that are known.
+/// Virtual time with objects of Python as plug-ins.
 struct Bench<'a> {
     plan: &'a Plan,
-    outcomes: Option<&'a Outcomes>,
     fate: Fate,
 }
 
 impl Driver for Bench<'_> {
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        let known = self.outcomes.map(|outcomes| (outcomes, key(job)));
-        if let Some(outcome) = known.as_ref().and_then(|(outcomes, key)| outcomes.get(key)) {
-            return Ok(outcome);
-        }
         if self.fate.is_stopped() {
             return Err(RunError::Interrupted);
         }
         let outcome = self.simulate(job, listener)?;
-        if self.fate.is_stopped() {
-            return Err(RunError::Interrupted);
-        }
-        if let Some((outcomes, key)) = known {
-            locked(&outcomes.0).insert(key, outcome.clone());
-        }
-        Ok(outcome)
+        if self.fate.is_stopped() { Err(RunError::Interrupted) } else { Ok(outcome) }
+    }
+}
+
+/// A driver with outcomes that are known.
+struct Knowing<'a> {
+    outcomes: &'a Outcomes,
+    driver: &'a dyn Driver,
+}
+
+impl Driver for Knowing<'_> {
+    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
+        run_once(&self.outcomes.0, run_name(job), self.driver, job, listener)
     }
 }
 
@@ -313,8 +345,9 @@ impl Plan {
         if known_only {
             fate.stop();
         }
-        let bench = Bench { plan: self, outcomes, fate: fate.clone() };
-        let driver = Cached::new(&bench, None);
+        let bench = Bench { plan: self, fate: fate.clone() };
+        let knowing = outcomes.map(|outcomes| Knowing { outcomes, driver: &bench });
+        let driver = Cached::new(knowing.as_ref().map_or(&bench as &dyn Driver, |knowing| knowing), None);
         let attendant = Attendant::new(progress.as_ref(), &fate);
         let counting = |at_once| Counting { inner: observer, counts: Counts::default(), at_once };
         let answer = if self.schedulers.is_empty() && self.congestions.is_empty() {

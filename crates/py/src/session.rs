@@ -2,20 +2,18 @@
 
 use crate::errors;
 use crate::scenario::Checked;
-use anabranch_engine::schedule::{PathView, RecoveryPhase, Round, Scheduler};
+use anabranch_engine::schedule::{Command, PathView, Round, Scheduler};
 use anabranch_network::{Bottleneck, Topology};
+use anabranch_run::fields::{Field, PATH_FIELDS, VIEW_FIELDS, path_numbers, view_numbers};
 use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job};
 use anabranch_scenario::PlugIn;
 use anabranch_sim::{Checks, End, Halt, World};
-use anabranch_units::{Duration, Instant, PathId, Side};
+use anabranch_units::{Instant, PathId, Side};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Values of the observation per path, and of the connection.
-const PER_PATH: usize = 7;
-const OF_CONNECTION: usize = 4;
 
 /// The place that the scheduler and the session share.
 #[derive(Debug, Default)]
@@ -40,40 +38,57 @@ impl Desk {
     }
 }
 
+/// The facts of an observation: places in the tables of fields.
+#[derive(Debug, Default)]
+struct Facts {
+    of_path: Vec<usize>,
+    of_view: Vec<usize>,
+}
+
+/// The names of the facts in a table.
+fn names(fields: &[Field]) -> Vec<String> {
+    fields.iter().map(Field::number_name).collect()
+}
+
+/// The places of names in a table.
+fn places(fields: &[Field], wanted: &[String]) -> PyResult<Vec<usize>> {
+    let names = names(fields);
+    let place = |name: &String| {
+        let found = names.iter().position(|known| known == name);
+        found.ok_or_else(|| PyValueError::new_err(format!("`{name}` is no fact: there are {}", names.join(", "))))
+    };
+    wanted.iter().map(place).collect()
+}
+
+/// The names of the facts that an observation may have: of paths, and of the connection.
+#[pyfunction]
+pub fn facts() -> (Vec<String>, Vec<String>) {
+    (names(PATH_FIELDS), names(VIEW_FIELDS))
+}
+
 /// Requests a decision by doing nothing, and carries it out one nanosecond later.
 #[derive(Debug)]
 struct Stepwise {
     desk: Arc<Desk>,
+    facts: Facts,
     paths: usize,
     wakeup: Option<Instant>,
 }
 
 impl Stepwise {
+    /// Puts the facts of all paths into an observation, and then those of the connection; an unknown one is zero.
     fn observe(&self, round: &Round<'_>, into: &mut Vec<f32>) {
+        let Facts { of_path, of_view } = &self.facts;
+        let known = |number: f64| if number.is_nan() { 0.0 } else { number as f32 };
         into.clear();
-        into.resize(self.paths * PER_PATH + OF_CONNECTION, 0.0);
+        into.resize(self.paths * of_path.len(), 0.0);
         for path in round.paths().iter().filter(|path| path.id.index() < self.paths) {
-            let seconds = |time: Option<Duration>| time.map_or(0.0, |time| time.as_secs_f64() as f32);
-            let values = [
-                f32::from(u8::from(path.eligible())),
-                seconds(path.srtt),
-                path.rttvar.as_secs_f64() as f32,
-                path.cwnd as f32,
-                (path.in_flight + path.queued) as f32,
-                path.loss as f32,
-                f32::from(u8::from(matches!(path.recovery, RecoveryPhase::Recovery | RecoveryPhase::Loss))),
-            ];
-            into[path.id.index() * PER_PATH..][..PER_PATH].copy_from_slice(&values);
+            let numbers = path_numbers(path);
+            let own = into[path.id.index() * of_path.len()..].iter_mut();
+            own.zip(of_path).for_each(|(value, place)| *value = known(numbers[*place]));
         }
-        let mss = round.paths().iter().map(|path| path.mss).min().unwrap_or(1).max(1) as f32;
-        let next = round.backlog().first().map_or(round.written(), |range| range.start);
-        let values = [
-            round.backlog().bytes() as f32 / mss,
-            round.outstanding().bytes() as f32 / mss,
-            round.window_edge().saturating_sub(next) as f32 / mss,
-            round.send_window() as f32 / mss,
-        ];
-        into[self.paths * PER_PATH..].copy_from_slice(&values);
+        let numbers = view_numbers(round);
+        into.extend(of_view.iter().map(|place| known(numbers[*place])));
     }
 }
 
@@ -84,7 +99,7 @@ impl Scheduler for Stepwise {
         let mut papers = desk.papers();
         papers.acked = round.data_acked();
         if let Some(action) = papers.action.take() {
-            let sent = action < self.paths && round.send_next(PathId(action as u8));
+            let sent = action < self.paths && round.carry_out(Command::SendNext(PathId(action as u8)));
             if !sent {
                 return;
             }
@@ -92,7 +107,7 @@ impl Scheduler for Stepwise {
         if round.candidates().nth(1).is_none() {
             let only = round.candidates().next().map(|path| path.id);
             if let Some(only) = only {
-                round.fill(only);
+                round.carry_out(Command::Fill(only));
             }
             return;
         }
@@ -141,9 +156,16 @@ type Step = (f64, bool, bool, f64, u64);
 
 #[pymethods]
 impl Session {
-    /// The first cell of `scenario`, up to its first decision.
+    /// The first cell of `scenario`, up to its first decision; an observation has these facts of each path and of the connection.
     #[new]
-    fn new(py: Python<'_>, scenario: &Checked, seed: u64) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        scenario: &Checked,
+        seed: u64,
+        of_path: Vec<String>,
+        of_connection: Vec<String>,
+    ) -> PyResult<Self> {
+        let facts = Facts { of_path: places(PATH_FIELDS, &of_path)?, of_view: places(VIEW_FIELDS, &of_connection)? };
         let failed = |error: &dyn std::fmt::Display| errors::error(py, "RunFailed", &error.to_string());
         let first = scenario.0.document.cells.first().map(|(_, scenario)| scenario.clone());
         let scenario = Arc::new(first.unwrap_or_else(|| scenario.0.document.scenario.clone()));
@@ -155,7 +177,7 @@ impl Session {
         let paths = scenario.topology.paths.len();
         match flows.first_mut().map(|flow| &mut flow.server) {
             Some(End::Engine { parties, .. }) if parties.len() == 1 => {
-                parties[0].setup.scheduler = Box::new(Stepwise { desk: desk.clone(), paths, wakeup: None });
+                parties[0].setup.scheduler = Box::new(Stepwise { desk: desk.clone(), facts, paths, wakeup: None });
             }
             _ => return Err(failed(&"the traffic must be one connection between engines")),
         }
@@ -166,12 +188,6 @@ impl Session {
         let mut session = Self { world, desk, until, capacity, total, last: (0, Instant::ZERO) };
         session.proceed(py)?;
         Ok(session)
-    }
-
-    /// The number of paths.
-    #[staticmethod]
-    fn width(paths: usize) -> usize {
-        paths * PER_PATH + OF_CONNECTION
     }
 
     /// The values that a decision may use; see `anabranch.gym`.

@@ -1,4 +1,4 @@
-//! The work of the commands `explain`, `list`, `model`, `compare`, `reproduce`, `rerun` and `report`.
+//! The work of the commands `explain`, `list`, `model`, `compare`, `reproduce`, `infer`, `rerun` and `report`.
 
 use crate::errors;
 use crate::waiting::attended;
@@ -9,6 +9,7 @@ use anabranch_workbench::cache::Cached;
 use anabranch_workbench::compare::Request as Comparison;
 use anabranch_workbench::drivers::Drivers;
 use anabranch_workbench::failure::Failure;
+use anabranch_workbench::infer::{self, Request as Inference, Study};
 use anabranch_workbench::list::Listing;
 use anabranch_workbench::making::{Filing, Repetitions};
 use anabranch_workbench::model::Question;
@@ -136,6 +137,30 @@ pub fn reproduced(
     })?;
     let ended = answered(py, ended)?;
     if ended.wrong.is_empty() { Ok(visible(&ended.text(WIDTH)).into_owned()) } else { Err(raised(py, &ended.wrong)) }
+}
+
+/// Infers what testbeds leave open, and writes results and report into `out`, if given: the tables as text, then the document in JSON, and
+/// the claims in CSV.
+#[pyfunction]
+#[expect(clippy::too_many_arguments, reason = "Python names them")]
+pub fn inferred(
+    py: Python<'_>,
+    source: PathBuf,
+    draws: Option<NonZeroUsize>,
+    keep: Option<NonZeroUsize>,
+    out: Option<PathBuf>,
+    force: bool,
+    jobs: Option<NonZeroUsize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, String)> {
+    let out = out.as_deref();
+    let request = Inference { source: &source, draws, keep, jobs, out, force, shard: None, from: &[] };
+    let ended = attended(py, progress.as_ref(), |driver, progress| {
+        infer::infer(&Study::find(&request)?, &request, &Cached::new(driver, None), progress)
+    })?;
+    let ended = answered(py, ended)?;
+    let documents = (visible(&ended.text(WIDTH)).into_owned(), ended.json(), ended.claims());
+    if ended.wrong.is_empty() { Ok(documents) } else { Err(raised(py, &ended.wrong)) }
 }
 
 /// Makes the runs of a results directory again, and writes them into `out`, if given: whether every byte is the same, and what

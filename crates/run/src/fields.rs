@@ -1,5 +1,5 @@
-//! Facts that schedulers from elsewhere read of a connection and of its paths: one table, from which Python's objects and the
-//! playground's are made. A row has the name in Python, the name in JavaScript, the type, a line about it, and how it is read.
+//! Facts that schedulers from elsewhere read of a connection and of its paths: one table, from which Python's objects, the
+//! playground's, the observations of the environment for agents and the views of a timeline's decisions are made. A row has the name in Python, the name in JavaScript, the type, a line about it, and how it is read.
 //!
 //! [`path_fields`](crate::path_fields) and [`view_fields`](crate::view_fields) give all rows to a macro of the caller.
 
@@ -97,6 +97,13 @@ pub struct Field {
     pub form: Form,
     /// Meaning of the field.
     pub about: &'static str,
+}
+
+impl Field {
+    /// Name of its number in Python: as the attribute, but of a time in seconds with `_s`.
+    pub fn number_name(&self) -> String {
+        self.python.strip_suffix("_ns").map_or_else(|| self.python.to_owned(), |time| format!("{time}_s"))
+    }
 }
 
 /// Gives the facts of a path to the macro `$made`. Windows and counts are in packets of `mss` bytes.
@@ -199,9 +206,22 @@ macro_rules! paths {
             about: $about,
         }),*];
 
+        /// Facts of a path, each under its name in Python.
+        pub mod of_path {
+            use super::*;
+
+            $(
+                #[doc = $about]
+                #[inline]
+                pub fn $python($path: &PathView) -> $kind {
+                    $read
+                }
+            )*
+        }
+
         /// The numbers of a path, in the order of [`PATH_FIELDS`].
         pub fn path_numbers(path: &PathView) -> [f64; PATH_FIELDS.len()] {
-            [$({ let $path = path; let fact: $kind = $read; fact.number() }),*]
+            [$(of_path::$python(path).number()),*]
         }
     };
 }
@@ -216,9 +236,22 @@ macro_rules! views {
             about: $about,
         }),*];
 
+        /// Facts of a connection, each under its name in Python.
+        pub mod of_view {
+            use super::*;
+
+            $(
+                #[doc = $about]
+                #[inline]
+                pub fn $python($view: &View) -> $kind {
+                    $read
+                }
+            )*
+        }
+
         /// The numbers of a connection, in the order of [`VIEW_FIELDS`].
         pub fn view_numbers(view: &View) -> [f64; VIEW_FIELDS.len()] {
-            [$({ let $view = view; let fact: $kind = $read; fact.number() }),*]
+            [$(of_view::$python(view).number()),*]
         }
     };
 }

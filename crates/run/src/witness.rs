@@ -1,10 +1,11 @@
 //! The view of a scheduler when it chose: a witness around it takes down the view of each round that bound data, or that waited
 //! although a path had room. It gives no command, so the run is the same.
 
+use crate::fields::{Fact, of_path, of_view};
 use anabranch_engine::schedule::{Around, AroundRounds, PathView, Round, Scheduler, View};
 use anabranch_sim::{End, FlowSetup};
 use anabranch_trace::{Decision, DecisionLog, Outcome, Recorder, SeenPath};
-use anabranch_units::{Duration, PathId};
+use anabranch_units::PathId;
 
 /// Puts a witness around the scheduler whose views the recorder wants, at the server's end of the first flow, which sends the data;
 /// `paths` are those of the scenario.
@@ -48,8 +49,8 @@ impl Witness {
                 *seen = seen_path(path);
             }
         }
-        let (at_s, backlog_bytes) = (view.now().as_secs_f64(), view.backlog().bytes());
-        Decision { at_s, backlog_bytes, window_bytes: view.window_left(), paths, ..Decision::default() }
+        let (at_s, backlog_bytes) = (of_view::now_ns(view).number(), of_view::backlog(view));
+        Decision { at_s, backlog_bytes, window_bytes: of_view::window_left(view), paths, ..Decision::default() }
     }
 
     /// Keeps the view of a round that chose or waited.
@@ -101,18 +102,18 @@ impl Witness {
 
 /// Packets that a path may take.
 fn room(path: &PathView) -> u32 {
-    if path.eligible() { path.room() } else { 0 }
+    if of_path::eligible(path) { of_path::room(path) } else { 0 }
 }
 
 fn seen_path(path: &PathView) -> SeenPath {
     SeenPath {
-        usable: path.usable,
+        usable: of_path::usable(path),
         room: room(path),
         left: 0,
-        srtt_s: path.srtt.map(Duration::as_secs_f64),
-        cwnd: path.cwnd,
-        in_flight: path.in_flight,
-        queued: path.queued,
+        srtt_s: of_path::srtt_ns(path).map(Fact::number),
+        cwnd: of_path::cwnd(path),
+        in_flight: of_path::in_flight(path),
+        queued: of_path::queued(path),
         state: Vec::new(),
     }
 }

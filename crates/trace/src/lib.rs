@@ -1,7 +1,4 @@
-//! The events of a run: one enum, the trait of its recorders, the digest, JSON lines.
-//!
-//! Every metric, capture and chart is a fold over these events, in virtual and in real time alike. Captures, series
-//! and timelines are in the crate `recorders`; a recorder that must name every event is here.
+#![doc = include_str!("../README.md")]
 
 mod decision;
 mod digest;

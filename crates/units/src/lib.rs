@@ -1,6 +1,4 @@
-//! The quantities and terms of the field: time, rates, sequence numbers, sets of byte ranges, identifiers, named random streams.
-//!
-//! Quantities are integers; nothing here reads a clock. The feature `serde` reads and writes them.
+#![doc = include_str!("../README.md")]
 
 mod blocks;
 mod id;

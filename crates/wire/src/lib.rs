@@ -1,5 +1,4 @@
-//! TCP segments with Multipath TCP options: as values that hold exactly what the wire can carry, as bytes (IPv4 or
-//! IPv6), and as text.
+#![doc = include_str!("../README.md")]
 
 mod checksum;
 mod coalesce;

@@ -106,9 +106,19 @@ impl Journal {
         self.content().append(name, line.as_bytes());
     }
 
-    /// Adds the outcomes of another journal's file.
-    pub fn add(&self, file: &File) -> io::Result<()> {
-        each_line(file, |line| {
+    /// All lines, for another process.
+    pub fn lines(&self) -> io::Result<Vec<u8>> {
+        let end = self.length();
+        let mut file = locked(&self.file);
+        let mut lines = Vec::new();
+        file.rewind()?;
+        (&*file).take(end).read_to_end(&mut lines)?;
+        Ok(lines)
+    }
+
+    /// Adds the outcomes of another journal's lines.
+    pub fn add(&self, lines: impl Read) -> io::Result<()> {
+        each_line(lines, |line| {
             if let Some(name) = line_name(line) {
                 self.content().append(name, line);
             }
@@ -158,9 +168,9 @@ fn places(file: &File) -> io::Result<(Places, u64, bool)> {
     Ok((places, end, whole))
 }
 
-/// The lines of `file` in turn, with their ends. One that no run can have is an error: what follows may have no end.
-pub fn each_line(file: &File, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut reader = BufReader::new(file);
+/// The lines of a journal in turn, with their ends. One that no run can have is an error: what follows may have no end.
+pub fn each_line(lines: impl Read, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut reader = BufReader::new(lines);
     let mut line = Vec::new();
     while reader.by_ref().take(LINE.bytes() + 1).read_until(b'\n', &mut line)? > 0 {
         LINE.check(line.len() as u64)?;

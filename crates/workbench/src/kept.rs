@@ -148,7 +148,7 @@ impl<'a> Kept<'a> {
             Failure::unusable("anabranch::cli::unreadable", message, Some("give a directory that --shard wrote".into()))
         };
         let opened = Folder::open(folder).and_then(|folder| folder.inner(FOLDER)?.file(Self::VIRTUAL));
-        self.journal.add(&opened.map_err(unreadable)?).map_err(unreadable)?;
+        self.journal.add(opened.map_err(unreadable)?).map_err(unreadable)?;
         self.failure().map_or(Ok(()), Err)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Kept<'a> {
         let is_others = |line: &[u8]| line_name(line).is_some_and(|name| !locked(&self.requested).contains(&name));
         self.folder.write_durably(self.name, |others| {
             each_line(
-                &self.folder.file(self.name)?,
+                self.folder.file(self.name)?,
                 |line| if is_others(line) { others.write_all(line) } else { Ok(()) },
             )
         })
@@ -190,14 +190,25 @@ impl Driver for Kept<'_> {
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
         let name = self.name(job);
         locked(&self.requested).insert(name);
-        // An outcome has no events: who listens to them needs the run.
-        if let Some(outcome) = self.journal.find(name).filter(|_| !listener.is_listening()) {
-            return reused(outcome, job);
-        }
-        let outcome = self.driver.run(job, listener)?;
-        self.journal.keep(name, &outcome);
-        Ok(outcome)
+        run_once(&self.journal, name, self.driver, job, listener)
     }
+}
+
+/// The outcome of `job`, whose name is `name`: that of the journal, or else the driver's, which the journal then keeps.
+pub fn run_once(
+    journal: &Journal,
+    name: u128,
+    driver: &dyn Driver,
+    job: &Job,
+    listener: &mut dyn Recorder,
+) -> Result<RunOutcome, RunError> {
+    // An outcome has no events: who listens to them needs the run.
+    if let Some(outcome) = journal.find(name).filter(|_| !listener.is_listening()) {
+        return reused(outcome, job);
+    }
+    let outcome = driver.run(job, listener)?;
+    journal.keep(name, &outcome);
+    Ok(outcome)
 }
 
 /// The program's version and the digest of the sources that decide a run's outcome: papers and reports may change.

@@ -6,6 +6,7 @@ pub mod builtin;
 pub mod cache;
 pub mod compare;
 pub mod digest;
+pub mod division;
 pub mod drivers;
 pub mod explain;
 pub mod failure;

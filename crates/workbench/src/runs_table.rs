@@ -1,7 +1,7 @@
-//! One row per run, column by column: what `runs.csv` and `runs.parquet` hold.
+//! One row per run, column by column: what `runs.csv` and `runs.parquet` hold, and the outcomes that such columns were written from.
 
-use anabranch_metrics::MetricRef;
-use anabranch_run::{Results, RunRecord, SweptKey};
+use anabranch_metrics::{METRICS, MetricRef};
+use anabranch_run::{Results, RunOutcome, RunRecord, SweptKey};
 
 /// One column.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,5 +110,98 @@ impl<'r> Columns<'r> {
         columns.push(column("digest", text(|run| &run.digest)));
         columns.push(column("events", whole(|run| run.events)));
         columns
+    }
+}
+
+/// Columns of every table of runs beside the cells' and the values'.
+const OTHERS: [&str; 6] = ["scheduler", "congestion", "seed", "finished", "digest", "events"];
+
+/// The names of those columns that have values; `names` are all columns.
+pub fn value_names(names: &[String]) -> Vec<&str> {
+    let is_key = |name: &str| names.iter().any(|other| other.strip_prefix("cell.") == Some(name));
+    let is_value = |name: &&str| !OTHERS.contains(name) && !name.starts_with("cell.") && !is_key(name);
+    names.iter().map(String::as_str).filter(is_value).collect()
+}
+
+/// The part of a table of runs that outcomes have; all columns have the same length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Written {
+    /// Hash over the events of each run.
+    pub digests: Vec<String>,
+    /// Events of each run.
+    pub events: Vec<u64>,
+    /// Whether the transfer of each run ended.
+    pub finished: Vec<bool>,
+    /// Values of the columns of [`value_names`].
+    pub values: Vec<(String, Vec<Option<f64>>)>,
+}
+
+impl Written {
+    /// The outcomes, row by row; without curves, and without what a table does not hold. `None` if columns differ in length.
+    pub fn outcomes(&self) -> Option<Vec<RunOutcome>> {
+        let rows = self.digests.len();
+        let lengths = [self.events.len(), self.finished.len()].into_iter();
+        if lengths.chain(self.values.iter().map(|(_, cells)| cells.len())).any(|length| length != rows) {
+            return None;
+        }
+        let mut values: Vec<_> = self.values.iter().map(|(name, cells)| (MetricRef::parse(name), cells)).collect();
+        // A part whose first run lacks a metric has its column at the end.
+        values.sort_by_key(|(name, _)| {
+            METRICS.iter().position(|known| (known.per_path, known.name) == (name.path.is_some(), name.name))
+        });
+        let outcome = |row: usize| {
+            let (digest, events, finished) = (self.digests[row].clone(), self.events[row], self.finished[row]);
+            let mut outcome = RunOutcome { digest, events, finished, ..RunOutcome::default() };
+            for (name, cells) in &values {
+                let Some(value) = cells[row] else { continue };
+                let of = name.path.map(|path| outcome.paths.entry(path.to_owned()).or_default());
+                of.unwrap_or(&mut outcome.metrics).insert(name.name.to_owned(), value);
+            }
+            outcome
+        };
+        Some((0..rows).map(outcome).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_run::{Options, Plan, Runner, Serial, Variant, VirtualTime};
+    use anabranch_scenario::Document;
+
+    /// What results keep of an outcome stands in its columns, whatever their order.
+    #[test]
+    fn columns_have_the_outcomes_that_they_were_written_from() {
+        let text = "duration = '300ms'\nrepeat = 2\n[sweep]\n'path.a.loss' = ['0%', '2%']\n\
+            [[path]]\nname = 'a'\nrate = '4mbit'\ndelay = '5ms'\nloss = '1%'\n\
+            [[path]]\nname = 'c'\nrate = '2mbit'\ndelay = '9ms'\n";
+        let document = Document::parse("test", text).expect("it is a scenario");
+        let cells = document.cells.into_iter();
+        let variants: Vec<Variant> =
+            cells.map(|(cell, scenario)| Variant { cell, scenario: scenario.into() }).collect();
+        let plan = Plan::new(&variants, &Options { causes: false, ..Options::default() });
+        let results = Runner { driver: &VirtualTime::default(), pool: &Serial, observer: &() }.run(&plan).unwrap();
+        let mut columns = Columns::of(&results).all();
+        columns.reverse();
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        assert!(names.contains(&"path.a.loss".to_owned()), "a swept key");
+        let mut written = Written::default();
+        for name in value_names(&names) {
+            let column = columns.iter().find(|column| column.name == name).expect("it is one of them");
+            let Cells::Real(cells) = &column.cells else { panic!("{name} has no values") };
+            written.values.push((name.to_owned(), cells.clone()));
+        }
+        let runs: Vec<RunRecord> = results.runs.iter().collect();
+        written.digests = runs.iter().map(|run| run.digest.clone()).collect();
+        written.events = runs.iter().map(|run| run.events).collect();
+        written.finished = runs.iter().map(|run| run.finished).collect();
+        let outcomes = written.outcomes().expect("columns of one length");
+        assert_eq!(outcomes.len(), runs.len());
+        for (outcome, run) in outcomes.iter().zip(&runs) {
+            assert_eq!((&outcome.metrics, &outcome.paths), (&run.metrics, &run.paths));
+            assert_eq!((&outcome.digest, outcome.events, outcome.finished), (&run.digest, run.events, run.finished));
+        }
+        written.events.pop();
+        assert_eq!(written.outcomes(), None);
     }
 }

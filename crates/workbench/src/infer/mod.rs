@@ -62,6 +62,11 @@ impl Ended {
         of_inference::text(&self.inferences, width)
     }
 
+    /// The claims, one per line, as `claims.csv` has them.
+    pub fn claims(&self) -> String {
+        claims_csv(&self.inferences)
+    }
+
     /// The whole document.
     pub fn json(&self) -> String {
         json(&self.inferences)
