@@ -105,6 +105,10 @@ fn drawn(inference: &Inference) -> String {
     if sizes.of > 0 {
         agree = format!("{agree} Of the published sizes {sizes} agree.");
     }
+    let undrawn = inference.count(Answer::CannotBeDrawn);
+    if undrawn > 0 {
+        agree = format!("{agree} {undrawn} claims cannot be drawn; their sizes and pairs do not agree.");
+    }
     let Some(tolerance) = tolerances.last().filter(|_| !inference.anchors.is_empty()) else {
         return format!("No baseline is published, so nothing chooses among {} drawn testbeds. {agree}", extent.keep);
     };
@@ -127,13 +131,13 @@ fn drawn(inference: &Inference) -> String {
     text
 }
 
-/// The unknowns that the baselines fix by a quarter or more.
+/// The unknowns that the baselines narrow by a quarter or more.
 fn fixed(inference: &Inference) -> String {
     let near: Vec<_> = by_fixed(inference).into_iter().filter(|unknown| unknown.fixed >= super::FIXED).collect();
     if near.is_empty() {
-        return "\nThe baselines fix no unknown.\n".to_owned();
+        return "\nThe baselines narrow no unknown.\n".to_owned();
     }
-    let mut text = String::from("\n| the baselines fix | before | in the kept testbeds |\n|---|---|---|\n");
+    let mut text = String::from("\n| the baselines narrow | before | in the kept testbeds |\n|---|---|---|\n");
     for unknown in near {
         let cells = [name(unknown), prior(unknown), kept(unknown)].map(|cell| escaped(&cell));
         let _ = writeln!(text, "| {} |", cells.join(" | "));
