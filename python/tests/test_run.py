@@ -281,7 +281,7 @@ unit     = "s"
 
 
 def test_what_a_testbed_leaves_open_is_inferred(tmp_path):
-    home = ab.Scenario(TWO).set("traffic.size", "500KB").set("repeat", 1)
+    home = ab.Scenario({**TWO, "repeat": 1, "traffic": [{"kind": "bulk", "size": "500KB"}]})
     (tmp_path / "home.toml").write_text(home.to_toml())
     (tmp_path / "measured.toml").write_text(MEASURED)
     file, out = tmp_path / "measured.toml", tmp_path / "out"

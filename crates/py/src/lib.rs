@@ -2,6 +2,7 @@
 
 mod errors;
 mod inputs;
+mod outcomes;
 mod plan;
 mod plugins;
 mod scenario;
@@ -19,7 +20,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<inputs::Inputs>()?;
     module.add_class::<plan::Folder>()?;
-    module.add_class::<plan::Outcomes>()?;
+    module.add_class::<outcomes::Outcomes>()?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<plan::Results>()?;
     module.add_class::<plan::Shard>()?;

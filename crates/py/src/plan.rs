@@ -1,6 +1,7 @@
 //! Plans, runs and results.
 
 use crate::errors;
+use crate::outcomes::{Knowing, Outcomes};
 use crate::plugins::{Fate, Raised, equip};
 use crate::scenario::Checked;
 use crate::table::Table;
@@ -15,21 +16,19 @@ use anabranch_scenario::PlugIn;
 use anabranch_trace::Recorder;
 use anabranch_workbench::artifacts::{Manifest, ScenarioText, write_results};
 use anabranch_workbench::cache::Cached;
-use anabranch_workbench::division::{Part, divide, identity, part_file, run_name};
+use anabranch_workbench::division::{Part, divide, identity, part_file};
 use anabranch_workbench::failure::Failure;
 use anabranch_workbench::folder;
 use anabranch_workbench::input::{RESULTS, read_within, why};
-use anabranch_workbench::journal::Journal;
-use anabranch_workbench::kept::{PROGRAM, run_once};
+use anabranch_workbench::kept::PROGRAM;
 use anabranch_workbench::load::{congestions, schedulers};
 use anabranch_workbench::out_folder::{OutFolder, Owner};
 use anabranch_workbench::pool::Threads;
-use anabranch_workbench::runs_table::{Columns, Written, value_names};
+use anabranch_workbench::runs_table::Columns;
 use anabranch_workbench::spool::spooled;
 use anabranch_workbench::visible::visible;
 use anabranch_workbench::watch::{Wanted, Watch};
-use pyo3::conversion::FromPyObjectOwned;
-use pyo3::exceptions::{PyKeyError, PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -46,55 +45,6 @@ type PlugIns = (Vec<PlugIn>, Objects);
 /// A panic elsewhere leaves nothing half done in here.
 pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Outcomes of runs that are done, in a journal: another call, or another process, need not do them again. Objects of Python are known
-/// by their names, so that outcomes serve one call of `run` only.
-#[pyclass(frozen, module = "anabranch._native")]
-pub struct Outcomes(Journal);
-
-#[pymethods]
-impl Outcomes {
-    #[new]
-    fn new() -> PyResult<Self> {
-        Ok(Self(Journal::temporary()?))
-    }
-
-    /// Lines of all of them, for another process.
-    fn lines(&self) -> PyResult<Vec<u8>> {
-        Ok(self.0.lines()?)
-    }
-
-    /// Adds those of [`Self::lines`].
-    fn add(&self, lines: &[u8]) -> PyResult<()> {
-        Ok(self.0.add(lines)?)
-    }
-
-    /// Adds the outcomes of all runs of `plan`, from the columns of the table that was written of them.
-    fn add_table(&self, plan: &Plan, columns: BTreeMap<String, Bound<'_, PyAny>>) -> PyResult<()> {
-        fn cells<'py, T: FromPyObjectOwned<'py>>(
-            columns: &BTreeMap<String, Bound<'py, PyAny>>,
-            name: &str,
-        ) -> PyResult<Vec<T>> {
-            let column = columns.get(name).ok_or_else(|| PyKeyError::new_err(format!("it has no column `{name}`")))?;
-            column.extract()
-        }
-        let names: Vec<String> = columns.keys().cloned().collect();
-        let values = value_names(&names).into_iter().map(|name| Ok((name.to_owned(), cells(&columns, name)?)));
-        let written = Written {
-            digests: cells(&columns, "digest")?,
-            events: cells(&columns, "events")?,
-            finished: cells(&columns, "finished")?,
-            values: values.collect::<PyResult<_>>()?,
-        };
-        let outcomes = written.outcomes().unwrap_or_default();
-        let jobs: Vec<Job> = plan.plan.runs().collect();
-        if outcomes.len() != jobs.len() {
-            return Err(PyValueError::new_err(format!("it has not one row for each of {} runs", jobs.len())));
-        }
-        jobs.iter().zip(&outcomes).for_each(|(job, outcome)| self.0.keep(run_name(job), outcome));
-        self.0.with_error(|error| PyOSError::new_err(error.to_string())).map_or(Ok(()), Err)
-    }
 }
 
 /// A part of a plan, which a store keeps in a file.
@@ -115,7 +65,7 @@ pub struct Shard {
 /// The runs of a scenario.
 #[pyclass(frozen, module = "anabranch._native")]
 pub struct Plan {
-    plan: RunPlan,
+    pub(crate) plan: RunPlan,
     schedulers: Objects,
     congestions: Objects,
 }
@@ -287,18 +237,6 @@ impl Driver for Bench<'_> {
         }
         let outcome = self.simulate(job, listener)?;
         if self.fate.is_stopped() { Err(RunError::Interrupted) } else { Ok(outcome) }
-    }
-}
-
-/// A driver with outcomes that are known.
-struct Knowing<'a> {
-    outcomes: &'a Outcomes,
-    driver: &'a dyn Driver,
-}
-
-impl Driver for Knowing<'_> {
-    fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        run_once(&self.outcomes.0, run_name(job), self.driver, job, listener)
     }
 }
 

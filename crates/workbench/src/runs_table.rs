@@ -169,12 +169,12 @@ mod tests {
     use anabranch_run::{Options, Plan, Runner, Serial, Variant, VirtualTime};
     use anabranch_scenario::Document;
 
-    /// What results keep of an outcome stands in its columns, whatever their order.
+    /// What results keep of an outcome stands in its columns.
     #[test]
     fn columns_have_the_outcomes_that_they_were_written_from() {
-        let text = "duration = '300ms'\nrepeat = 2\n[sweep]\n'path.a.loss' = ['0%', '2%']\n\
-            [[path]]\nname = 'a'\nrate = '4mbit'\ndelay = '5ms'\nloss = '1%'\n\
-            [[path]]\nname = 'c'\nrate = '2mbit'\ndelay = '9ms'\n";
+        let text = "duration = '300ms'\nrepeat = 2\n[sweep]\n'path.zz.loss' = ['0%', '2%']\n\
+            [[path]]\nname = 'zz'\nrate = '4mbit'\ndelay = '5ms'\nloss = '1%'\n\
+            [[path]]\nname = 'a'\nrate = '2mbit'\ndelay = '9ms'\n";
         let document = Document::parse("test", text).expect("it is a scenario");
         let cells = document.cells.into_iter();
         let variants: Vec<Variant> =
@@ -182,9 +182,12 @@ mod tests {
         let plan = Plan::new(&variants, &Options { causes: false, ..Options::default() });
         let results = Runner { driver: &VirtualTime::default(), pool: &Serial, observer: &() }.run(&plan).unwrap();
         let mut columns = Columns::of(&results).all();
-        columns.reverse();
+        // A metric that only later runs have.
+        let goodput = columns.iter().position(|column| column.name == "goodput_bps").expect("it is measured");
+        let goodput = columns.remove(goodput);
+        columns.push(goodput);
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
-        assert!(names.contains(&"path.a.loss".to_owned()), "a swept key");
+        assert!(names.contains(&"path.zz.loss".to_owned()), "a swept key");
         let mut written = Written::default();
         for name in value_names(&names) {
             let column = columns.iter().find(|column| column.name == name).expect("it is one of them");
@@ -199,6 +202,7 @@ mod tests {
         assert_eq!(outcomes.len(), runs.len());
         for (outcome, run) in outcomes.iter().zip(&runs) {
             assert_eq!((&outcome.metrics, &outcome.paths), (&run.metrics, &run.paths));
+            assert!(outcome.metrics.keys().eq(run.metrics.keys()) && outcome.paths.keys().eq(run.paths.keys()));
             assert_eq!((&outcome.digest, outcome.events, outcome.finished), (&run.digest, run.events, run.finished));
         }
         written.events.pop();
