@@ -151,9 +151,7 @@ fn found(published: &Published) -> Found {
     let mut trips: Vec<f64> = awake.collect();
     trips.sort_by(f64::total_cmp);
     let [rate, loss] = saturated(&topology);
-    // Of a fast link the run is short: then its first quarter is left out.
-    let left_out = rate.len().min(4 * (AWAKE / BIN) as usize) / 4;
-    let settled: Vec<f64> = rate.iter().skip(left_out).map(|(_, it)| *it).collect();
+    let settled: Vec<f64> = rate.iter().filter(|(at, _)| *at * 1e3 >= AWAKE as f64).map(|(_, it)| *it).collect();
     let panel = |title: &str, x: &str, curve: Vec<(f64, f64)>, marks: &[(f64, f64)]| Plot {
         title: title.into(),
         x: x.into(),
