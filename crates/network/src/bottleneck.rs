@@ -77,13 +77,13 @@ impl<T> Packet<T> {
 /// The state of a queue towards the medium over which it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Air {
-    /// The medium is its own.
+    /// No other queue uses the medium.
     Own,
-    /// It has no packet for a shared one.
+    /// No packet waits for a shared one.
     Quiet,
-    /// Its next packet waits for its turn, at the earliest at `departs`.
+    /// The next packet waits for its turn, at the earliest at `departs`.
     Waits,
-    /// Its packet is on a shared one.
+    /// A packet is on a shared one.
     Sends,
 }
 

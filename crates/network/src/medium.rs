@@ -20,7 +20,7 @@ pub struct MediumSpec {
 #[derive(Debug)]
 pub(crate) struct Medium {
     pub spec: Arc<MediumSpec>,
-    /// Its drains by index, in the order of their turns.
+    /// Drains by index, in the order of their turns.
     pub stations: Vec<usize>,
     /// Place of the station that sends or sent last.
     last: usize,

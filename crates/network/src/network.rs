@@ -47,7 +47,7 @@ pub struct Network<T> {
     /// Each shared link's down, then up; then those of paths whose own bottleneck manages its queue.
     drains: Vec<Drain<T>>,
     links: usize,
-    /// What several of the drains divide.
+    /// Media that several of the drains divide.
     media: Vec<Medium>,
     /// Where a device sleeps or slept.
     anterooms: Option<Box<Anterooms<Entering<T>>>>,

@@ -175,7 +175,7 @@ fn the_delays_behind_do_not_change_the_turns() {
     }
 }
 
-/// Packets that waited for a sleeping device divide the medium in the order in which they pass, also if the driver is late.
+/// Packets that waited for a sleeping device divide the medium in the order in which they pass, even if the driver is late.
 #[test]
 fn a_late_driver_gives_the_turns_in_order() {
     let departures = |exact: bool| {

@@ -18,7 +18,7 @@ const AWAKE: u64 = 3_000;
 const PACKETS: u64 = 300_000;
 const BIN: u64 = 100;
 
-/// What a preset is compared with: quantiles of the round trip in milliseconds, and of the rate towards the client in Mbit/s.
+/// Published figures of a preset: quantiles of the round trip in milliseconds, and of the rate towards the client in Mbit/s.
 struct Published {
     name: &'static str,
     round_trip: &'static [(f64, f64)],
@@ -135,7 +135,7 @@ fn band(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     points.chunks(points.len().div_ceil(200).max(1)).flat_map(ends).flatten().collect()
 }
 
-/// What a preset does.
+/// Figures of a preset.
 struct Found {
     picture: String,
     round_trips: Vec<f64>,
