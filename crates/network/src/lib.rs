@@ -12,9 +12,11 @@ mod dualpi2;
 mod fifo;
 mod flow_queues;
 mod fq_codel;
+mod front;
 mod impairment;
 mod jitter;
 mod mark;
+mod middle;
 mod netem;
 mod network;
 mod pie;
@@ -41,6 +43,11 @@ pub use fq_codel::{FqCodel, FqCodelSpec};
 pub use impairment::{Corruption, Duplication, Fate, GilbertElliott, Impairment, Loss, Reordering};
 pub use jitter::{DelayDistribution, DelayTable, JitterSpec, TableError};
 pub use mark::Markable;
+pub use middle::{
+    Answer, BoxKind, Carried, CoalesceSpec, EcnSpec, ForgetSpec, Middlebox, MiddleboxSpec, MssSpec, OptionKind,
+    OptionSet, Passed, RejectSpec, Segments, SplitSpec, StripSpec, ThinSpec, TranslateSpec, absorb, cut, remove,
+    renumber, sift,
+};
 pub use netem::NetemSpec;
 pub use network::{Delivery, Network, Refused};
 pub use pie::{Pie, PieSpec};
@@ -54,3 +61,6 @@ pub use spec::{
 };
 pub use steps::{RateSteps, Steps};
 pub use trace::{TraceError, TraceFault};
+
+/// The ECN field, of which parameters name a codepoint.
+pub use anabranch_wire::Ecn;

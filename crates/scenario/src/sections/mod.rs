@@ -9,6 +9,7 @@ mod fields;
 pub(crate) mod hosts;
 mod impairment;
 pub(crate) mod jitter;
+pub(crate) mod middlebox;
 mod mtu;
 mod network;
 mod options;
@@ -36,7 +37,7 @@ use crate::row::Row;
 use crate::scenario::{Cross, CrossKind, Host, PathOptions, Scenario, TimeRange, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
 use anabranch_engine::FirstPath;
-use anabranch_network::{Discipline, SlotsSpec, WakeSpec};
+use anabranch_network::{Discipline, MiddleboxSpec, SlotsSpec, WakeSpec};
 use anabranch_units::Duration;
 use fields::Fields;
 use network::Names;
@@ -66,6 +67,12 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
             table.add(None, vec![queue::kind()]);
             for discipline in Discipline::all() {
                 table.add(Some(discipline.name()), queue::rows(&mut queue::Queue::managed(discipline)));
+            }
+        }
+        Section::Middlebox => {
+            table.add(None, vec![middlebox::kind()]);
+            for mut spec in MiddleboxSpec::all() {
+                table.add(Some(spec.name()), middlebox::rows(&mut spec));
             }
         }
         Section::Link => table.add(None, path::link()),
