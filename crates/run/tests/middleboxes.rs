@@ -113,7 +113,7 @@ fn numbers_sizes_and_addresses_make_no_difference() {
 fn an_mss_is_that_of_the_box_and_ecn_is_cleared() {
     let mss = boxed("[{ kind = 'mss', most = 1000 }]");
     assert!(run(&mss, &mss, "").1.longest <= 1000);
-    let ecn = "[connection]\necn = true\n";
+    let ecn = "[tcp]\necn = true\n";
     let with = |of: &str| run(of, of, ecn).1.capable;
     assert!(with("") > 1000);
     assert_eq!(with(&boxed("[{ kind = 'ecn' }]")), 0);
@@ -132,7 +132,6 @@ fn thinned_acknowledgments_carry_the_same_data() {
 /// A NAT that forgets both paths while the application is silent (public reports: a late join, a connection that idles).
 #[test]
 fn a_forgotten_path_is_left_for_the_other() {
-    let text = "duration = '20s'\n";
     let idle = "[[traffic]]\nkind = 'request'\nsize = '200KB'\ncount = 3\ninterval = '4s'\n";
     let of = |answer: &str| boxed(&format!("[{{ kind = 'forget', idle = '2s', answer = '{answer}' }}]"));
     for answer in ["silence", "reset"] {
@@ -141,7 +140,6 @@ fn a_forgotten_path_is_left_for_the_other() {
         let total: usize = seen.arrived.iter().sum();
         assert!(total >= 600_000, "{answer}: {total}");
     }
-    _ = text;
 }
 
 #[test]

@@ -17,7 +17,7 @@ pub(crate) const OPTIONS: Notation<OptionSet> = Notation { form: Form::Options, 
 /// The key of a path.
 pub(crate) fn row(boxes: &mut Vec<MiddleboxSpec>) -> Row<'_> {
     let about = "what stands between the sending host and the bottleneck, in order (docs/middleboxes.md)";
-    Row::new("middlebox", BOXES, boxes, about).both().changeable()
+    Row::unless("middlebox", BOXES, boxes, Vec::new(), about).silent("none").both().changeable()
 }
 
 /// The key that chooses the box.
