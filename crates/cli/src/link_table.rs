@@ -19,11 +19,12 @@ const COLUMNS: [Column; 7] = [
     ("delay ms\np99", |way| Some(format!("{:.1}", way.delay_p99_s? * 1e3))),
 ];
 
-const CAUSES: [Cause; 8] = [
+const CAUSES: [Cause; 9] = [
     ("dropped:\nqueue", |way| way.queue_drops),
     ("dropped:\nAQM", |way| way.aqm_drops),
     ("dropped:\npolicer", |way| way.police_drops),
     ("dropped:\nMTU", |way| way.mtu_drops),
+    ("dropped:\nbox", |way| way.middlebox_drops),
     ("marked\n(ECN)", |way| way.marked),
     ("dropped:\nloss", |way| way.loss_drops),
     ("dropped:\noutage", |way| way.outage_drops),
@@ -59,6 +60,7 @@ mod tests {
             aqm_drops: 0,
             police_drops: 0,
             mtu_drops: 0,
+            middlebox_drops: 0,
             marked: 0,
             loss_drops: 0,
             outage_drops: 0,

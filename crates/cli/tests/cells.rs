@@ -29,6 +29,10 @@ fn values(name: &str) -> Option<[&'static str; 2]> {
             "{ every = '1s', step = '1ms', loss = '5%', burst = '20ms' }",
             "{ every = '2s', step = '2ms', loss = '4%', burst = '30ms' }",
         ],
+        "middlebox" => [
+            "[{ kind = 'strip', options = ['mp-join', 'add-addr'], on = 'syn' }, { kind = 'thin-acks', every = 2 }]",
+            "[{ kind = 'translate', by = 7 }]",
+        ],
         "preset" => ["'lte'", "'dsl'"],
         "loss" => ["'1%'", "'2%'"],
         "reorder" => ["{ probability = 0.1, by = '3ms' }", "{ probability = 0.2, by = '3ms' }"],

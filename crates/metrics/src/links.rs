@@ -16,6 +16,8 @@ pub struct Drops {
     pub police: u64,
     /// They were larger than the path carries.
     pub mtu: u64,
+    /// A middlebox refused them.
+    pub middlebox: u64,
     /// Random loss.
     pub loss: u64,
     /// The path was down.
@@ -27,7 +29,7 @@ pub struct Drops {
 impl Drops {
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.queue + self.aqm + self.police + self.mtu + self.loss + self.outage + self.corruption
+        self.queue + self.aqm + self.police + self.mtu + self.middlebox + self.loss + self.outage + self.corruption
     }
 }
 
@@ -106,6 +108,7 @@ impl WayMeter {
             LinkEvent::Dropped(DropCause::Aqm) => totals.drops.aqm += 1,
             LinkEvent::Dropped(DropCause::Police) => totals.drops.police += 1,
             LinkEvent::Dropped(DropCause::Mtu) => totals.drops.mtu += 1,
+            LinkEvent::Dropped(DropCause::Middlebox) => totals.drops.middlebox += 1,
             LinkEvent::Dropped(DropCause::Loss) => totals.drops.loss += 1,
             LinkEvent::Dropped(DropCause::Outage) => totals.drops.outage += 1,
             LinkEvent::Dropped(DropCause::Corruption) => totals.drops.corruption += 1,
@@ -169,6 +172,7 @@ mod tests {
             DropCause::Aqm,
             DropCause::Police,
             DropCause::Mtu,
+            DropCause::Middlebox,
             DropCause::Loss,
             DropCause::Loss,
             DropCause::Outage,
@@ -194,7 +198,7 @@ mod tests {
         assert_eq!(totals[0][1], LinkTotals { utilisation: Some(0.0), ..LinkTotals::default() });
         assert_eq!(
             totals[1][1].drops,
-            Drops { queue: 0, aqm: 1, police: 1, mtu: 1, loss: 2, outage: 1, corruption: 1 }
+            Drops { queue: 0, aqm: 1, police: 1, middlebox: 0, mtu: 1, loss: 2, outage: 1, corruption: 1 }
         );
         assert_eq!(totals[1][1].drops.total(), 7);
         assert_eq!(totals.len(), 2);

@@ -8,8 +8,9 @@ use crate::fq_codel::FqCodelSpec;
 use crate::netem::NetemSpec;
 use crate::pie::PieSpec;
 use crate::red::RedSpec;
-use crate::{DropTail, Qdisc};
+use crate::{Answer, DropTail, OptionSet, Qdisc, Segments};
 use anabranch_units::{Duration, Rate, Rng};
+use anabranch_wire::Ecn;
 
 /// The parameters of one kind of managed queue. [`Default`] has its defaults.
 pub trait ManagedQueue: Copy + Default + PartialEq {
@@ -44,7 +45,7 @@ pub trait ManagedQueue: Copy + Default + PartialEq {
     fn build(self, limit: DropTail, rate: Rate, rng: Rng) -> Box<dyn Qdisc>;
 }
 
-/// One parameter of a managed queue, and its value.
+/// One parameter of a managed queue or a middlebox, and its value.
 #[derive(Debug)]
 pub struct Parameter<'a> {
     /// Name as scenario files write it.
@@ -80,6 +81,16 @@ pub enum Value<'a> {
     Real(&'a mut f64),
     /// A rate, or none.
     Rate(&'a mut Option<Rate>),
+    /// A whole number from the first bound to the second.
+    Whole(&'a mut u32, u32, u32),
+    /// Kinds of options.
+    Options(&'a mut OptionSet),
+    /// Kinds of segments.
+    Segments(&'a mut Segments),
+    /// A codepoint of the ECN field.
+    Ecn(&'a mut Ecn),
+    /// What the sender of a refused segment hears.
+    Answer(&'a mut Answer),
 }
 
 /// The capacity of a queue for which a scenario states none.

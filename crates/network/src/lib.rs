@@ -12,10 +12,12 @@ mod dualpi2;
 mod fifo;
 mod flow_queues;
 mod fq_codel;
+mod front;
 mod impairment;
 mod jitter;
 mod mark;
 mod medium;
+mod middle;
 mod netem;
 mod network;
 mod pie;
@@ -43,6 +45,11 @@ pub use impairment::{Corruption, Duplication, Fate, GilbertElliott, Impairment, 
 pub use jitter::{DelayDistribution, DelayTable, JitterSpec, TableError};
 pub use mark::Markable;
 pub use medium::MediumSpec;
+pub use middle::{
+    Answer, BoxKind, Carried, CoalesceSpec, EcnSpec, ForgetSpec, Middlebox, MiddleboxSpec, MssSpec, OptionKind,
+    OptionSet, Passed, RejectSpec, Segments, SplitSpec, StripSpec, ThinSpec, TranslateSpec, absorb, cut, remove,
+    renumber, sift,
+};
 pub use netem::NetemSpec;
 pub use network::{Delivery, Network, Refused};
 pub use pie::{Pie, PieSpec};
@@ -56,3 +63,6 @@ pub use spec::{
 };
 pub use steps::{RateSteps, Steps};
 pub use trace::{TraceError, TraceFault};
+
+/// The ECN field, of which parameters name a codepoint.
+pub use anabranch_wire::Ecn;

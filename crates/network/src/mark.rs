@@ -1,9 +1,11 @@
-//! The parts of a packet that a queue looks at, and the one that it changes.
+//! The parts of a packet that queues and middleboxes look at, and those that they change.
 
+use crate::Carried;
 use anabranch_wire::Ecn;
 
-/// An item, as far as queues look at it and change it. By default it is not ECN-capable, and of one flow with all others.
-pub trait Markable {
+/// An item, as far as queues and middleboxes look at it and change it. By default it is not ECN-capable, of one flow with all others, and no
+/// segment.
+pub trait Markable: Sized {
     /// ECN field of the packet (RFC 3168 §5).
     fn ecn(&self) -> Ecn {
         Ecn::NotEct
@@ -15,6 +17,17 @@ pub trait Markable {
     /// A hash of its 5-tuple.
     fn flow(&self) -> u64 {
         0
+    }
+
+    /// The segment in it; `None` if middleboxes pass it unseen.
+    fn segment(&self) -> Option<Carried> {
+        None
+    }
+
+    /// The item of a segment that a middlebox has changed or made; `None` where [`Self::segment`] is always `None`.
+    fn of(carried: Carried) -> Option<Self> {
+        let _ = carried;
+        None
     }
 }
 
@@ -35,5 +48,13 @@ impl<T: Markable> Markable for Box<T> {
 
     fn flow(&self) -> u64 {
         (**self).flow()
+    }
+
+    fn segment(&self) -> Option<Carried> {
+        (**self).segment()
+    }
+
+    fn of(carried: Carried) -> Option<Self> {
+        T::of(carried).map(Box::new)
     }
 }

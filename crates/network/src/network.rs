@@ -3,15 +3,19 @@
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, Queue, WayId};
 use crate::bucket::Bucket;
+use crate::front::Front;
 use crate::medium::Medium;
-use crate::radio::Anterooms;
 use crate::tail::Tail;
 use crate::way::{Arrival, Outcome, Way};
-use crate::{Aqm, Bottleneck, BottleneckSpec, DropTail, Markable, QueueState, Topology, WakeSpec, WaySpec};
+use crate::{
+    Aqm, Bottleneck, BottleneckSpec, DropTail, Markable, MiddleboxSpec, PathSpec, QueueState, Topology, WakeSpec,
+    WaySpec,
+};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant};
 
 mod air;
+mod before;
 mod changes;
 
 /// A packet that arrived.
@@ -49,9 +53,9 @@ pub struct Network<T> {
     links: usize,
     /// Media that several of the drains divide.
     media: Vec<Medium>,
-    /// Where a device sleeps or slept.
-    anterooms: Option<Box<Anterooms<Entering<T>>>>,
-    /// One agenda per direction: a slot per path, then one per drain; with anterooms, then one per path.
+    /// Where a middlebox stands or stood, or a device sleeps or slept.
+    front: Option<Box<Front<Entering<T>>>>,
+    /// One agenda per direction: a slot per path, then one per drain; with a front, then one per path.
     agendas: [Agenda; 2],
     lookahead: Duration,
     /// Packets so far.
@@ -141,7 +145,7 @@ impl<T: Clone + Markable> Network<T> {
             drains: Vec::new(),
             links: topology.links.len(),
             media: Vec::new(),
-            anterooms: None,
+            front: None,
             agendas: [Agenda::new(0), Agenda::new(0)],
             lookahead: Duration::ZERO,
             sent: 0,
@@ -158,19 +162,42 @@ impl<T: Clone + Markable> Network<T> {
         let slots = paths + network.drains.len();
         network.agendas = [Agenda::new(slots), Agenda::new(slots)];
         (0..network.drains.len()).for_each(|drain| network.note_least_delay(drain));
-        let sleeps = topology.paths.iter().flat_map(|path| [path.down.radio.wake, path.up.radio.wake]);
-        sleeps.enumerate().filter(|(_, wake)| !wake.is_none()).for_each(|(way, wake)| network.set_wake(way, wake));
+        network.add_fronts(&topology.paths);
         network.note_lookahead();
         network
     }
 
-    /// Sets the sleep of a way's device.
-    fn set_wake(&mut self, way: usize, wake: WakeSpec) {
+    /// Adds what stands before the bottlenecks.
+    fn add_fronts(&mut self, paths: &[PathSpec]) {
+        for (way, spec) in paths.iter().flat_map(|path| [&path.down, &path.up]).enumerate() {
+            if !spec.radio.wake.is_none() {
+                self.set_wake(way, spec.radio.wake);
+            }
+            if !spec.middleboxes.is_empty() {
+                self.set_boxes(way, &spec.middleboxes);
+            }
+        }
+    }
+
+    /// What stands before the bottlenecks, from now on.
+    fn front(&mut self) -> &mut Front<Entering<T>> {
         let ways = self.ways.len();
-        if self.anterooms.is_none() {
+        if self.front.is_none() {
             self.agendas.iter_mut().for_each(|agenda| agenda.grow(ways / 2));
         }
-        self.anterooms.get_or_insert_with(|| Box::new(Anterooms::new(ways))).set(way, wake);
+        self.front.get_or_insert_with(|| Box::new(Front::new(ways)))
+    }
+
+    /// Sets the sleep of a way's device.
+    fn set_wake(&mut self, way: usize, wake: WakeSpec) {
+        self.front().rooms.set(way, wake);
+        self.note_lookahead();
+    }
+
+    /// Sets the middleboxes of a way. A segment that the old ones held back is gone with them.
+    fn set_boxes(&mut self, way: usize, boxes: &[MiddleboxSpec]) {
+        self.front().boxes.set(way, boxes);
+        self.note_front(way);
         self.note_lookahead();
     }
 
@@ -232,7 +259,8 @@ impl<T: Clone + Markable> Network<T> {
             Entrance::Own(tail) => tail.counts_packets(unseen),
             Entrance::Drain(_) => true,
         };
-        entrance || self.ways[way].impairs() || self.entries[way].mtu.is_some()
+        let has_boxes = self.front.as_ref().is_some_and(|front| front.boxes.any(path));
+        entrance || has_boxes || self.ways[way].impairs() || self.entries[way].mtu.is_some()
     }
 
     /// Cross traffic over a path's bottleneck: a packet that ends behind it. `flow`: a hash of its 5-tuple.
@@ -272,42 +300,15 @@ impl<T: Clone + Markable> Network<T> {
     ) {
         let way = WayId::new(path, direction);
         self.rouse(now, recorder);
-        let Some(entering) = self.pass(now, way.index(), entering) else { return };
+        if self.front.is_some() {
+            return self.pass(now, recorder, way, entering);
+        }
         self.enter(now, recorder, way, entering);
-    }
-
-    /// A packet that comes to a way, unless it waits for a sleeping device.
-    #[inline(always)]
-    fn pass(&mut self, now: Instant, way: usize, entering: Entering<T>) -> Option<Entering<T>> {
-        let Some(anterooms) = &mut self.anterooms else { return Some(entering) };
-        let passes = anterooms.enter(now, way, entering);
-        if passes.is_none() {
-            self.note_anteroom(way);
-        }
-        passes
-    }
-
-    /// A packet that waited for a sleeping device enters its way.
-    #[cold]
-    fn wake(&mut self, way: WayId, recorder: &mut dyn Recorder) {
-        let left = self.anterooms.as_mut().and_then(|anterooms| anterooms.leave(way.index()));
-        self.note_anteroom(way.index());
-        if let Some((at, entering)) = left {
-            self.enter(at, recorder, way, entering);
-        }
     }
 
     /// The time up to which drains of a direction may be brought by a driver that is late: no packet enters before it.
     fn until(&self, now: Instant, direction: Direction) -> Instant {
-        self.anterooms.as_ref().map_or(now, |anterooms| anterooms.due(direction).min(now))
-    }
-
-    /// The first packet of an anteroom has changed.
-    fn note_anteroom(&mut self, way: usize) {
-        if let Some(anterooms) = &self.anterooms {
-            let (id, before) = (WayId::of(way), self.ways.len() / 2 + self.drains.len());
-            self.agendas[id.direction() as usize].set(before + id.path(), anterooms.next(way));
-        }
+        self.front.as_ref().map_or(now, |front| front.due(direction).min(now))
     }
 
     /// A packet enters the bottleneck of a way.
@@ -401,9 +402,9 @@ impl<T: Clone + Markable> Network<T> {
     }
 
     fn note_lookahead(&mut self) {
-        // Arrivals make room for packets that are sent; both directions keep a device awake, and divide a medium.
+        // Arrivals make room for packets that are sent; both directions divide a medium, keep a device awake, and pass a middlebox.
         let is_coupled = self.drains.iter().any(|drain| drain.to_far_end.is_some() || drain.medium.is_some());
-        let is_coupled = is_coupled || self.anterooms.is_some();
+        let is_coupled = is_coupled || self.front.is_some();
         let least = self.ways.iter().map(Way::least_delay).min().unwrap_or(Duration::ZERO);
         self.lookahead = if is_coupled { Duration::ZERO } else { least };
     }
@@ -429,7 +430,7 @@ impl<T: Clone + Markable> Network<T> {
                 self.rouse(known, recorder);
                 match slot - paths {
                     drain if drain < self.drains.len() => self.drain(drain, self.until(known, direction), recorder),
-                    beyond => self.wake(WayId::new(beyond - self.drains.len(), direction), recorder),
+                    beyond => self.act(WayId::new(beyond - self.drains.len(), direction), recorder),
                 }
                 continue;
             }
@@ -517,7 +518,8 @@ impl<T: Clone + Markable> Network<T> {
 
     /// The packets under way: before a sleeping device, waiting, in transmission, in propagation, held back. Cross traffic does not count.
     pub fn under_way(&self) -> impl Iterator<Item = &T> {
-        let asleep = self.anterooms.iter().flat_map(|rooms| rooms.packets()).filter_map(|packet| packet.item.as_ref());
+        let asleep =
+            self.front.iter().flat_map(|front| front.rooms.packets()).filter_map(|packet| packet.item.as_ref());
         let queued = self.drains.iter().flat_map(|drain| drain.queue.items());
         asleep.chain(queued).chain(self.ways.iter().flat_map(Way::items))
     }

@@ -1,6 +1,8 @@
 //! The specification of a network.
 
-use crate::{BucketSpec, Discipline, DropTail, JitterSpec, MediumSpec, RadioChange, RadioSpec, RateSteps, Steps};
+use crate::{
+    BucketSpec, Discipline, DropTail, JitterSpec, MediumSpec, MiddleboxSpec, RadioChange, RadioSpec, RateSteps, Steps,
+};
 use anabranch_units::{Direction, Duration, Instant, Rate};
 use core::fmt;
 use std::sync::Arc;
@@ -109,6 +111,8 @@ pub struct WaySpec {
     pub reports_mtu: bool,
     /// The bottleneck is the sending host's own device: the host can read its queue.
     pub device: bool,
+    /// What stands between the sending host and the bottleneck, in order.
+    pub middleboxes: Vec<MiddleboxSpec>,
 }
 
 impl WaySpec {
@@ -130,6 +134,7 @@ impl WaySpec {
             mtu: None,
             reports_mtu: true,
             device: false,
+            middleboxes: Vec::new(),
         }
     }
 
@@ -255,6 +260,8 @@ pub enum Change {
     Mtu(usize, Direction, u32),
     /// A layer under a path's link.
     Radio(usize, Direction, RadioChange),
+    /// The middleboxes of a path: new ones, which have seen no segment.
+    Middleboxes(usize, Direction, Vec<MiddleboxSpec>),
     /// A path's random loss.
     Loss(usize, Direction, LossSpec),
     /// The part of a path's packets that are held back.
@@ -274,6 +281,7 @@ impl Change {
             | Self::Jitter(..)
             | Self::Radio(..)
             | Self::Mtu(..)
+            | Self::Middleboxes(..)
             | Self::Loss(..)
             | Self::Reorder(..) => None,
         }
@@ -292,6 +300,7 @@ impl Change {
             | Self::Jitter(path, ..)
             | Self::Radio(path, ..)
             | Self::Mtu(path, ..)
+            | Self::Middleboxes(path, ..)
             | Self::Loss(path, ..)
             | Self::Reorder(path, ..) => Some(path),
         }

@@ -10,6 +10,7 @@ const KEYS = [
   ["aggregate", "4ms"],
   ["wake", '{ idle = "10s", delay = "260ms" }'],
   ["slots", '{ every = "15s", step = "8ms" }'],
+  ["middlebox", '[{ kind = "strip", options = "mp-join" }]'],
   ["police", '{ rate = "20mbit", burst = "32KB" }'],
   ["burst", "64KB"],
   ["queue", '{ kind = "fq_codel" }'],

@@ -178,7 +178,7 @@ impl Recorder for Notes {
                     self.note(What::Queued, now, path, [number, queue_bytes as f64, 0.0]);
                 }
             }
-            LinkEvent::Dropped(DropCause::Queue | DropCause::Police | DropCause::Mtu) => {
+            LinkEvent::Dropped(DropCause::Queue | DropCause::Police | DropCause::Mtu | DropCause::Middlebox) => {
                 self.entering = None;
                 self.note(What::Dropped, now, path, [number, 1.0, 0.0]);
             }

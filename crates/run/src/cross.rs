@@ -156,7 +156,12 @@ impl ChangingNetwork {
             let mut change = change.clone();
             let of_way = matches!(
                 change,
-                Change::Loss(..) | Change::Jitter(..) | Change::Radio(..) | Change::Reorder(..) | Change::Mtu(..)
+                Change::Loss(..)
+                    | Change::Jitter(..)
+                    | Change::Radio(..)
+                    | Change::Reorder(..)
+                    | Change::Mtu(..)
+                    | Change::Middleboxes(..)
             );
             if let Some(of) = change.path_mut().filter(|of| of_way && **of == path) {
                 *of = own;

@@ -321,6 +321,7 @@ pub fn is_random(scenario: &Scenario) -> bool {
             | Change::Burst(..)
             | Change::Police(..)
             | Change::Mtu(..)
+            | Change::Middleboxes(..)
             | Change::Queue(..) => false,
         })
 }

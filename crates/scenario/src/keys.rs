@@ -30,6 +30,8 @@ pub enum Section {
     Wake,
     /// The `slots` of a path.
     Slots,
+    /// A box of a path's `middlebox`.
+    Middlebox,
     /// The `police` of a path or link.
     Police,
     /// The table form of a path's or link's `queue`.
@@ -52,7 +54,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of a resolved scenario.
-    pub const ALL: [Section; 20] = [
+    pub const ALL: [Section; 21] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -64,6 +66,7 @@ impl Section {
         Section::Arq,
         Section::Wake,
         Section::Slots,
+        Section::Middlebox,
         Section::Police,
         Section::Queue,
         Section::Link,
@@ -89,6 +92,7 @@ impl Section {
             Section::Arq => "path.arq",
             Section::Wake => "path.wake",
             Section::Slots => "path.slots",
+            Section::Middlebox => "path.middlebox",
             Section::Police => "path.police",
             Section::Queue => "path.queue",
             Section::Link => "link",
@@ -119,6 +123,7 @@ impl Section {
                 | Section::Arq
                 | Section::Wake
                 | Section::Slots
+                | Section::Middlebox
                 | Section::Police
                 | Section::Queue
                 | Section::Range
@@ -143,6 +148,7 @@ impl Section {
             Section::Arq => "retransmission below IP, of packets that a link loses",
             Section::Wake => "a device that sleeps when it idles",
             Section::Slots => "slots of a schedule, each with its own delay and a lossy beginning",
+            Section::Middlebox => "a box on a path that changes, makes, holds back or refuses segments",
             Section::Police => "a policer's token bucket before the queue of a path or a link",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
             Section::Link => "a bottleneck that several paths name",
@@ -177,6 +183,7 @@ impl Section {
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Section::Queue => "a queue",
+            Section::Middlebox => "a middlebox",
             Section::Cross => "cross traffic",
             Section::Traffic => "traffic",
             _ => "a table",
@@ -249,6 +256,10 @@ pub enum Form {
     Arrivals,
     /// A list of pairs of times.
     Outages,
+    /// A list of tables of [`Section::Middlebox`].
+    Middleboxes,
+    /// A kind of option, or a list of them.
+    Options,
     /// A file of recorded capacity.
     Trace,
     /// A scheduler, alone or with parameters.
@@ -400,6 +411,10 @@ impl Form {
             }
             Form::Arrivals => "\"together\" or { kind = \"poisson\", rate = 5.0 }".into(),
             Form::Outages => "a list of pairs of times, such as [[\"20s\", \"30s\"]]".into(),
+            Form::Middleboxes => {
+                "a list of boxes, such as [{ kind = \"strip\", options = \"mp-join\", on = \"syn\" }]".into()
+            }
+            Form::Options => format!("a list of {}", Form::Words(self.words()).expected()),
             Form::Trace => "the name of a file in CSV or in mahimahi's format".into(),
             Form::Scheduler => {
                 "a scheduler, such as \"minrtt+pr\", \"blest(delta=0.01)\" or { kind = \"blest\", delta = 0.01 }".into()

@@ -129,6 +129,11 @@ fn form(form: Form) -> Value {
             let pair = json!({ "type": "array", "items": text_with(&TIME), "minItems": 2, "maxItems": 2 });
             json!({ "type": "array", "items": pair })
         }
+        Form::Middleboxes => json!({ "type": "array", "items": table(Section::Middlebox) }),
+        Form::Options => {
+            let word = json!({ "enum": form.words() });
+            json!({ "anyOf": [word, { "type": "array", "items": word }] })
+        }
         Form::Trace => json!({ "type": "string", "minLength": 1 }),
         Form::Scheduler => plug_in(&crate::sections::scheduler_names()),
         Form::Congestion => plug_in(&crate::sections::congestion_names()),

@@ -4,6 +4,7 @@ use crate::scenario::{ConnectionsPer, Distribution, Host, MtuSignal, ObjectSizes
 use crate::sections::jitter::Order;
 use crate::sections::path::TraceEnd;
 use anabranch_engine::{AckCounting, BufferAccounting, HostModel, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm};
+use anabranch_network::{Answer, Ecn, Segments};
 use anabranch_units::Direction;
 
 /// An enum whose values have a word each.
@@ -52,6 +53,9 @@ words! {
     TraceEnd { Loop = "loop", Hold = "hold" }
     MtuSignal { Interface = "interface", Icmp = "icmp", None = "none" }
     Order { Kept = "kept", Free = "free" }
+    Segments { All = "all", Syn = "syn", NotSyn = "not-syn", Data = "data", Pure = "no-data", Reset = "reset" }
+    Answer { Reset = "reset", Silence = "silence" }
+    Ecn { NotEct = "not-ect", Ect0 = "ect0", Ect1 = "ect1", Ce = "ce" }
     Direction { Down = "down", Up = "up" }
     Distribution { Fixed = "fixed", Exponential = "exponential" }
     ConnectionsPer { Page = "page", Object = "object" }

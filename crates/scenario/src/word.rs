@@ -21,6 +21,7 @@ impl Form {
             Self::TraceStart => &["begin", "seed"],
             Self::DelayDistribution => jitter::NAMES,
             Self::Arrivals => &["together"],
+            Self::Options => anabranch_network::OptionKind::NAMES,
             _ => &[],
         }
     }

@@ -61,6 +61,16 @@ impl HostId {
         Self(self.0 ^ 1)
     }
 
+    /// The number of the host.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The host of a [`Self::number`].
+    pub fn numbered(number: u32) -> Self {
+        Self(number)
+    }
+
     /// Place in a list of all hosts.
     pub fn index(self) -> usize {
         self.0 as usize

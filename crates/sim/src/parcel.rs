@@ -2,7 +2,7 @@
 
 use crate::flow::HostId;
 use crate::outside::Raw;
-use anabranch_network::Markable;
+use anabranch_network::{Carried, Markable};
 use anabranch_units::Instant;
 use anabranch_wire::{Ecn, FiveTuple, Packet};
 use core::slice::from_ref;
@@ -44,6 +44,19 @@ impl Markable for Parcel {
             None => Some((&self.packet).into()),
         };
         tuple.map_or(0, |tuple| tuple.hash())
+    }
+
+    fn segment(&self) -> Option<Carried> {
+        let packet = match &self.raw {
+            Some(raw) => raw.parse().ok()?,
+            None => self.packet.clone(),
+        };
+        Some(Carried { packet, ends: (self.host.peer().number(), self.host.number()), sent: self.sent })
+    }
+
+    fn of(carried: Carried) -> Option<Self> {
+        let Carried { packet, ends: (_, to), sent } = carried;
+        Some(Self { host: HostId::numbered(to), sent, raw: None, packet })
     }
 }
 

@@ -35,6 +35,8 @@ pub enum DropCause {
     Police,
     /// The packet was larger than the path carries.
     Mtu,
+    /// A middlebox refused it.
+    Middlebox,
 }
 
 /// Why a connection ended.

@@ -1,29 +1,9 @@
-//! Changes of one packet: options removed, payload changed, addresses and numbers translated.
+//! Changes of one packet that no box of a path makes: MP_CAPABLE and payload changed, addresses and ports translated.
 
-use anabranch_units::{Direction, SeqNumber};
-use anabranch_wire::{Dss, Flags, MptcpOption, Options, Packet, SackBlock, Segment};
+use anabranch_network::{OptionKind, renumber, sift};
+use anabranch_units::Direction;
+use anabranch_wire::{MptcpOption, Packet, Segment};
 use core::net::IpAddr;
-
-/// Options to remove.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Strip {
-    /// All MPTCP options.
-    Mptcp,
-    /// DSS.
-    Dss,
-    /// The mapping of a DSS.
-    Mapping,
-    /// ADD_ADDR.
-    AddAddr,
-    /// SACK-permitted.
-    SackPermitted,
-    /// Timestamps.
-    Timestamps,
-    /// Window scale.
-    WindowScale,
-    /// SACK blocks.
-    Sack,
-}
 
 /// A change of MP_CAPABLE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,55 +18,10 @@ pub enum Twist {
     Version(u8),
 }
 
-/// The options that may remain on a segment.
-pub(crate) struct Sieve<'a> {
-    pub keeps: &'a dyn Fn(Strip) -> bool,
-    pub sack: &'a dyn Fn(SackBlock) -> SackBlock,
-}
-
-/// The options of `old` that pass.
-pub(crate) fn sift(old: &Options, sieve: &Sieve<'_>) -> Options {
-    let Sieve { keeps, sack } = sieve;
-    let mut new = Options::new();
-    old.mss().map(|mss| new.set_mss(mss));
-    old.timestamps().filter(|_| keeps(Strip::Timestamps)).map(|stamps| new.set_timestamps(stamps));
-    if old.sack_permitted() && keeps(Strip::SackPermitted) {
-        new.set_sack_permitted();
-    }
-    old.window_scale().filter(|_| keeps(Strip::WindowScale)).map(|shift| new.set_window_scale(shift));
-    if let Some(dss) = old.dss().filter(|_| keeps(Strip::Mptcp) && keeps(Strip::Dss)) {
-        let mapping = dss.mapping.filter(|_| keeps(Strip::Mapping));
-        let dss = Dss { mapping, data_fin: dss.data_fin && mapping.is_some(), ..*dss };
-        if dss.ack.is_some() || mapping.is_some() {
-            new.set_dss(dss);
-        }
-    }
-    for option in old.mptcp().iter().filter(|_| keeps(Strip::Mptcp)) {
-        if keeps(Strip::AddAddr) || !matches!(option, MptcpOption::AddAddr(_)) {
-            new.push_mptcp(*option);
-        }
-    }
-    if keeps(Strip::Sack) {
-        let mut blocks = [SackBlock::default(); 4];
-        let count = old.sack().len();
-        blocks.iter_mut().zip(old.sack()).for_each(|(new, old)| *new = sack(*old));
-        new.set_sack(&blocks[..count]);
-    }
-    new
-}
-
-/// Removes options; true if there was one.
-pub(crate) fn strip(segment: &mut Segment, what: Strip) -> bool {
-    let options = sift(&segment.options, &Sieve { keeps: &|kind| kind != what, sack: &|block| block });
-    let stripped = options != segment.options;
-    segment.options = options;
-    stripped
-}
-
 /// Changes MP_CAPABLE; true if there was one.
 pub(crate) fn twist(segment: &mut Segment, twist: Twist) -> bool {
     let mut found = false;
-    let mut options = sift(&segment.options, &Sieve { keeps: &|kind| kind != Strip::Mptcp, sack: &|block| block });
+    let mut options = sift(&segment.options, &|kind| kind != OptionKind::Mptcp, &|block| block);
     segment.options.dss().map(|dss| options.set_dss(*dss));
     for option in segment.options.mptcp() {
         let mut option = *option;
@@ -146,15 +81,7 @@ impl Nat {
             Direction::Up => shifts,
             Direction::Down => [shifts[1], shifts[0]],
         };
-        segment.seq = SeqNumber(segment.seq.0.wrapping_add(ours));
-        let back = |n: SeqNumber| SeqNumber(n.0.wrapping_sub(theirs));
-        if segment.flags.has(Flags::ACK) {
-            segment.ack = back(segment.ack);
-        }
-        if !segment.options.sack().is_empty() {
-            let sack = |block: SackBlock| SackBlock { start: back(block.start), end: back(block.end) };
-            segment.options = sift(&segment.options, &Sieve { keeps: &|_| true, sack: &sack });
-        }
+        renumber(segment, ours, theirs);
         match way {
             Direction::Up => {
                 packet.src = self.address;
@@ -174,22 +101,8 @@ impl Nat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_wire::Timestamps;
+    use anabranch_wire::Flags;
     use bytes::Bytes;
-
-    #[test]
-    fn only_the_named_option_is_taken_off() {
-        let mut segment = Segment::default();
-        segment.options.set_timestamps(Timestamps { val: 1, ecr: 2 });
-        segment.options.set_dss(Dss { ack: Some(anabranch_wire::DataAck::Long(1)), ..Dss::default() });
-        segment.options.push_mptcp(MptcpOption::Prio { backup: true });
-        let before = segment.options.clone();
-        assert!(!strip(&mut segment, Strip::AddAddr) && segment.options == before);
-        assert!(strip(&mut segment, Strip::Dss));
-        assert!(segment.options.dss().is_none() && segment.options.mptcp().len() == 1);
-        assert!(strip(&mut segment, Strip::Mptcp));
-        assert!(segment.options.mptcp().is_empty() && segment.options.timestamps().is_some());
-    }
 
     #[test]
     fn a_translation_has_a_way_back() {

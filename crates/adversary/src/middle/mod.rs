@@ -7,11 +7,12 @@ mod change;
 mod forge;
 mod rules;
 
-pub use change::{Nat, Strip, Twist};
+pub use change::{Nat, Twist};
 pub use forge::Forgery;
 pub(crate) use rules::{Rule, draw};
 
 use crate::luck::Luck;
+use anabranch_network::{OptionKind, absorb, cut, remove};
 use anabranch_units::{Direction, Duration, Rng};
 use anabranch_wire::{Ecn, Flags, Packet};
 use core::fmt;
@@ -31,7 +32,7 @@ pub enum What {
     /// The packet waits for the next one; both are merged if one header can describe both.
     Hold,
     /// Options are removed.
-    Strip(Strip),
+    Strip(OptionKind),
     /// The byte at this offset of its payload is changed.
     Change(u16),
     /// The packet's window becomes this.
@@ -74,6 +75,8 @@ pub(crate) struct Passed {
 const LOST_IN_A_ROW: u32 = 3;
 /// The longest time that a packet waits for the next.
 pub(crate) const HOLDS: Duration = Duration::from_millis(1);
+/// Most bytes of payload in merged packets.
+const LONGEST: usize = 60_000;
 /// Most deeds per case.
 const MOST_DEEDS: usize = 20_000;
 
@@ -140,7 +143,7 @@ impl Middle {
         // The waiting packet goes first, unless it was merged into this one.
         if let Some(mut held) = line.held.take() {
             match passed.first_mut() {
-                Some(next) if next.way == way && absorb(&mut held, &next.packet) => next.packet = held,
+                Some(next) if next.way == way && absorb(&mut held, &next.packet, LONGEST) => next.packet = held,
                 _ => passed.insert(0, Passed { packet: held, way, later: Duration::ZERO }),
             }
         }
@@ -179,7 +182,7 @@ impl Middle {
                 }
                 What::Split(size) => split(&mut passed, *size),
                 What::Hold => true,
-                What::Strip(kind) => change::strip(&mut first.packet.segment, *kind),
+                What::Strip(kind) => remove(&mut first.packet.segment, (*kind).into()),
                 What::Change(at) => change::raise_byte(&mut first.packet.segment, (*at).into()),
                 What::Window(window) => core::mem::replace(&mut first.packet.segment.window, *window) != *window,
                 What::Clamp(most) => {
@@ -191,13 +194,13 @@ impl Middle {
                 What::Capable(twist) => change::twist(&mut first.packet.segment, *twist),
                 What::Forge(forgery) => {
                     let packet = forgery.make(&first.packet);
-                    let way = if forgery.back { opposite(way) } else { way };
+                    let way = if forgery.back { way.reverse() } else { way };
                     passed.push(Passed { packet, way, later: Duration::ZERO });
                     true
                 }
                 What::Replace(forgery) => {
                     first.packet = forgery.make(&first.packet);
-                    first.way = if forgery.back { opposite(way) } else { way };
+                    first.way = if forgery.back { way.reverse() } else { way };
                     true
                 }
             };
@@ -218,35 +221,12 @@ impl Middle {
 /// Cuts the first packet; true if it became more than one.
 fn split(passed: &mut Vec<Passed>, size: u16) -> bool {
     let Passed { packet, way, later } = passed[0].clone();
-    // RFC 8684 §3.1, §3.3.3: offload engines repeat every option; a SYN has no payload to cut.
-    let pieces: Vec<Passed> = packet.cut(size).map(|packet| Passed { packet, way, later }).collect();
+    let pieces: Vec<Passed> = cut(&packet, size).into_iter().map(|packet| Passed { packet, way, later }).collect();
     let cut = pieces.len() > 1;
     if cut {
         passed.splice(0..1, pieces);
     }
     cut
-}
-
-/// Merges `next`, which follows, into `held`.
-fn absorb(held: &mut Packet, next: &Packet) -> bool {
-    let payload = &held.segment.payload;
-    if payload.is_empty() || next.segment.payload.is_empty() || payload.len() + next.segment.payload.len() > 60_000 {
-        return false;
-    }
-    let both = [&payload[..], &next.segment.payload[..]].concat();
-    let len = payload.len();
-    let one = (held.src, held.dst) == (next.src, next.dst) && held.segment.absorb_header(len, &next.segment);
-    if one {
-        held.segment.payload = both.into();
-    }
-    one
-}
-
-pub(crate) fn opposite(way: Direction) -> Direction {
-    match way {
-        Direction::Up => Direction::Down,
-        Direction::Down => Direction::Up,
-    }
 }
 
 impl fmt::Display for What {

@@ -1,22 +1,12 @@
 //! The rules of each class.
 
 use super::forge::{anything, guess};
-use super::{Place, Strip, Twist, What};
+use super::{Place, Twist, What};
 use crate::class::Class;
 use crate::luck::Luck;
+use anabranch_network::{OptionKind, Segments};
 use anabranch_units::Direction;
 use anabranch_wire::{Ecn, Flags, Packet};
-
-/// The packets of a line that a rule applies to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
-    All,
-    Syn,
-    NotSyn,
-    Data,
-    Pure,
-    Reset,
-}
 
 /// The effect of a rule; the details are drawn per packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -28,7 +18,7 @@ enum Does {
     },
     Split,
     Hold,
-    Strip(Strip),
+    Strip(OptionKind),
     Change,
     Window,
     Clamp(u16),
@@ -58,7 +48,7 @@ pub(crate) struct Rule {
     from: u32,
     until: u32,
     chance: f64,
-    which: Which,
+    which: Segments,
     does: Does,
 }
 
@@ -84,14 +74,14 @@ impl Rule {
     /// The hosts cannot agree on Multipath TCP: no option comes over the first path.
     pub fn makes_plain(&self) -> bool {
         let whole = self.path.is_none_or(|p| p == 0) && (self.from, self.until) == (0, u32::MAX);
-        whole && self.chance == 1.0 && self.which == Which::All && self.does == Does::Strip(Strip::Mptcp)
+        whole && self.chance == 1.0 && self.which == Segments::All && self.does == Does::Strip(OptionKind::Mptcp)
     }
 
     /// The rule's change of a packet, if any.
     pub fn apply(&self, luck: &mut Luck<'_>, place: Place, packet: &Packet, may_lose: bool) -> Option<What> {
         let (path, way, n) = place;
         let meant = self.path.is_none_or(|p| p == path) && self.way.is_none_or(|w| w == way);
-        let meant = meant && (self.from..self.until).contains(&n) && self.which.fits(packet);
+        let meant = meant && (self.from..self.until).contains(&n) && self.which.fits(&packet.segment);
         if !meant || !luck.chance(self.chance) {
             return None;
         }
@@ -122,21 +112,6 @@ impl Rule {
     }
 }
 
-impl Which {
-    fn fits(self, packet: &Packet) -> bool {
-        let s = &packet.segment;
-        let syn = s.flags.has(Flags::SYN);
-        match self {
-            Self::All => true,
-            Self::Syn => syn,
-            Self::NotSyn => !syn,
-            Self::Data => !s.payload.is_empty(),
-            Self::Pure => s.payload.is_empty() && !syn,
-            Self::Reset => s.flags.has(Flags::RST),
-        }
-    }
-}
-
 /// Draws rules one by one.
 struct Draw<'a, 'b> {
     luck: &'a mut Luck<'b>,
@@ -146,7 +121,7 @@ struct Draw<'a, 'b> {
 
 impl Draw<'_, '_> {
     /// A rule for one path or all, and for one direction or both.
-    fn rule(&mut self, which: Which, does: Does, from: u32, until: u32, chance: f64) {
+    fn rule(&mut self, which: Segments, does: Does, from: u32, until: u32, chance: f64) {
         let path = (!self.luck.chance(0.4)).then(|| self.luck.below(self.paths) as u8);
         let way = *self.luck.pick(&[None, Some(Direction::Up), Some(Direction::Down)]);
         self.rules.push(Rule { path, way, from, until, chance, which, does });
@@ -160,35 +135,35 @@ impl Draw<'_, '_> {
     fn weather(&mut self) {
         if self.luck.chance(0.6) {
             let p = self.probability(0.3);
-            self.rule(Which::All, Does::Drop, 0, u32::MAX, p);
+            self.rule(Segments::All, Does::Drop, 0, u32::MAX, p);
         }
         if self.luck.chance(0.4) {
             let p = self.probability(0.3);
             let most_us = self.luck.spread(1_000, 1_000_000);
-            self.rule(Which::All, Does::Delay { most_us }, 0, u32::MAX, p);
+            self.rule(Segments::All, Does::Delay { most_us }, 0, u32::MAX, p);
         }
         if self.luck.chance(0.3) {
             let p = self.probability(0.2);
-            self.rule(Which::All, Does::Duplicate, 0, u32::MAX, p);
+            self.rule(Segments::All, Does::Duplicate, 0, u32::MAX, p);
         }
         while self.luck.chance(0.4) {
             let from = self.luck.spread(1, 60) as u32 - 1;
             let until = from + self.luck.within(1, 3) as u32;
-            self.rule(Which::All, Does::Drop, from, until, 1.0);
+            self.rule(Segments::All, Does::Drop, from, until, 1.0);
         }
     }
 
     fn segments(&mut self) {
         let p = self.probability(1.0);
-        self.rule(Which::Data, Does::Split, 0, u32::MAX, p);
+        self.rule(Segments::Data, Does::Split, 0, u32::MAX, p);
         let p = self.probability(1.0);
-        self.rule(Which::Data, Does::Hold, 0, u32::MAX, p);
+        self.rule(Segments::Data, Does::Hold, 0, u32::MAX, p);
     }
 
     fn tcp_options(&mut self) {
         // An option removed from the SYN is not offered; removed from the SYN/ACK alone it would be agreed at one end
         // only.
-        for kind in [Strip::SackPermitted, Strip::Timestamps, Strip::WindowScale] {
+        for kind in [OptionKind::SackPermitted, OptionKind::Timestamps, OptionKind::WindowScale] {
             if self.luck.chance(0.3) {
                 let all = Rule {
                     path: (!self.luck.chance(0.5)).then(|| self.luck.below(self.paths) as u8),
@@ -196,17 +171,17 @@ impl Draw<'_, '_> {
                     from: 0,
                     until: u32::MAX,
                     chance: 1.0,
-                    which: Which::Syn,
+                    which: Segments::Syn,
                     does: Does::Strip(kind),
                 };
                 self.rules.push(all);
             }
         }
         if self.luck.chance(0.3) {
-            self.rule(Which::All, Does::Strip(Strip::Sack), 0, u32::MAX, 1.0);
+            self.rule(Segments::All, Does::Strip(OptionKind::Sack), 0, u32::MAX, 1.0);
         }
         if self.luck.chance(0.5) {
-            self.rule(Which::All, Does::Strip(Strip::AddAddr), 0, u32::MAX, 1.0);
+            self.rule(Segments::All, Does::Strip(OptionKind::AddAddr), 0, u32::MAX, 1.0);
         }
         if self.luck.chance(0.3) {
             self.windows();
@@ -218,7 +193,7 @@ impl Draw<'_, '_> {
         let from = self.luck.spread(1, 60) as u32;
         let until = from + self.luck.spread(1, 12) as u32;
         let most = if self.luck.chance(0.5) { 0 } else { self.luck.spread(1, 2000) as u16 };
-        self.rule(Which::NotSyn, Does::Clamp(most), from, until, 1.0);
+        self.rule(Segments::NotSyn, Does::Clamp(most), from, until, 1.0);
     }
 
     fn capable(&mut self) {
@@ -230,7 +205,7 @@ impl Draw<'_, '_> {
             Twist::Version(2),
         ]);
         let until = *self.luck.pick(&[u32::MAX, 1, 2]);
-        self.rule(Which::All, Does::Capable(twist), 0, until, 1.0);
+        self.rule(Segments::All, Does::Capable(twist), 0, until, 1.0);
     }
 
     fn mptcp_options(&mut self) {
@@ -238,9 +213,16 @@ impl Draw<'_, '_> {
             return self.capable();
         }
         loop {
-            let which = *self.luck.pick(&[Which::All, Which::Data, Which::Syn, Which::NotSyn, Which::Pure]);
-            let kind = *self.luck.pick(&[Strip::Mptcp, Strip::Mptcp, Strip::Dss, Strip::Mapping, Strip::AddAddr]);
-            let from = if which == Which::Syn { 0 } else { self.luck.spread(1, 60) as u32 - 1 };
+            let which =
+                *self.luck.pick(&[Segments::All, Segments::Data, Segments::Syn, Segments::NotSyn, Segments::Pure]);
+            let kind = *self.luck.pick(&[
+                OptionKind::Mptcp,
+                OptionKind::Mptcp,
+                OptionKind::Dss,
+                OptionKind::Mapping,
+                OptionKind::AddAddr,
+            ]);
+            let from = if which == Segments::Syn { 0 } else { self.luck.spread(1, 60) as u32 - 1 };
             let until = if self.luck.chance(0.6) { u32::MAX } else { from + self.luck.spread(1, 20) as u32 };
             let chance = if self.luck.chance(0.8) { 1.0 } else { 0.3 };
             self.rule(which, Does::Strip(kind), from, until, chance);
@@ -255,7 +237,7 @@ impl Draw<'_, '_> {
             let from = self.luck.spread(1, 40) as u32 - 1;
             let until = from + self.luck.spread(1, 100) as u32;
             let chance = if self.luck.chance(0.5) { 1.0 } else { self.probability(0.5) };
-            self.rule(Which::Data, Does::Change, from, until, chance);
+            self.rule(Segments::Data, Does::Change, from, until, chance);
             let last = self.rules.len() - 1;
             self.rules[last].path = only;
             if !self.luck.chance(0.3) {
@@ -269,11 +251,11 @@ impl Draw<'_, '_> {
 impl Draw<'_, '_> {
     fn strip(&mut self) {
         loop {
-            let which = *self.luck.pick(&[Which::All, Which::All, Which::Data, Which::Pure, Which::Syn]);
+            let which = *self.luck.pick(&[Segments::All, Segments::All, Segments::Data, Segments::Pure, Segments::Syn]);
             let later = self.luck.spread(3, 200) as u32;
             let from = *self.luck.pick(&[0, 0, 1, 2, later]);
             let until = if self.luck.chance(0.7) { u32::MAX } else { from + self.luck.spread(1, 30) as u32 };
-            self.rule(which, Does::Strip(Strip::Mptcp), from, until, 1.0);
+            self.rule(which, Does::Strip(OptionKind::Mptcp), from, until, 1.0);
             if !self.luck.chance(0.3) {
                 return;
             }
@@ -282,10 +264,10 @@ impl Draw<'_, '_> {
 
     fn tiny(&mut self) {
         if self.luck.chance(0.7) {
-            let kind = *self.luck.pick(&[Strip::Mptcp, Strip::Mptcp, Strip::Dss, Strip::Mapping]);
+            let kind = *self.luck.pick(&[OptionKind::Mptcp, OptionKind::Mptcp, OptionKind::Dss, OptionKind::Mapping]);
             let chance = self.luck.spread_real(0.01, 0.9);
             let from = self.luck.spread(1, 30) as u32 - 1;
-            self.rule(Which::All, Does::Strip(kind), from, u32::MAX, chance);
+            self.rule(Segments::All, Does::Strip(kind), from, u32::MAX, chance);
         }
         if self.luck.chance(0.6) {
             self.payload(None);
@@ -294,18 +276,18 @@ impl Draw<'_, '_> {
 
     fn resets(&mut self) {
         let chance = self.luck.spread_real(0.3, 1.0);
-        self.rule(Which::Reset, Does::Limit(0), 0, u32::MAX, chance);
+        self.rule(Segments::Reset, Does::Limit(0), 0, u32::MAX, chance);
         // Holes: resets lie at the edges of SACKed data.
         if self.luck.chance(0.7) {
             let chance = self.luck.spread_real(0.03, 0.3);
-            self.rule(Which::Data, Does::Drop, 0, u32::MAX, chance);
+            self.rule(Segments::Data, Does::Drop, 0, u32::MAX, chance);
         }
         // Challenges.
         if self.luck.chance(0.6) {
             let from = self.luck.spread(3, 60) as u32;
             let until = from + self.luck.spread(5, 100) as u32;
             let chance = self.luck.spread_real(0.1, 0.9);
-            self.rule(Which::Pure, Does::Limit(0), from, until, chance);
+            self.rule(Segments::Pure, Does::Limit(0), from, until, chance);
         }
     }
 
@@ -326,7 +308,8 @@ impl Draw<'_, '_> {
                 Does::Flags { clear: Flags(0), set: Flags::CWR },
                 Does::Flags { clear: Flags(0), set: both },
             ]);
-            let which = *self.luck.pick(&[Which::All, Which::Syn, Which::NotSyn, Which::Data, Which::Pure]);
+            let which =
+                *self.luck.pick(&[Segments::All, Segments::Syn, Segments::NotSyn, Segments::Data, Segments::Pure]);
             let chance = if self.luck.chance(0.5) { 1.0 } else { self.probability(0.7) };
             let from = self.luck.spread(1, 40) as u32 - 1;
             self.rule(which, does, from, u32::MAX, chance);
@@ -341,7 +324,7 @@ impl Draw<'_, '_> {
             // The longest headers are 100 bytes long: acknowledgments and handshakes pass.
             let most = self.luck.spread(120, 1400) as u16;
             let from = self.luck.spread(1, 200) as u32 - 1;
-            self.rule(Which::All, Does::Limit(most), from, u32::MAX, 1.0);
+            self.rule(Segments::All, Does::Limit(most), from, u32::MAX, 1.0);
             if !self.luck.chance(0.3) {
                 return;
             }
@@ -376,18 +359,18 @@ pub(crate) fn draw(luck: &mut Luck<'_>, class: Class, paths: usize, bad: Option<
         Class::PayloadOnePath => draw.payload(bad),
         Class::Guess => {
             let p = draw.probability(0.6);
-            draw.rule(Which::NotSyn, Does::Guess, 3, 200, p);
+            draw.rule(Segments::NotSyn, Does::Guess, 3, 200, p);
         }
         Class::Forge => {
             let p = draw.probability(0.3);
-            draw.rule(Which::All, Does::Forge, 0, 200, p);
+            draw.rule(Segments::All, Does::Forge, 0, 200, p);
             if draw.luck.chance(0.4) {
                 let p = draw.probability(0.1);
-                draw.rule(Which::All, Does::Replace, 0, 200, p);
+                draw.rule(Segments::All, Does::Replace, 0, 200, p);
             }
             if draw.luck.chance(0.3) {
                 let p = draw.probability(0.2);
-                draw.rule(Which::All, Does::Window, 0, 200, p);
+                draw.rule(Segments::All, Does::Window, 0, 200, p);
             }
         }
     }

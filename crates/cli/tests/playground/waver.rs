@@ -20,6 +20,7 @@ fn a_field_changes_the_run_and_a_mistake_in_it_is_named() {
         ("aggregate", "4ms"),
         ("wake", "{ idle = \"10s\", delay = \"100ms\" }"),
         ("slots", "{ every = \"2s\", step = \"2ms\" }"),
+        ("middlebox", "[{ kind = \"thin-acks\", every = 8 }]"),
         ("queue", "{ kind = \"pie\" }"),
         // Behind a policer nothing waits.
         ("police", "{ rate = \"10mbit\", burst = \"32KB\" }"),
@@ -34,7 +35,8 @@ fn a_field_changes_the_run_and_a_mistake_in_it_is_named() {
         assert!(!page.text(&format!("{}.value", field(key))).is_empty(), "{key} is shown");
     }
     // Empty fields are what the scenario says.
-    for key in ["stop", "start", "queue", "burst", "police", "slots", "wake", "aggregate", "arq", "jitter"] {
+    for key in ["stop", "start", "queue", "burst", "police", "middlebox", "slots", "wake", "aggregate", "arq", "jitter"]
+    {
         enter(&mut page, key, "");
         digest(&mut page);
     }

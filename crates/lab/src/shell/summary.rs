@@ -50,6 +50,8 @@ pub struct WaySummary {
     pub police_drops: u64,
     /// Packets larger than the path carries.
     pub mtu_drops: u64,
+    /// A middlebox refused them.
+    pub middlebox_drops: u64,
     /// Packets marked by active queue management (ECN) in place of being dropped.
     pub marked: u64,
     /// Packets lost at random behind the bottleneck.
@@ -109,6 +111,7 @@ impl WaySummary {
             aqm_drops: drops.aqm,
             police_drops: drops.police,
             mtu_drops: drops.mtu,
+            middlebox_drops: drops.middlebox,
             marked: totals.marked,
             loss_drops: drops.loss,
             outage_drops: drops.outage,

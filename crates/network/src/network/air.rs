@@ -1,6 +1,7 @@
 //! Bottlenecks that divide a medium: its turns.
 
 use super::Network;
+use crate::bottleneck::WayId;
 use crate::medium::Medium;
 use crate::{Markable, MediumSpec};
 use anabranch_trace::Recorder;
@@ -20,13 +21,13 @@ impl<T: Clone + Markable> Network<T> {
         medium
     }
 
-    /// Lets the packets that waited for sleeping devices until `now` enter, of both directions in order: they divide the media.
+    /// Lets packets that waited for sleeping devices or in middleboxes until `now` enter, in order over both directions: they divide media.
     pub(super) fn rouse(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         if self.media.is_empty() {
             return;
         }
-        while let Some(way) = self.anterooms.as_ref().and_then(|rooms| rooms.first(now)) {
-            self.wake(crate::bottleneck::WayId::of(way), recorder);
+        while let Some(way) = self.front.as_ref().and_then(|front| front.first(now)) {
+            self.act(WayId::of(way), recorder);
         }
     }
 

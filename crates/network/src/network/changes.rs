@@ -44,6 +44,9 @@ impl<T: Clone + Markable> Network<T> {
             Change::Radio(path, direction, RadioChange::Wake(wake)) => {
                 self.set_wake(WayId::new(path, direction).index(), wake);
             }
+            Change::Middleboxes(path, direction, ref boxes) => {
+                self.set_boxes(WayId::new(path, direction).index(), boxes);
+            }
             Change::Radio(path, direction, layer) => {
                 let way = WayId::new(path, direction).index();
                 self.vary(way, now, recorder, |way| way.set_radio(layer));

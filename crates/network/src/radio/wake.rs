@@ -103,10 +103,9 @@ impl<E> Anterooms<E> {
         fronts.map(|(at, _)| *at).min().unwrap_or(Instant::MAX)
     }
 
-    /// The way whose packet passes first, at or before `now`.
-    pub fn first(&self, now: Instant) -> Option<usize> {
-        let fronts = self.ways.iter().enumerate().filter_map(|(way, room)| Some((room.waiting.front()?.0, way)));
-        fronts.min().filter(|(at, _)| *at <= now).map(|(_, way)| way)
+    /// How many ways there are.
+    pub fn ways(&self) -> usize {
+        self.ways.len()
     }
 
     /// Takes the next packet of `way`, and the time at which it passes.

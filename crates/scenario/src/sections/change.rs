@@ -4,6 +4,7 @@ use super::bucket::{self, BURST, POLICE};
 use super::impairment::{LOSS, REORDER};
 use super::jitter::{self, JITTER};
 use super::medium;
+use super::middlebox::BOXES;
 use super::mtu::check_least;
 use super::network::{Names, resolve_queue};
 use super::options;
@@ -55,6 +56,7 @@ pub(crate) fn change(
             let read = jitter::load(report, reader.traces, node, &mut way.jitter);
             read.then_some(Change::Jitter(path, direction, way.jitter))
         }
+        "middlebox" => Some(Change::Middleboxes(path, direction, way.middleboxes)),
         "arq" => Some(Change::Radio(path, direction, RadioChange::Arq(way.radio.arq))),
         "aggregate" => Some(Change::Radio(path, direction, RadioChange::Aggregate(way.radio.aggregate))),
         "wake" => Some(Change::Radio(path, direction, RadioChange::Wake(way.radio.wake))),
@@ -147,6 +149,9 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
         Change::Radio(index, way, change) => {
             let (name, value) = radio::written(*change);
             (format!("path.{}.{name}", path(*index)), way, value)
+        }
+        Change::Middleboxes(index, way, boxes) => {
+            (format!("path.{}.middlebox", path(*index)), way, (BOXES.write)(boxes))
         }
         Change::Loss(index, way, loss) => (format!("path.{}.loss", path(*index)), way, (LOSS.write)(loss)),
         Change::Mtu(index, way, bytes) => (format!("path.{}.mtu", path(*index)), way, bytes.to_string()),

@@ -10,6 +10,7 @@ pub(crate) mod hosts;
 mod impairment;
 pub(crate) mod jitter;
 pub(crate) mod medium;
+pub(crate) mod middlebox;
 mod mtu;
 mod network;
 mod options;
@@ -37,7 +38,7 @@ use crate::row::Row;
 use crate::scenario::{Cross, CrossKind, Host, PathOptions, Scenario, TimeRange, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
 use anabranch_engine::FirstPath;
-use anabranch_network::{Discipline, SlotsSpec, WakeSpec};
+use anabranch_network::{Discipline, MiddleboxSpec, SlotsSpec, WakeSpec};
 use anabranch_units::Duration;
 use fields::Fields;
 use network::Names;
@@ -67,6 +68,12 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
             table.add(None, vec![queue::kind()]);
             for discipline in Discipline::all() {
                 table.add(Some(discipline.name()), queue::rows(&mut queue::Queue::managed(discipline)));
+            }
+        }
+        Section::Middlebox => {
+            table.add(None, vec![middlebox::kind()]);
+            for mut spec in MiddleboxSpec::all() {
+                table.add(Some(spec.name()), middlebox::rows(&mut spec));
             }
         }
         Section::Link => table.add(None, path::link()),

@@ -3,6 +3,7 @@
 use super::bucket::{BURST, Buckets, POLICE};
 use super::impairment::{LOSS, NO_REORDERING, OUTAGES, REORDER};
 use super::jitter::JITTER;
+use super::middlebox;
 use super::preset;
 use super::queue::Queue;
 use super::radio;
@@ -86,6 +87,7 @@ pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
         Row::optional("mtu", integer(LEAST_MTU, 65_535), &mut way.mtu, "bytes of the largest IP packet that the path carries, overhead aside; none is fragmented").silent("any packet passes; connection.mss says what the hosts send").both().changeable(),
         Row::new("device", FLAG, &mut way.device, "the bottleneck, own or shared, is the sending host's own device, whose queue its scheduler can read (qaware)").both(),
     ];
+    rows.push(middlebox::row(&mut way.middleboxes));
     rows.extend(radio::rows(&mut way.radio));
     rows
 }

@@ -1,10 +1,13 @@
 //! `queue`: a limit, or a managed queue with one.
 
 use super::fields::Fields;
+use super::middlebox::OPTIONS;
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, Section};
-use crate::notation::{FLAG, LIMIT, Notation, PACKET, POSITIVE_TIME, PROBABILITY, RATE, THRESHOLD, integer, real};
+use crate::notation::{
+    FLAG, LIMIT, Notation, PACKET, POSITIVE_TIME, PROBABILITY, RATE, THRESHOLD, integer, real, word,
+};
 use crate::quantity::QueueLimit;
 use crate::row::{Row, inline};
 use crate::tree::{Node, Report, quoted};
@@ -70,7 +73,8 @@ pub(crate) fn rows(queue: &mut Queue) -> Vec<Row<'_>> {
     [limit].into_iter().chain(parameters.into_iter().map(row)).collect()
 }
 
-fn row(parameter: Parameter<'_>) -> Row<'_> {
+/// The key of a parameter.
+pub(crate) fn row(parameter: Parameter<'_>) -> Row<'_> {
     let Parameter { name, about, value } = parameter;
     match value {
         Value::Time(place) => Row::new(name, POSITIVE_TIME, place, about),
@@ -81,6 +85,11 @@ fn row(parameter: Parameter<'_>) -> Row<'_> {
         Value::Count(place) => Row::new(name, COUNT, place, about),
         Value::Real(place) => Row::new(name, real(0.0), place, about),
         Value::Rate(place) => Row::optional(name, RATE, place, about).silent("none"),
+        Value::Whole(place, min, max) => Row::new(name, integer(min.into(), max.into()), place, about),
+        Value::Options(place) => Row::new(name, OPTIONS, place, about),
+        Value::Segments(place) => Row::new(name, word(), place, about),
+        Value::Ecn(place) => Row::new(name, word(), place, about),
+        Value::Answer(place) => Row::new(name, word(), place, about),
     }
 }
 
