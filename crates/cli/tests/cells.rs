@@ -1,5 +1,5 @@
 //! Each key of a path or link may be written per direction, in a sweep and in a timeline, in virtual time, with kernels as hosts and in
-//! `anabranch shell`. The table is made of the keys, so that a key without its cells is an error, and a cell that is refused has its reason.
+//! `anabranch shell`, and has its place in the playground. The table is made of the keys, so that a key without its cells is an error, and a cell that is refused has its reason.
 
 use anabranch_scenario::{Directions, Key, Section, keys};
 use std::fmt::Write as _;
@@ -173,4 +173,63 @@ fn each_key_changes_under_programs_and_kernels_or_there_is_a_reason() {
         }
     }
     assert_eq!(table.lines().count(), 6, "{table}");
+}
+
+/// The keys of the playground's fields, each with an example.
+fn fields_of_playground() -> Vec<(String, String)> {
+    let source = include_str!("../../playground/site/waver.js");
+    let (_, table) = source.split_once("const KEYS = [").expect("the table");
+    let (table, _) = table.split_once("\n];").expect("its end");
+    let rows = table.lines().filter_map(|row| row.trim().strip_prefix("[\"")?.strip_suffix("],"));
+    let pairs = rows.filter_map(|row| row.split_once("\", "));
+    pairs.map(|(key, example)| (key.to_owned(), example[1..example.len() - 1].to_owned())).collect()
+}
+
+/// Why a key of a path has no field in the playground; `None` if it needs one.
+fn elsewhere(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "name" => "what the fields are named after",
+        "rate" | "delay" | "loss" => "dragged in the picture",
+        "outage" => "Cut 1 s",
+        "link" | "device" => "another network: a scenario to choose",
+        "trace" | "trace_start" | "trace_end" => "the page reads no files",
+        "preset" => "defaults of the other keys",
+        "overhead" | "duplicate" | "corrupt" => "a technology's properties, which do not waver",
+        "backup" | "price" | "cap" | "weight" => "the operator's policy, which does not waver by itself",
+        _ => return None,
+    })
+}
+
+#[test]
+fn each_key_of_a_path_has_a_field_in_the_playground_or_there_is_a_reason() {
+    let fields = fields_of_playground();
+    let keys = keys().iter().filter(|key| key.section.name() == "path" && key.section != Section::Queue);
+    for key in keys {
+        let has_field = fields.iter().any(|(name, _)| name == key.name);
+        match elsewhere(key.name) {
+            None => assert!(has_field, "{} needs a field in waver.js, or a reason here", key.name),
+            Some(reason) => assert!(!has_field, "{} has a field although: {reason}", key.name),
+        }
+    }
+    for (name, example) in fields {
+        // `mtu_signal` is of a path with an MTU, which `scenario` gives.
+        let set = format!("path.a.{name}={example}");
+        succeeds(&scenario("", ""), &["check", "x.toml", "--set", "duration=20s", "--set", &set]);
+    }
+}
+
+/// What a kernel as the client would not join is refused where it is written, in the shell as in a run.
+#[test]
+fn a_late_path_of_another_ip_version_is_refused_where_it_is_written() {
+    let late = "[[path]]\nname = 'c'\nrate = '9mbit'\ndelay = '9ms'\nip = 6\nstart = '100ms'\n";
+    let text = scenario("", late);
+    let line = 1 + text.lines().position(|line| line == "start = '100ms'").unwrap();
+    let kernels = ["run", "x.toml", "--receiver", "linux"];
+    for arguments in [&["shell", "x.toml", "--", "true"][..], &kernels] {
+        let Output { status, stderr, .. } = anabranch(&text, arguments);
+        let said = String::from_utf8_lossy(&stderr).into_owned();
+        let place = format!("x.toml:{line}:");
+        assert!(status.code() == Some(2) && said.contains(&place) && said.contains("IPv6"), "{said}");
+    }
+    succeeds(&text, &["check", "x.toml"]);
 }

@@ -119,8 +119,8 @@ pub struct TcpSettings {
     pub initial_ssthresh: Option<InitialThreshold>,
     /// Restart the window after idling longer than an RTO (RFC 2861).
     pub idle_restart: bool,
-    /// Repeated timeouts make segments smaller: the path may drop larger ones silently (RFC 4821 §7.7; Linux `tcp_mtu_probing` = 1, without the
-    /// search for larger ones).
+    /// Repeated timeouts make segments smaller: the path may drop larger ones silently. Then larger ones are tried (RFC 4821 §7; Linux
+    /// `tcp_mtu_probing` = 1).
     pub mtu_probing: bool,
     /// The decay of a window that is not used up.
     pub limited_decay: LimitedDecay,

@@ -124,7 +124,8 @@ impl Recording {
     /// Whether the text begins with a header, other than mahimahi's format.
     pub fn is_one(text: &str) -> bool {
         filled(text).next().is_some_and(|(_, line)| {
-            line.chars().any(char::is_alphabetic) && (line.contains(',') || line.starts_with("time"))
+            let named = || COLUMNS.iter().any(|(name, ..)| line.starts_with(name));
+            line.chars().any(char::is_alphabetic) && (line.contains(',') || line.starts_with("time") || named())
         })
     }
 
@@ -149,6 +150,11 @@ impl Recording {
         }
         if rows.is_empty() {
             return fault(first, "the trace has a header and no line of values");
+        }
+        let is_idle = |place: usize| rows.iter().all(|(_, values)| values[place].is_none_or(|rate| rate == 0.0));
+        let mut rates = columns.iter().enumerate().filter(|(_, column)| column.quantity == Quantity::Rate);
+        if let Some((_, idle)) = rates.find(|(place, _)| is_idle(*place)) {
+            return fault(first, format!("no value in column {} is above zero: nothing would ever pass", idle.name));
         }
         let of = |direction| Recorded {
             rate: steps(&rows, &columns, Quantity::Rate, direction, |bps| Rate::from_bps(libm::round(bps) as u64))
@@ -322,6 +328,13 @@ mod tests {
         assert_eq!(said(""), "line 1: the trace is empty");
         assert_eq!(said("rate_bps,loss\n1,0\n"), "line 1: there is no column time_s among rate_bps,loss");
         assert_eq!(said("time_s\n1\n"), "line 1: there is a time and nothing else");
+        assert!(Recording::is_one("rate_mbps_down\n5\n"), "a header, though of one column");
+        assert_eq!(said("rate_mbps_down\n5\n"), "line 1: there is no column time_s among rate_mbps_down");
+        let idle = "line 1: no value in column rate_bps is above zero: nothing would ever pass";
+        assert_eq!(
+            (said("time_s,rate_bps\n0,0\n1,0\n"), said("time_s,rate_bps,loss\n0,,0\n")),
+            (idle.into(), idle.into())
+        );
         assert!(said("time_s,speed\n").starts_with("line 1: there is no column `speed`; columns are time_s, "));
         assert_eq!(said("time_s,rate_bps\n"), "line 1: the trace has a header and no line of values");
         assert_eq!(said("time_s,rate_bps\n1,5\n0.5,5\n"), "line 3: its time is before that of the line before");

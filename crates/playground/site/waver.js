@@ -1,11 +1,12 @@
-// Fields for what wavers: per path its jitter, what lies under the link, policer, burst, queue, and the times at which it comes and goes, in the words of a
-// scenario. The engine reads them, and says what is wrong.
+// Fields for what wavers: per path its jitter and reordering, what lies under the link, policer, burst, queue, MTU, IP version, and the times at which it comes and
+// goes, in the words of a scenario. The engine reads them, and says what is wrong.
 
 import { written } from "./blocks.js";
 
 // Each key with an example of its value.
 const KEYS = [
   ["jitter", "5ms"],
+  ["reorder", '{ probability = 0.01, by = "3ms" }'],
   ["arq", '{ loss = "10%", attempts = 4, delay = "8ms" }'],
   ["aggregate", "4ms"],
   ["wake", '{ idle = "10s", delay = "260ms" }'],
@@ -14,6 +15,9 @@ const KEYS = [
   ["police", '{ rate = "20mbit", burst = "32KB" }'],
   ["burst", "64KB"],
   ["queue", '{ kind = "fq_codel" }'],
+  ["mtu", "1280"],
+  ["mtu_signal", "icmp"],
+  ["ip", "6"],
   ["start", "2s"],
   ["stop", "8s"],
 ];

@@ -468,11 +468,6 @@ impl Scenario {
         }
     }
 
-    /// The timeline changes the MTU of interfaces.
-    pub fn changes_interfaces(&self) -> bool {
-        self.network_changes().any(|(_, change)| self.interface_of(&change).is_some())
-    }
-
     /// Bytes of the largest packet that the interfaces of a path carry at a time, both directions; `None` if they do not limit it.
     pub fn interface_mtu_at(&self, path: usize, now: Instant) -> Option<u32> {
         if self.paths[path].mtu_signal != MtuSignal::Interface {

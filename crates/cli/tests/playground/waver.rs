@@ -16,6 +16,7 @@ fn a_field_changes_the_run_and_a_mistake_in_it_is_named() {
     let mut seen = vec![plain.clone()];
     for (key, text) in [
         ("jitter", "3ms"),
+        ("reorder", "{ probability = 0.05, by = \"4ms\" }"),
         ("arq", "{ loss = \"5%\", delay = \"8ms\" }"),
         ("aggregate", "4ms"),
         ("wake", "{ idle = \"10s\", delay = \"100ms\" }"),
@@ -25,6 +26,10 @@ fn a_field_changes_the_run_and_a_mistake_in_it_is_named() {
         // Behind a policer nothing waits.
         ("police", "{ rate = \"10mbit\", burst = \"32KB\" }"),
         ("burst", "16KB"),
+        ("mtu", "1280"),
+        // A router drops the first window.
+        ("mtu_signal", "icmp"),
+        ("ip", "6"),
         ("start", "1s"),
         ("stop", "4s"),
     ] {
@@ -35,8 +40,24 @@ fn a_field_changes_the_run_and_a_mistake_in_it_is_named() {
         assert!(!page.text(&format!("{}.value", field(key))).is_empty(), "{key} is shown");
     }
     // Empty fields are what the scenario says.
-    for key in ["stop", "start", "queue", "burst", "police", "middlebox", "slots", "wake", "aggregate", "arq", "jitter"]
-    {
+    const BACK: [&str; 15] = [
+        "stop",
+        "start",
+        "ip",
+        "mtu_signal",
+        "mtu",
+        "queue",
+        "burst",
+        "police",
+        "middlebox",
+        "slots",
+        "wake",
+        "aggregate",
+        "arq",
+        "reorder",
+        "jitter",
+    ];
+    for key in BACK {
         enter(&mut page, key, "");
         digest(&mut page);
     }

@@ -136,7 +136,7 @@ impl Sending {
             }
         }
         if cx.settings().tcp.mtu_probing && n > BLACK_HOLE_TIMEOUTS {
-            s.make_smaller(&mut self.assignment);
+            s.make_smaller(cx.now, &mut self.assignment);
         }
         self.record_window(cx, id, None);
         self.rounds.tell(&SchedulerEvent::Timeout { path: id }, &self.assignment);

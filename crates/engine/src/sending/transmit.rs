@@ -3,9 +3,11 @@
 use super::{Fresh, Sending};
 use crate::cx::Scope;
 use crate::mode::Mode;
+use crate::schedule::Cause;
 use crate::subflow::Subflow;
 use crate::subflow::segments::Waiting;
 use crate::subflow::sender::Sent;
+use anabranch_trace::SendKind;
 use anabranch_units::Instant;
 use anabranch_wire::Segment;
 
@@ -23,7 +25,20 @@ impl Sending {
         if room && s.has_lost() || !s.may_send_new(room) {
             return None;
         }
-        self.take_next(s, mode)
+        let fresh = self.take_next(s, mode);
+        if s.sender().searches() { fresh.map(|fresh| self.enlarge(cx.now, s, fresh)) } else { fresh }
+    }
+
+    /// `fresh` with the payload of a probe, if one is due on `s` and enough data follows: so much that its loss shows by what overtakes it
+    /// (RFC 4821 §7.4).
+    #[cold]
+    #[inline(never)]
+    fn enlarge(&mut self, now: Instant, s: &mut Subflow, mut fresh: Fresh) -> Fresh {
+        let full = |mss: u32| fresh.queued.kind == SendKind::First && fresh.queued.range.len() == mss.into();
+        let Some((probe, _)) = s.next_probe(now).filter(|(_, mss)| full(*mss)) else { return fresh };
+        self.assignment.enlarge(s.id, &mut fresh.queued.range, probe.into());
+        self.rounds.ask(Cause::PathChange(s.id));
+        fresh
     }
 
     /// There may be something in [`Self::next_old`]. Nearly always the window is full, and there is not.

@@ -12,6 +12,9 @@ use anabranch_units::Instant;
 use anabranch_wire::Segment;
 use core::cmp::Ordering;
 
+/// The least window, in packets, of a path that is probed: the probe and four packets that overtake it. Linux wants 11 (`tcp_mtu_probe`).
+const PROBING_WINDOW: u32 = 5;
+
 impl Subflow {
     /// The send side. Only steps of the subflow change it.
     #[inline(always)]
@@ -89,6 +92,9 @@ impl Subflow {
         view: &mut Assignment,
     ) -> Option<AckOutcome> {
         let outcome = self.acknowledged(now, clock, segment, ack, bare)?;
+        if self.sender.searches() {
+            self.grow(view);
+        }
         self.show_in(view);
         Some(outcome)
     }
@@ -147,10 +153,26 @@ impl Subflow {
     }
 
     /// The path may drop large packets silently: segments leave with less payload from now on, if they can.
-    pub fn make_smaller(&mut self, view: &mut Assignment) {
-        if let Some(most) = self.next_smaller() {
-            self.cut_to(most, view);
+    pub fn make_smaller(&mut self, now: Instant, view: &mut Assignment) {
+        let Some((most, before)) = self.next_smaller().zip(view.path(self.id).map(|p| p.mss)) else { return };
+        view.set_mss(self.id, most);
+        self.sender.fall_to(now, most, before);
+        self.show_in(view);
+    }
+
+    /// Segments leave with as much payload as a probe that has arrived, if one has. The congestion window remains as many packets, as it does
+    /// where they become smaller.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, view: &mut Assignment) {
+        if let Some(most) = self.sender.take_larger() {
+            view.set_mss(self.id, most);
         }
+    }
+
+    /// Payload of the probe of a larger size to send now, and of ordinary segments; the window must have room for what shows its loss.
+    pub fn next_probe(&mut self, now: Instant) -> Option<(u32, u32)> {
+        if self.allowed.cwnd < PROBING_WINDOW { None } else { self.sender.next_probe(now) }
     }
 
     /// New data left.

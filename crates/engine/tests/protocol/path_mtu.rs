@@ -4,8 +4,8 @@ use crate::common::pair::{Fate, Pair};
 use crate::common::{at, client_paths, mirror, pattern, setup};
 use anabranch_engine::Settings;
 use anabranch_engine::connection::{Connection, PathSetup};
-use anabranch_trace::Event;
-use anabranch_units::{Instant, PathId, SeqNumber, Side};
+use anabranch_trace::{Event, RecoveryPhase};
+use anabranch_units::{Duration, Instant, PathId, SeqNumber, Side};
 use anabranch_wire::Packet;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -118,4 +118,83 @@ fn a_smaller_mss_cuts_what_is_queued_and_in_flight() {
     pair.run(at(20_000));
     assert_eq!(pair.server.got, pattern(0, 500_000));
     assert!(dropped.borrow().is_empty(), "packets that leave from then on fit");
+}
+
+/// A pair whose sender probes, over a path that swallows packets above `mtu` bytes from 300 ms until `ends`; sizes of the client's payloads
+/// above 1024 bytes, with their times.
+fn black_hole(paths: u8, mtu: usize, ends: Instant) -> (Pair, Rc<RefCell<Vec<(Instant, usize)>>>) {
+    let mut settings = Settings::default();
+    settings.tcp.mtu_probing = true;
+    // Of packets that leave at one moment RACK takes that with the lower sequence for the earlier, though it was the retransmission.
+    settings.tcp.pacing = true;
+    let mut pair = Pair::new(paths, settings.clone(), settings);
+    let large = Rc::new(RefCell::new(Vec::new()));
+    let seen = large.clone();
+    pair.hook = Box::new(move |now, side, path, packet| {
+        if side == Side::Client && path == 0 && packet.segment.payload.len() > 1024 {
+            seen.borrow_mut().push((now, packet.segment.payload.len()));
+        }
+        let swallowed = path == 0 && packet.len() > mtu && (at(300)..ends).contains(&now);
+        if swallowed { Fate::Drop } else { Fate::Pass }
+    });
+    (pair, large)
+}
+
+/// When segments became smaller: the fourth timeout in a row.
+fn fall(pair: &Pair) -> Instant {
+    let fourth = pair.client.log.0.iter().find(|(_, event)| matches!(event, Event::Timeout { n: 4 }));
+    fourth.expect("a fall").0
+}
+
+#[test]
+fn after_a_fall_larger_sizes_are_searched_and_the_window_does_not_pay() {
+    let (mut pair, large) = black_hole(1, 1280, Instant::MAX);
+    pair.write(Side::Client, pattern(0, 6_000_000), false).run(at(30_000));
+    assert_eq!(pair.server.got, pattern(0, 6_000_000));
+    let found = mss(pair.client.connection().expect("open"), 0);
+    assert!((1280 - HEADERS - 7..=1280 - HEADERS).contains(&found), "{found}");
+    let fallen = fall(&pair);
+    let later: Vec<_> = large.borrow().iter().filter(|(when, _)| *when > fallen).copied().collect();
+    let (first, probes) = (later[0].0, later.iter().filter(|(_, size)| *size > found as usize).count());
+    // The size before, and halves of 376 bytes.
+    assert!((1..=7).contains(&probes), "{probes}");
+    let log = || pair.client.log.0.iter().filter(|(when, _)| *when > first);
+    assert!(!log().any(|(_, event)| matches!(event, Event::Timeout { .. })));
+    // A probe's own loss begins no fast recovery; that of its retransmission may, where packets leave at one moment.
+    let recoveries = log().filter(|(_, event)| matches!(event, Event::Recovery(RecoveryPhase::Recovery))).count();
+    assert!(recoveries < probes, "{recoveries} of {probes}");
+}
+
+#[test]
+fn an_outage_is_no_limit_of_the_path() {
+    let (mut pair, large) = black_hole(1, 0, at(8_000));
+    pair.write(Side::Client, pattern(0, 3_000_000), false).run(at(40_000));
+    assert_eq!(pair.server.got, pattern(0, 3_000_000));
+    assert_eq!(mss(pair.client.connection().expect("open"), 0), Settings::default().mss);
+    assert!(large.borrow().iter().any(|(when, _)| *when > at(8_000)));
+}
+
+/// RFC 8899 §5.1.1, PMTU_RAISE_TIMER; Linux `tcp_probe_interval`: ten minutes.
+#[test]
+fn a_path_that_carries_more_again_is_used_ten_minutes_after_the_fall() {
+    let (mut pair, large) = black_hole(1, 1280, at(100_000));
+    pair.write(Side::Client, pattern(0, 3_000_000), false).run(at(90_000));
+    let (found, fallen) = (mss(pair.client.connection().expect("open"), 0), fall(&pair));
+    let sent = large.borrow().len();
+    let early = fallen + Duration::from_secs(590);
+    pair.run(early).write(Side::Client, pattern(3_000_000, 1_000_000), false);
+    pair.run(fallen + Duration::from_secs(599));
+    assert!(large.borrow()[sent..].iter().all(|(_, size)| *size <= found as usize), "no probe before its time");
+    pair.run(fallen + Duration::from_secs(601)).write(Side::Client, pattern(4_000_000, 3_000_000), false);
+    pair.run(fallen + Duration::from_secs(700));
+    assert_eq!(mss(pair.client.connection().expect("open"), 0), Settings::default().mss);
+    assert_eq!(pair.server.got.len(), 7_000_000);
+}
+
+#[test]
+fn without_probing_nothing_becomes_smaller() {
+    let (mut pair, _) = narrow_pair(1, 1280, at(300));
+    pair.write(Side::Client, pattern(0, 600_000), false).run(at(20_000));
+    assert_eq!(mss(pair.client.connection().expect("open"), 0), Settings::default().mss);
+    assert!(pair.server.got.len() < 600_000, "the hole swallows it");
 }

@@ -339,6 +339,24 @@ impl Assignment {
         let part = Range::new(next.start, next.end.min(next.start + len));
         !part.is_empty() && self.bind(i, part)
     }
+    /// `range`, which was taken out of the queue of `id` and is about to leave there, grows to `len` bytes by the new data after it, unless
+    /// less than four segments would follow, or the peer's windows do not admit them. What is queued there may go back: a round must follow.
+    pub fn enlarge(&mut self, id: PathId, range: &mut Range, len: u64) {
+        let Some(i) = self.index(id) else { return };
+        let p = &self.view.paths[i];
+        let (more, needed) = (Range::new(range.end, range.start + len), len + 4 * u64::from(p.mss));
+        let upto = range.start + needed;
+        if upto > self.view.window_edge.min(self.view.written) || p.window < needed {
+            return;
+        }
+        if self.view.sender.binding == Binding::Revocable {
+            self.give_back(i, true);
+        }
+        if self.view.backlog.covers(Range::new(range.end, upto)) {
+            self.view.backlog.remove(more);
+            range.end = more.end;
+        }
+    }
     pub(super) fn path_at_mut(&mut self, i: usize) -> &mut PathView {
         &mut self.view.paths[i]
     }

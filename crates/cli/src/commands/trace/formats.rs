@@ -37,7 +37,10 @@ fn seen(text: &str) -> String {
         "" => "the file is empty".into(),
         line if line.starts_with(['{', '[']) => format!("it is JSON: {cut}"),
         line if line.contains(',') => format!("its columns are {cut}"),
-        line => format!("its first line has {} words: {cut}", line.split_whitespace().count()),
+        line => match line.split_whitespace().count() {
+            1 => format!("its first line has 1 word: {cut}"),
+            words => format!("its first line has {words} words: {cut}"),
+        },
     }
 }
 
@@ -326,7 +329,7 @@ mod tests {
         assert_eq!(recognise("when,speed\n1,2\n").unwrap_err(), "its columns are when,speed");
         assert_eq!(recognise("{\"a\": 1}\n").unwrap_err(), "it is JSON: {\"a\": 1}");
         assert_eq!(recognise("a b c\n").unwrap_err(), "its first line has 3 words: a b c");
-        assert_eq!(recognise("5\n4\n").unwrap_err(), "its first line has 1 words: 5");
+        assert_eq!(recognise("5\n4\n").unwrap_err(), "its first line has 1 word: 5");
     }
 
     #[test]

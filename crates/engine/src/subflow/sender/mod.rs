@@ -16,6 +16,7 @@ mod recovery;
 mod retransmit;
 mod rtt;
 mod scoreboard;
+mod search;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -35,7 +36,9 @@ use next_seg::NextSeg;
 use probe::{PROBE_MIN, Probe, WORST_DELAYED_ACK};
 use prr::{Progress, Prr};
 use rack::Rack;
+use recovery::Verdict;
 use scoreboard::{Arrival, Delivered, Scoreboard, echo_before};
+use search::Search;
 use timers::{Timer, Timers};
 use undo::Undo;
 
@@ -179,6 +182,8 @@ pub struct Sender {
     /// Retransmission timeouts since something was last acknowledged.
     timeouts: u32,
     round_end: u64,
+    /// `Some` once packets had to become smaller, and larger ones are looked for.
+    search: Option<Box<Search>>,
     /// `Some` where the delivery rate is measured.
     delivery: Option<Box<DeliveryRate>>,
     /// [`Fired::Silence`] is wanted.
@@ -218,6 +223,7 @@ impl Sender {
             recover: None,
             timeouts: 0,
             round_end: 1,
+            search: None,
             delivery: None,
             watched: false,
             answered: false,
@@ -360,8 +366,12 @@ impl Sender {
     #[inline(always)]
     pub fn on_sent(&mut self, now: Instant, sent: Sent) {
         let first = self.board.is_empty();
+        let seq = sent.seq();
         if !self.board.on_sent(now, sent) {
             return;
+        }
+        if let Some(search) = &mut self.search {
+            search.on_sent(seq);
         }
         if let Some(delivery) = &mut self.delivery {
             delivery.on_sent((now, self.board.nxt()), first);
@@ -662,6 +672,7 @@ impl Sender {
             None => Fired::Nothing,
             Some(Timer::Reorder) => self.on_reorder_timer(now),
             Some(Timer::Probe) => {
+                self.give_probe_up();
                 self.probe = Probe::Due;
                 // RFC 8985 §7.3: the timeout starts afresh.
                 self.timers.start_retransmission(now, self.rtt.rto());

@@ -69,8 +69,11 @@ impl Sender {
             return self.take_back();
         }
         let marked = self.detect(ack.now, ack.una_advanced);
-        let change = if self.board.lost() > 0 { Some(self.enter_recovery()) } else { self.keep_open() };
-        Verdict { change, lost: marked.packets }
+        if self.board.lost() == 0 {
+            return Verdict { change: self.keep_open(), lost: marked.packets };
+        }
+        self.on_lone_loss(ack.now, marked.packets)
+            .unwrap_or_else(|| Verdict { change: Some(self.enter_recovery()), lost: marked.packets })
     }
 
     fn judge_recovery(&mut self, ack: &Facts) -> Verdict {
@@ -159,6 +162,7 @@ impl Sender {
     }
 
     fn enter_recovery(&mut self) -> RecoveryChange {
+        self.give_probe_up();
         self.phase = RecoveryPhase::Recovery;
         self.high = self.board.nxt();
         self.no_new();
@@ -243,8 +247,10 @@ impl Sender {
             RecoveryPhase::Recovery => false,
             RecoveryPhase::Loss => marked.again,
         };
-        let change = begins.then(|| self.enter_recovery());
-        Fired::ReorderTimer { newly_lost: marked.packets, change }
+        let alone = if begins { self.on_lone_loss(now, marked.packets) } else { None };
+        let verdict =
+            alone.unwrap_or_else(|| Verdict { change: begins.then(|| self.enter_recovery()), lost: marked.packets });
+        Fired::ReorderTimer { newly_lost: verdict.lost, change: verdict.change }
     }
 
     /// RFC 6298 §5.4-5.7, RFC 5682 §3.1 step 1.
@@ -252,6 +258,7 @@ impl Sender {
         if self.board.is_empty() {
             return Fired::Nothing;
         }
+        self.give_probe_up();
         let fresh = matches!(self.phase, RecoveryPhase::Open | RecoveryPhase::Disorder);
         // RFC 5681 §3.1: ssthresh is set once per episode; progress since the last timeout makes a new one (Linux).
         let again = !fresh && (self.phase == RecoveryPhase::Recovery || self.timeouts > 0);

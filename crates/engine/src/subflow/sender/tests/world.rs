@@ -216,7 +216,7 @@ proptest! {
     #[test]
     fn nonsense_does_no_harm(
         script in prop::collection::vec(
-            (0..8_u8, 0..40_u64, prop::collection::vec((0..60_000_u64, 0..60_000_u64), 0..4), any::<u64>(), 0..300_u64),
+            (0..9_u8, 0..40_u64, prop::collection::vec((0..60_000_u64, 0..60_000_u64), 0..4), any::<u64>(), 0..300_u64),
             1..200,
         ),
         (recovery, sack) in kinds(),
@@ -232,6 +232,8 @@ proptest! {
                 3 => sender.begin_recovery(any as u32),
                 4 => sender.cut_to(1 + any as u32 % 2000),
                 5 => drop(sender.on_too_big(now, 1 + any as u32 % 2000)),
+                6 => sender.fall_to(now, 1 + any as u32 % 2000, 2000),
+                7 => drop((sender.take_larger(), sender.next_probe(now))),
                 _ => {
                     let blocks: Vec<Range> = blocks.into_iter().map(|(a, b)| Range::new(a, b)).collect();
                     let ack = if any % 16 == 0 { any } else { upto(n) + any % 3 };
