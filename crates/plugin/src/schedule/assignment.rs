@@ -183,8 +183,10 @@ impl Assignment {
         for i in 0..if revocable { self.view.queues.len() } else { 0 } {
             // Queued copies may have become pointless. First transmissions follow in order: the first of them is below `offset`
             // only if what a lost path carried was queued again, unless a copy overtook them.
-            if self.view.queues[i].remove_below(offset, self.copied_early) {
-                self.recount(i);
+            let gone = self.view.queues[i].remove_below(offset, self.copied_early);
+            if gone > 0 {
+                let bytes = self.view.paths[i].queued_bytes - gone;
+                self.show_queue(i, bytes);
             }
         }
     }
@@ -361,9 +363,14 @@ impl Assignment {
         &mut self.view.paths[i]
     }
     fn recount(&mut self, i: usize) {
+        let bytes = self.view.queues[i].iter().map(|q| q.range.len()).sum();
+        self.show_queue(i, bytes);
+    }
+    /// The queue of the path at place `i` holds `bytes`.
+    fn show_queue(&mut self, i: usize, bytes: u64) {
         let (path, queue) = (&mut self.view.paths[i], &self.view.queues[i]);
         path.queued = queue.len() as u32;
-        path.queued_bytes = queue.iter().map(|q| q.range.len()).sum();
+        path.queued_bytes = bytes;
         if queue.is_empty() { self.view.waiting &= !path.id.bit() } else { self.view.waiting |= path.id.bit() }
     }
     /// As [`View::next_new`] and [`Self::bind`] in one, with one search; of a connection that is not in sequence.

@@ -15,7 +15,7 @@ pub(super) struct PathQueue {
     copied: RangeSet,
     /// The number of the next first transmission.
     next: u64,
-    /// A scheduler bound first transmissions out of order since none waited.
+    /// A scheduler bound first transmissions out of order, or some that overlap, since none waited.
     tangled: bool,
     /// Where the data begins to which [`Round::append`](super::Round::append) last began to add.
     pub open: u64,
@@ -77,9 +77,10 @@ impl PathQueue {
         self.firsts.back_mut().map(|(_, queued)| queued)
     }
 
-    /// The place of the first item that `admits`.
+    /// The place of the first item of at most `most` bytes that ends at or before `edge`.
     #[inline(always)]
-    pub fn find(&self, in_sequence: bool, admits: impl Fn(&Queued) -> bool) -> Option<Place> {
+    pub fn find(&self, in_sequence: bool, edge: u64, most: u64) -> Option<Place> {
+        let admits = |q: &Queued| q.range.end <= edge && q.range.len() <= most;
         // Nearly always it is the first.
         let front = match (self.firsts.front(), self.copies.front()) {
             (Some((number, _)), Some((before, _))) if before > number => Place::First(0),
@@ -90,14 +91,20 @@ impl PathQueue {
         match admits(&self.at(front)) {
             true => Some(front),
             false if in_sequence => None,
-            false => self.find_later(&admits),
+            false => self.find_later(edge, &admits),
         }
     }
 
+    /// Place of the first such item, where it is not the front.
     #[cold]
     #[inline(never)]
-    fn find_later(&self, admits: &dyn Fn(&Queued) -> bool) -> Option<Place> {
-        self.places().find(|place| admits(&self.at(*place)))
+    fn find_later(&self, edge: u64, admits: &dyn Fn(&Queued) -> bool) -> Option<Place> {
+        // First transmissions that ascend end where the first of them ends beyond the edge: tens of thousands may wait for a window.
+        let shut = !self.tangled && self.firsts.front().is_some_and(|(_, first)| first.range.end > edge);
+        match shut {
+            true => (0..self.copies.len()).map(Place::Copy).find(|place| admits(&self.at(*place))),
+            false => self.places().find(|place| admits(&self.at(*place))),
+        }
     }
 
     #[inline(always)]
@@ -116,7 +123,7 @@ impl PathQueue {
     #[inline(always)]
     pub fn push_first(&mut self, queued: Queued) {
         self.tangled = match self.firsts.back() {
-            Some((_, last)) => self.tangled || queued.range.start < last.range.start,
+            Some((_, last)) => self.tangled || queued.range.start < last.range.end,
             None => false,
         };
         self.firsts.push_back((self.next, queued));
@@ -154,26 +161,52 @@ impl PathQueue {
 
     /// Whether some of `range` waits to be sent for the first time.
     pub fn holds_first(&self, range: Range) -> bool {
-        self.firsts().any(|first| !first.intersect(range).is_empty())
+        self.first_about(range, |first| !first.intersect(range).is_empty())
     }
 
-    /// Cuts off all below `offset`. True if there was any. `scattered`: first transmissions of acknowledged data may wait behind
+    /// Whether all of `range`, which is not empty, is one segment, or part of one, that waits to be sent for the first time.
+    pub fn holds_whole(&self, range: Range) -> bool {
+        self.first_about(range, |first| first.contains(range))
+    }
+
+    /// Whether one of the first transmissions that may overlap `range` is `such`.
+    fn first_about(&self, range: Range, such: impl Fn(Range) -> bool) -> bool {
+        match self.tangled {
+            false => {
+                let place = self.firsts.partition_point(|(_, queued)| queued.range.end <= range.start);
+                self.firsts.get(place).is_some_and(|(_, queued)| such(queued.range))
+            }
+            true => self.firsts().rev().any(such),
+        }
+    }
+
+    /// Cuts off all below `offset`, and returns how many bytes. `scattered`: first transmissions of acknowledged data may wait behind
     /// others; else only the first of them can be such.
-    pub fn remove_below(&mut self, offset: u64, scattered: bool) -> bool {
-        let below = |queued: &Queued| queued.range.start < offset;
-        let suspects = if scattered { self.firsts.len() } else { 1 };
-        let any = self.copied.first().is_some_and(|copy| copy.start < offset)
-            || self.firsts.iter().take(suspects).any(|(_, queued)| below(queued));
-        if any {
-            let cut = |(number, queued): (u64, Queued)| {
-                let range = Range::new(queued.range.start.max(offset), queued.range.end);
-                (!range.is_empty()).then_some((number, Queued { range, ..queued }))
-            };
-            self.firsts = core::mem::take(&mut self.firsts).into_iter().filter_map(cut).collect();
-            self.copies = core::mem::take(&mut self.copies).into_iter().filter_map(cut).collect();
+    pub fn remove_below(&mut self, offset: u64, scattered: bool) -> u64 {
+        let below = |(_, queued): &(u64, Queued)| queued.range.start < offset;
+        let copies = self.copied.first().is_some_and(|copy| copy.start < offset);
+        let suspects = if scattered && self.tangled { self.firsts.len() } else { 1 };
+        let firsts = self.firsts.iter().take(suspects).any(below);
+        let mut gone = 0;
+        if copies {
+            gone += cut_below(&mut self.copies, offset);
             self.copied.remove_below(offset);
         }
-        any
+        match self.tangled {
+            true if copies || firsts => gone += cut_below(&mut self.firsts, offset),
+            true => {}
+            false => {
+                while let Some((_, first)) = self.firsts.front_mut().filter(|first| below(first)) {
+                    let range = first.range;
+                    first.range.start = range.end.min(offset);
+                    gone += first.range.start - range.start;
+                    if first.range.is_empty() {
+                        self.firsts.pop_front();
+                    }
+                }
+            }
+        }
+        gone
     }
 
     /// Takes out all items, in the order in which they leave.
@@ -211,6 +244,18 @@ impl PathQueue {
     }
 }
 
+/// Cuts off all below `offset`, wherever it stands, and returns how many bytes.
+fn cut_below(items: &mut VecDeque<(u64, Queued)>, offset: u64) -> u64 {
+    let mut gone = 0;
+    items.retain_mut(|(_, queued)| {
+        let range = queued.range;
+        queued.range = Range::new(range.start.max(offset), range.end);
+        gone += range.len() - queued.range.len();
+        !queued.range.is_empty()
+    });
+    gone
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,6 +264,10 @@ mod tests {
 
     fn queued(start: u64, kind: SendKind) -> Queued {
         Queued::new(Range::new(start, start + 10), kind)
+    }
+
+    fn bytes(list: &[Queued]) -> u64 {
+        list.iter().map(|q| q.range.len()).sum()
     }
 
     proptest! {
@@ -245,18 +294,25 @@ mod tests {
                         queue.push_copy(copy);
                     }
                     5 => {
-                        let admits = |q: &Queued| q.range.start <= at;
-                        let place = list.iter().position(admits);
-                        let taken = queue.find(false, admits).and_then(|place| queue.take(place));
+                        let (edge, most) = (at + 10, 10 - n % 2);
+                        let place = list.iter().position(|q| q.range.end <= edge && q.range.len() <= most);
+                        let taken = queue.find(false, edge, most).and_then(|place| queue.take(place));
                         prop_assert_eq!(taken, place.map(|place| list.remove(place)));
                     }
                     _ => {
-                        let any = list.iter().any(|q| q.range.start < at);
-                        prop_assert_eq!(queue.remove_below(at, true), any);
-                        list.retain(|q| q.range.start >= at);
+                        let (offset, before) = (n * 5, bytes(&list));
+                        for q in &mut list {
+                            q.range.start = q.range.start.max(offset);
+                        }
+                        list.retain(|q| !q.range.is_empty());
+                        prop_assert_eq!(queue.remove_below(offset, true), before - bytes(&list));
                     }
                 }
                 prop_assert_eq!(queue.iter().collect::<Vec<_>>(), list.clone());
+                let firsts = || list.iter().filter(|q| q.kind == SendKind::First).map(|q| q.range);
+                let part = Range::new(at + 2, at + 9);
+                prop_assert_eq!(queue.holds_first(part), firsts().any(|first| !first.intersect(part).is_empty()));
+                prop_assert_eq!(queue.holds_whole(part), firsts().any(|first| first.contains(part)));
                 prop_assert_eq!(queue.len(), list.len());
             }
         }

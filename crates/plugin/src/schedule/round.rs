@@ -328,9 +328,8 @@ impl<'a> Round<'a> {
 
     /// Another path is about to send `range` for the first time.
     fn first_elsewhere(&self, on: PathId, range: Range) -> bool {
-        let others = self.assignment.paths().iter().zip(&self.assignment.queues).filter(|(p, _)| p.id != on);
-        // Newest first: what is copied was most likely bound just now.
-        others.flat_map(|(_, queue)| queue.firsts().rev()).any(|first| first.contains(range))
+        let mut others = self.assignment.paths().iter().zip(&self.assignment.queues).filter(|(p, _)| p.id != on);
+        others.any(|(_, queue)| queue.holds_whole(range))
     }
 }
 

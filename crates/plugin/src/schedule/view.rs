@@ -292,8 +292,7 @@ impl View {
     /// The place of the first range in a path's queue that may leave now.
     #[inline(always)]
     pub(super) fn admissible(&self, i: usize) -> Option<Place> {
-        let (edge, left) = (self.window_edge, self.paths[i].window);
-        self.queues[i].find(self.is_in_sequence(), |q| q.range.end <= edge && q.range.len() <= left)
+        self.queues[i].find(self.is_in_sequence(), self.window_edge, self.paths[i].window)
     }
     #[inline]
     pub(super) fn index(&self, id: PathId) -> Option<usize> {
