@@ -68,6 +68,13 @@ impl PathOptions {
     }
 }
 
+/// Whether path `n` appears later than the first, and no path of its IP version is there from the beginning.
+pub(crate) fn opens_a_version_late(paths: &[PathOptions], hosts: &Hosts, n: usize) -> bool {
+    let first = paths.iter().map(|path| path.presence.start).min().flatten();
+    let mut early = paths.iter().filter(|path| path.presence.start == first);
+    paths[n].presence.start > first && early.all(|path| path.version(hosts) != paths[n].version(hosts))
+}
+
 /// How hosts learn of the largest packet that a path carries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MtuSignal {
@@ -460,12 +467,22 @@ impl Scenario {
         self.paths[path].version(&self.hosts)
     }
 
+    /// The first path that a Linux client would not join: it appears late, and no earlier one has its IP version.
+    pub fn never_joined_by_linux(&self) -> Option<usize> {
+        (0..self.paths.len()).find(|path| opens_a_version_late(&self.paths, &self.hosts, *path))
+    }
+
     /// The path whose interfaces a change gives another MTU.
     pub fn interface_of(&self, change: &Change) -> Option<usize> {
         match *change {
             Change::Mtu(path, ..) if self.paths[path].mtu_signal == MtuSignal::Interface => Some(path),
             _ => None,
         }
+    }
+
+    /// The timeline changes the MTU of interfaces.
+    pub fn changes_interfaces(&self) -> bool {
+        self.network_changes().any(|(_, change)| self.interface_of(&change).is_some())
     }
 
     /// Bytes of the largest packet that the interfaces of a path carry at a time, both directions; `None` if they do not limit it.

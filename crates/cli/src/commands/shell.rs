@@ -79,8 +79,6 @@ fn scenario(arguments: &ShellArguments) -> Result<Scenario, Failure> {
     // The shell runs until it is ended: the scenario needs no end of its own.
     let mut overrides = vec![Override::new("shell", "duration", "86400s")];
     overrides.extend(set_overrides(&arguments.set));
-    // What no Linux host does is refused where it is written.
-    overrides.extend(["hosts.sender", "hosts.receiver"].map(|host| Override::new("shell", host, "linux")));
     let seed = arguments.seed.map(|seed| Override::new("--seed", "seed", seed.to_string()));
     overrides.extend(seed);
     let mut cells = Loaded::read(&arguments.scenario, overrides)?.document.cells;

@@ -16,7 +16,7 @@ use crate::{Capture, Clock, LabError, Namespace, privilege};
 use anabranch_metrics::LinkMeter;
 use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job, RunError};
-use anabranch_scenario::{Host, Hosts, Scenario, TrafficKind};
+use anabranch_scenario::{Host, Hosts, Scenario, TimelineChange, TimelineEntry, TrafficKind};
 use anabranch_sim::{Checks, World};
 use anabranch_units::{Duration, Instant, Side};
 pub use keeper::keep;
@@ -89,6 +89,26 @@ const PULSE: Duration = Duration::from_millis(10);
 /// The kernel's name for the congestion control of a namespace.
 const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
+/// Refuses a scenario that demands of a path what no Linux host does.
+fn check_options(scenario: &Scenario) -> Result<(), LabError> {
+    let is_unknown =
+        |entry: &TimelineEntry| matches!(entry.change, TimelineChange::Option(_, change) if !change.is_of_kernels());
+    let late = scenario.never_joined_by_linux().map(|path| &scenario.topology.paths[path].name);
+    let what = if scenario.timeline.iter().any(is_unknown) {
+        "price, cap or weight in the timeline: both hosts are Linux, which has none of these for a path".into()
+    } else if scenario.changes_interfaces() {
+        "`mtu` in the timeline: both hosts are Linux, which keeps the MTU of its interfaces; set mtu_signal = \"icmp\""
+            .into()
+    } else if let Some(path) = late {
+        format!(
+            "path `{path}` appears later, and no path of its IP version is there before: a Linux client would not join it"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(LabError::World { what })
+}
+
 impl Shell {
     /// Sets both hosts up. The scenario's traffic, scheduler and duration are ignored; its congestion control applies
     /// where the kernel lets a namespace choose it.
@@ -96,6 +116,7 @@ impl Shell {
     /// # Errors
     /// A lack of privilege; a program or a setting that this system does not have.
     pub fn new(scenario: &Scenario) -> Result<Self, LabError> {
+        check_options(scenario)?;
         privilege::acquire()?;
         let signals = Signals::hold().map_err(LabError::system("holding signals back"))?;
         let refused = |error: RunError| LabError::World { what: error.to_string() };
@@ -362,5 +383,8 @@ mod tests {
         assert_eq!(refused("", &(change("backup") + "true")), None);
         assert!(refused("", &(change("weight") + "2")).unwrap().contains("weight"));
         assert_eq!(refused("", &(change("queue") + "'9p'")), None);
+        let other = "[[path]]\nname = 'b'\nrate = '1mbit'\ndelay = '1ms'\nip = 6\n";
+        assert_eq!(refused("", other), None);
+        assert!(refused("", &format!("{other}start = '1s'")).unwrap().contains("path `b`"));
     }
 }

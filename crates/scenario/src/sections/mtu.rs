@@ -3,7 +3,7 @@
 use super::fields::Fields;
 use super::network::Network;
 use crate::diagnostic::Code;
-use crate::scenario::{Host, Hosts, MtuSignal, TimelineChange, TimelineEntry};
+use crate::scenario::{Host, Hosts, MtuSignal, TimelineChange, TimelineEntry, opens_a_version_late};
 use crate::tree::{Node, Report};
 use anabranch_network::Change;
 use anabranch_units::Direction;
@@ -24,11 +24,9 @@ pub(super) fn check_least(report: &mut Report, node: &Node, mtu: u32, ip: u8) {
 /// Reports path `n` if a client that is a kernel would not join it: the server announces its address of an IP version at the beginning, and
 /// the kernel forgets what it has no path to.
 fn check_start(report: &mut Report, fields: &Fields<'_>, (n, network): (usize, &Network), hosts: &Hosts) {
-    let (start, version) = (network.options[n].presence.start, network.options[n].version(hosts));
-    let first = network.options.iter().map(|path| path.presence.start).min().flatten();
-    let mut early = network.options.iter().filter(|path| path.presence.start == first);
-    if let Some(node) = fields.written("start").filter(|_| hosts.receiver == Host::Linux && start > first)
-        && early.all(|path| path.version(hosts) != version)
+    let version = network.options[n].version(hosts);
+    if let Some(node) = fields.written("start").filter(|_| hosts.receiver == Host::Linux)
+        && opens_a_version_late(&network.options, hosts, n)
     {
         report
             .error(
