@@ -133,6 +133,7 @@ fn any_way() -> impl Strategy<Value = WaySpec> {
                 duplicate,
                 corrupt,
                 outages: outages.into_iter().map(|(from, len)| (us(from), us(from + len))).collect(),
+                middleboxes: Vec::new(),
             }
         },
     )
