@@ -114,16 +114,17 @@ pub(crate) struct Peer {
     pub joined: bool,
 }
 
-/// No acknowledgment is awaited; or only on failing paths, while others are there and closed windows hold their data back.
+/// No acknowledgment is awaited; or only on failing paths, while others are there and closed windows hold their data back: data that
+/// waits, or that is to leave again in their place.
 fn awaits_no_news(view: &View, subflows: &[Subflow]) -> bool {
     let live = |s: &Subflow| s.may_carry() && !s.failing;
-    let held_back = || subflows.iter().any(live) && (is_shut(view) || view.anything_queued());
+    let held_back = || subflows.iter().any(live) && (are_shut(view) || view.anything_queued());
     subflows.iter().all(|s| s.sender().is_empty() || s.failing && held_back())
 }
 
-/// New data waits only because the peer's windows for the subflows have no room.
-fn is_shut(view: &View) -> bool {
-    !view.backlog().is_empty() && view.candidates().all(PathView::is_shut)
+/// The peer's windows for the subflows have no room.
+fn are_shut(view: &View) -> bool {
+    view.candidates().all(PathView::is_shut)
 }
 
 impl Sending {
@@ -132,7 +133,7 @@ impl Sending {
     pub(super) fn watch_window(&mut self, cx: &Scope<'_>, subflows: &[Subflow], full: bool) {
         let view = &self.assignment;
         let silent = match view.outstanding().is_empty() {
-            true => full || view.anything_queued() || is_shut(view),
+            true => full || view.anything_queued() || !view.backlog().is_empty() && are_shut(view),
             false => !self.is_plain() && awaits_no_news(view, subflows),
         };
         self.persist.arm(cx, view, silent && !has_admissible(view));
