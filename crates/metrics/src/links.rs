@@ -198,9 +198,9 @@ mod tests {
         assert_eq!(totals[0][1], LinkTotals { utilisation: Some(0.0), ..LinkTotals::default() });
         assert_eq!(
             totals[1][1].drops,
-            Drops { queue: 0, aqm: 1, police: 1, middlebox: 0, mtu: 1, loss: 2, outage: 1, corruption: 1 }
+            Drops { queue: 0, aqm: 1, police: 1, middlebox: 1, mtu: 1, loss: 2, outage: 1, corruption: 1 }
         );
-        assert_eq!(totals[1][1].drops.total(), 7);
+        assert_eq!(totals[1][1].drops.total(), 8);
         assert_eq!(totals.len(), 2);
         assert_eq!(meter.finish(Instant::ZERO)[0][0].utilisation, None);
     }

@@ -1,5 +1,7 @@
 //! The pictures and the table of `docs/presets.md` are what the presets do. `BLESS=1` writes them.
 
+#![expect(clippy::disallowed_methods, reason = "the page and its pictures are files of the repository")]
+
 use anabranch_network::{Bottleneck, Network, Topology};
 use anabranch_report::plot::{Plot, svg};
 use anabranch_scenario::{NoFiles, Source, find_keys, read};

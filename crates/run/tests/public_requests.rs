@@ -1,6 +1,8 @@
 //! Public requests to other projects: the scenario of each request (`tests/data/requests`), and the values that theory or the
 //! reporter gives.
 
+#![expect(clippy::disallowed_methods, reason = "the requests are files of the repository")]
+
 use anabranch_run::{Choice, Driver, Job, RunOutcome, VirtualTime};
 use anabranch_scenario::{Override, PlugIn, Resolver, Scenario, Source, read};
 use anabranch_trace::{DropCause, Event, LinkEvent, Origin, Recorder};
@@ -24,7 +26,7 @@ fn cells(request: &str, set: &[&str]) -> Vec<Scenario> {
     let folder = Folder(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/requests"));
     let text = folder.read(&format!("{request}.toml")).expect("a file");
     let overrides: Vec<Override> = set.iter().map(|set| Override::parse("--set", set)).collect();
-    let source = Source { name: request.into(), text: text.into() };
+    let source = Source { name: request.into(), text };
     let document = read(&source, &overrides, &folder).unwrap_or_else(|wrong| panic!("{wrong:#?}"));
     document.cells.into_iter().map(|(_, scenario)| scenario).collect()
 }

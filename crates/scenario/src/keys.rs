@@ -411,9 +411,7 @@ impl Form {
             }
             Form::Arrivals => "\"together\" or { kind = \"poisson\", rate = 5.0 }".into(),
             Form::Outages => "a list of pairs of times, such as [[\"20s\", \"30s\"]]".into(),
-            Form::Middleboxes => {
-                "a list of boxes, such as [{ kind = \"strip\", options = \"mp-join\", on = \"syn\" }]".into()
-            }
+            Form::Middleboxes => "a list of boxes, such as [{ kind = \"strip\", options = \"mp-join\" }]".into(),
             Form::Options => format!("a list of {}", Form::Words(self.words()).expected()),
             Form::Trace => "the name of a file in CSV or in mahimahi's format".into(),
             Form::Scheduler => {

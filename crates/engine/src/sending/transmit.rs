@@ -11,6 +11,18 @@ use anabranch_trace::SendKind;
 use anabranch_units::Instant;
 use anabranch_wire::Segment;
 
+/// `fresh` with the payload of a probe, if one is due on `s` and enough data follows: so much that its loss shows by what overtakes it
+/// (RFC 4821 §7.4).
+#[cold]
+#[inline(never)]
+fn enlarge(sending: &mut Sending, now: Instant, s: &mut Subflow, mut fresh: Fresh) -> Fresh {
+    let full = |mss: u32| fresh.queued.kind == SendKind::First && fresh.queued.range.len() == mss.into();
+    let Some((probe, _)) = s.next_probe(now).filter(|(_, mss)| full(*mss)) else { return fresh };
+    sending.assignment.enlarge(s.id, &mut fresh.queued.range, probe.into());
+    sending.rounds.ask(Cause::PathChange(s.id));
+    fresh
+}
+
 impl Sending {
     /// The subflows for which something waits.
     #[inline(always)]
@@ -26,19 +38,7 @@ impl Sending {
             return None;
         }
         let fresh = self.take_next(s, mode);
-        if s.sender().searches() { fresh.map(|fresh| self.enlarge(cx.now, s, fresh)) } else { fresh }
-    }
-
-    /// `fresh` with the payload of a probe, if one is due on `s` and enough data follows: so much that its loss shows by what overtakes it
-    /// (RFC 4821 §7.4).
-    #[cold]
-    #[inline(never)]
-    fn enlarge(&mut self, now: Instant, s: &mut Subflow, mut fresh: Fresh) -> Fresh {
-        let full = |mss: u32| fresh.queued.kind == SendKind::First && fresh.queued.range.len() == mss.into();
-        let Some((probe, _)) = s.next_probe(now).filter(|(_, mss)| full(*mss)) else { return fresh };
-        self.assignment.enlarge(s.id, &mut fresh.queued.range, probe.into());
-        self.rounds.ask(Cause::PathChange(s.id));
-        fresh
+        if s.sender().searches() { fresh.map(|fresh| enlarge(self, cx.now, s, fresh)) } else { fresh }
     }
 
     /// There may be something in [`Self::next_old`]. Nearly always the window is full, and there is not.

@@ -120,9 +120,12 @@ fn a_smaller_mss_cuts_what_is_queued_and_in_flight() {
     assert!(dropped.borrow().is_empty(), "packets that leave from then on fit");
 }
 
+/// Times and payloads of segments.
+type Sizes = Rc<RefCell<Vec<(Instant, usize)>>>;
+
 /// A pair whose sender probes, over a path that swallows packets above `mtu` bytes from 300 ms until `ends`; sizes of the client's payloads
 /// above 1024 bytes, with their times.
-fn black_hole(paths: u8, mtu: usize, ends: Instant) -> (Pair, Rc<RefCell<Vec<(Instant, usize)>>>) {
+fn black_hole(paths: u8, mtu: usize, ends: Instant) -> (Pair, Sizes) {
     let mut settings = Settings::default();
     settings.tcp.mtu_probing = true;
     // Of packets that leave at one moment RACK takes that with the lower sequence for the earlier, though it was the retransmission.

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 /// What leaves the boxes of a path, in order.
 #[derive(Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are segments")]
 pub(crate) enum Left {
     /// A segment enters this direction.
     Goes(Direction, Carried),

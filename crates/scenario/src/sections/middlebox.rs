@@ -11,7 +11,7 @@ use anabranch_network::{MiddleboxSpec, Misfit, OptionKind, OptionSet};
 use std::sync::LazyLock;
 
 pub(crate) const BOXES: Notation<Vec<MiddleboxSpec>> =
-    Notation { form: Form::Middleboxes, read: boxes, write: written };
+    Notation { form: Form::Middleboxes, read: boxes, write: |boxes| written(boxes) };
 pub(crate) const OPTIONS: Notation<OptionSet> = Notation { form: Form::Options, read: options, write: written_options };
 
 /// The key of a path.
@@ -64,7 +64,7 @@ fn one(report: &mut Report, key: &'static Key, node: &Node) -> Option<MiddleboxS
     }
 }
 
-fn written(boxes: &Vec<MiddleboxSpec>) -> String {
+fn written(boxes: &[MiddleboxSpec]) -> String {
     let one = |spec: &MiddleboxSpec| inline(&[("kind", quoted(spec.name()))], &rows(&mut spec.clone()));
     format!("[{}]", boxes.iter().map(one).collect::<Vec<_>>().join(", "))
 }

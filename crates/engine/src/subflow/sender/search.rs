@@ -57,7 +57,7 @@ impl Search {
             0 => None,
             // What took the timeouts may have been an outage, and no limit: RFC 4821 §7.3 leaves the order open.
             _ if self.high == self.max => Some(self.max),
-            ..ENOUGH => None,
+            1..ENOUGH => None,
             _ => Some(self.low + doubt.div_ceil(2)),
         }
     }
