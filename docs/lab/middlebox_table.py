@@ -62,7 +62,7 @@ def play(binary, row, ends):
             return "wrong bytes"
         # A host that hears a reset says so.
         told = any(word in done.stderr.lower() for word in ("reset", "refused", "broken pipe", "aborted"))
-        return "dead, told" if told else "dead"
+        return "dead, reported" if told else "dead"
     run = json.loads(done.stdout)["runs"][0]
     if run["metrics"].get("delivered_bytes", 0) < 3_000_000:
         return "dead"

@@ -89,7 +89,7 @@ pub enum Value<'a> {
     Segments(&'a mut Segments),
     /// A codepoint of the ECN field.
     Ecn(&'a mut Ecn),
-    /// What the sender of a refused segment hears.
+    /// The answer to the sender of a refused segment.
     Answer(&'a mut Answer),
 }
 

@@ -179,7 +179,7 @@ impl<T: Clone + Markable> Network<T> {
         }
     }
 
-    /// What stands before the bottlenecks, from now on.
+    /// The parts before the bottlenecks, from now on.
     fn front(&mut self) -> &mut Front<Entering<T>> {
         let ways = self.ways.len();
         if self.front.is_none() {

@@ -111,7 +111,7 @@ pub struct WaySpec {
     pub reports_mtu: bool,
     /// The bottleneck is the sending host's own device: the host can read its queue.
     pub device: bool,
-    /// What stands between the sending host and the bottleneck, in order.
+    /// Boxes between the sending host and the bottleneck, in order.
     pub middleboxes: Vec<MiddleboxSpec>,
 }
 

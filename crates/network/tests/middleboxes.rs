@@ -44,7 +44,7 @@ fn item(segment: Segment) -> Item {
     Item(Some(Carried { packet, ends: (1, 0), sent: Instant::ZERO }))
 }
 
-/// What arrives of segments that are sent down at these times, and what was recorded.
+/// Arrivals of segments that are sent down at these times, and the recorded drops.
 fn sent(boxes: &[MiddleboxSpec], segments: Vec<(u64, Segment)>) -> (Vec<(Instant, Direction, Carried)>, Log) {
     let (mut network, mut log) = (Network::new(&topology(boxes, &[]), 1), Log::default());
     let mut all = Vec::new();
@@ -189,7 +189,7 @@ fn of_so_many_acknowledgments_one_passes_and_none_waits_for_long() {
     assert_eq!(acks(segments(&[thin], many)), [u32::MAX, 2, 3]);
     let (late, _) = sent(&[thin], vec![(0, ack(1))]);
     assert!(late[0].0 >= us(15_000) && late[0].0 < us(15_100), "{}", late[0].0);
-    // A duplicate is news, and so are SACK blocks.
+    // A duplicate passes at once, and so do SACK blocks.
     assert_eq!(acks(segments(&[thin], vec![(0, ack(1)), (1, ack(1)), (2, ack(1))])), [1, 1, 1]);
     let mut sack = ack(2);
     sack.options.set_sack(&[SackBlock { start: SeqNumber(5), end: SeqNumber(6) }]);

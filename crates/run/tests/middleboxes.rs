@@ -1,4 +1,4 @@
-//! What middleboxes leave of a connection in virtual time: Multipath TCP, plain TCP, one path of two, or nothing, and which of the
+//! Connections behind middleboxes in virtual time: Multipath TCP, plain TCP, one path of two, or nothing, and which of the
 //! packets they refuse are counted.
 
 use anabranch_run::{Choice, Driver, Job, RunOutcome, VirtualTime};
@@ -8,7 +8,7 @@ use anabranch_units::{Instant, PathId, Side};
 use anabranch_wire::{Ecn, Flags, Packet};
 use std::sync::Arc;
 
-/// What a client and its network saw.
+/// Observations at a client and in its network.
 #[derive(Default)]
 struct Seen {
     /// Bytes of payload that arrived over each path.
@@ -91,7 +91,7 @@ fn options_that_are_stripped_leave_plain_tcp_or_one_path() {
             assert!(seen.mapped[0] == 0 && seen.is_first_alone(), "{way} {options}: {:?}", seen.arrived);
         }
     }
-    // mptcp_net-next #518, #544: joins that lose their option are closed, and the connection goes on over the first path.
+    // mptcp_net-next #518, #544: joins that lose their option are closed, and the connection continues over the first path.
     for (way, on) in [("up", "syn"), ("down", "syn"), ("up", "all"), ("down", "all")] {
         let strip = boxed(&format!("{{ {way} = [{{ kind = 'strip', options = 'mp-join', on = '{on}' }}] }}"));
         let (_, seen) = run("", &strip, "");

@@ -39,7 +39,7 @@ struct Sent {
     payload: usize,
 }
 
-/// What crossed the paths.
+/// Packets that crossed the paths.
 #[derive(Default)]
 struct Seen {
     /// Data packets of the server, in the order of sending.
@@ -138,7 +138,7 @@ fn mqvpn_73_minrtt_leaves_a_path_whose_round_trip_leaps_and_round_robin_does_not
     assert!(minrtt.metrics["app_delay_p95_s"] < 0.1 && robin.metrics["app_delay_p95_s"] > 0.33);
 }
 
-/// Jitter that is asked for is what packets meet: its mean, and the spread of a normal distribution.
+/// Packets meet the jitter that the scenario has: its mean, and the spread of a normal distribution.
 #[test]
 fn mqvpn_73_packets_meet_the_jitter_that_is_written() {
     let set = ["path.wan2.jitter.order=free", "path.wan2.jitter.spread=3ms"];

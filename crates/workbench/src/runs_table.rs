@@ -169,7 +169,7 @@ mod tests {
     use anabranch_run::{Options, Plan, Runner, Serial, Variant, VirtualTime};
     use anabranch_scenario::Document;
 
-    /// What results keep of an outcome stands in its columns.
+    /// The columns have all parts of an outcome that results keep.
     #[test]
     fn columns_have_the_outcomes_that_they_were_written_from() {
         let text = "duration = '300ms'\nrepeat = 2\n[sweep]\n'path.zz.loss' = ['0%', '2%']\n\

@@ -4,7 +4,7 @@ use super::{Carried, Middlebox, MiddleboxSpec, Passed};
 use anabranch_units::{Direction, Instant};
 use std::collections::VecDeque;
 
-/// What leaves the boxes of a path, in order.
+/// Segments that leave the boxes of a path, in order, and packets that they dropped.
 #[derive(Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are segments")]
 pub(crate) enum Left {
@@ -45,12 +45,12 @@ impl Boxes {
         self.ways[2 * path..2 * path + 2].iter().any(|boxes| !boxes.is_empty())
     }
 
-    /// When the first box of a way acts by itself; [`Instant::MAX`] for never.
+    /// When the first box of a way acts of its own accord; [`Instant::MAX`] for never.
     pub fn due(&self, way: usize) -> Instant {
         self.ways[way].iter().map(|of| of.due()).min().unwrap_or(Instant::MAX)
     }
 
-    /// When the first box of a direction acts by itself.
+    /// When the first box of a direction acts of its own accord.
     pub fn next(&self, direction: Direction) -> Instant {
         (direction as usize..self.ways.len()).step_by(2).map(|way| self.due(way)).min().unwrap_or(Instant::MAX)
     }
@@ -95,7 +95,7 @@ impl Boxes {
         left
     }
 
-    /// What leaves the box at a place of a direction goes on from there. `dropped` packets are of direction `of`.
+    /// Segments that leave the box at a place of a direction continue from there. `dropped` packets are of direction `of`.
     fn go_on(
         &self,
         path: usize,

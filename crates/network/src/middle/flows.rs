@@ -28,5 +28,5 @@ impl Flow {
     }
 }
 
-/// What a box knows of each flow.
+/// The state of a box for each flow.
 pub(crate) type Flows<S> = BTreeMap<Flow, S>;

@@ -12,7 +12,7 @@ use anabranch_wire::Flags;
 pub struct ForgetSpec {
     /// Time without a segment after which a flow is forgotten.
     pub idle: Duration,
-    /// What the sender of a segment of a forgotten flow hears.
+    /// The answer to the sender of a segment of a forgotten flow.
     pub answer: Answer,
 }
 

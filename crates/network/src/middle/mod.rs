@@ -34,7 +34,7 @@ use anabranch_units::Instant;
 use anabranch_wire::Packet;
 use core::fmt::Debug;
 
-/// A segment before a box, and what its carrier needs to know to go on with it.
+/// A segment before a box, with the facts that its carrier needs to carry it further.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
     /// The segment.
@@ -53,14 +53,14 @@ impl Carried {
     }
 }
 
-/// What leaves a box.
+/// Segments that leave a box, and packets that it dropped.
 #[derive(Debug, Default)]
 pub struct Passed {
     /// Segments in the box's direction.
     pub along: Vec<Carried>,
     /// Segments in the other direction.
     pub against: Vec<Carried>,
-    /// Bytes of each packet of the direction at hand that it drops.
+    /// Bytes of each packet of this direction that it drops.
     pub dropped: Vec<u32>,
 }
 
@@ -75,12 +75,12 @@ pub trait Middlebox: Debug + Send {
         passed.against.push(carried);
     }
 
-    /// When it acts by itself; [`Instant::MAX`] for never.
+    /// When it acts of its own accord; [`Instant::MAX`] for never.
     fn due(&self) -> Instant {
         Instant::MAX
     }
 
-    /// Acts by itself, at [`Self::due`].
+    /// Acts of its own accord, at [`Self::due`].
     fn wake(&mut self, now: Instant, passed: &mut Passed) {
         let _ = (now, passed);
     }

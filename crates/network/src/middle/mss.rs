@@ -8,7 +8,7 @@ use anabranch_wire::{Options, Segment};
 /// Clamping of the maximum segment size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MssSpec {
-    /// Most bytes that a SYN may ask for.
+    /// Most bytes that a SYN may announce.
     pub most: u32,
 }
 

@@ -5,7 +5,7 @@ use crate::{Parameter, Value};
 use anabranch_units::{Instant, SeqNumber};
 use anabranch_wire::{Flags, Packet, Segment};
 
-/// What the sender of a refused segment hears.
+/// The answer to the sender of a refused segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
     /// A reset.
@@ -22,7 +22,7 @@ pub struct RejectSpec {
     pub options: OptionSet,
     /// The segments that it looks at.
     pub on: Segments,
-    /// What their sender hears.
+    /// The answer to their sender.
     pub answer: Answer,
 }
 

@@ -50,7 +50,7 @@ impl BoxKind for ThinSpec {
 #[derive(Debug)]
 struct Held {
     until: Instant,
-    /// Acknowledgments that it stands for.
+    /// Acknowledgments that it replaces.
     count: u32,
     carried: Carried,
 }
@@ -69,7 +69,7 @@ fn may_go(segment: &Segment) -> bool {
     plain && options.sack().is_empty() && options.mptcp().is_empty() && !maps
 }
 
-/// Whether `next` acknowledges more than `held` does: another one with the same number tells of a segment out of order.
+/// Whether `next` acknowledges more than `held` does: another one with the same number reports a segment out of order.
 fn replaces(held: &Segment, next: &Segment) -> bool {
     next.ack.0.wrapping_sub(held.ack.0) as i32 > 0
 }

@@ -17,14 +17,14 @@ impl<T: Clone + Markable> Network<T> {
         let (Some(boxes), Some(seen)) = (boxes, seen) else { return self.come(now, recorder, way, entering) };
         let left = boxes.pass(now, way.path(), way.direction(), seen.clone());
         self.note_fronts(way.path());
-        // What the boxes let pass as it is stays the item that it was.
+        // A segment that the boxes leave unchanged stays the item that it was.
         if left == [Left::Goes(way.direction(), seen)] {
             return self.come(now, recorder, way, entering);
         }
         self.leave(now, recorder, way.path(), left);
     }
 
-    /// What stands before the bottleneck of a way acts by itself.
+    /// The part before the bottleneck of a way acts of its own accord.
     #[cold]
     #[inline(never)]
     pub(super) fn act(&mut self, way: WayId, recorder: &mut dyn Recorder) {
@@ -42,7 +42,7 @@ impl<T: Clone + Markable> Network<T> {
         }
     }
 
-    /// What left the boxes of a path goes on.
+    /// Segments that left the boxes of a path continue; dropped packets are recorded.
     fn leave(&mut self, now: Instant, recorder: &mut dyn Recorder, path: usize, left: Vec<Left>) {
         for left in left {
             match left {
@@ -67,7 +67,7 @@ impl<T: Clone + Markable> Network<T> {
         }
     }
 
-    /// What a way does next by itself may have changed.
+    /// The next action of a way of its own accord may have changed.
     pub(super) fn note_front(&mut self, way: usize) {
         if let Some(front) = &self.front {
             let (id, before) = (WayId::of(way), self.ways.len() / 2 + self.drains.len());

@@ -30,7 +30,7 @@ impl Sender {
         newly_lost
     }
 
-    /// What was too large is lost. Congestion is not the reason, so that the window stays as it is (Linux `tcp_simple_retransmit`).
+    /// Segments that were too large are lost. Congestion is not the reason, so that the window stays as it is (Linux `tcp_simple_retransmit`).
     fn repair(&mut self, now: Instant) {
         if matches!(self.phase, RecoveryPhase::Open | RecoveryPhase::Disorder) {
             self.phase = RecoveryPhase::Loss;
@@ -83,7 +83,7 @@ impl Sender {
         let low = search.low();
         self.cut(low, true);
         self.repair(now);
-        // What is told is that something is retransmitted: congestion control has nothing to react to.
+        // The event is of a retransmission alone: congestion control has nothing to react to.
         Some(Verdict { change: Some(RecoveryChange::EnterDisorder), lost })
     }
 

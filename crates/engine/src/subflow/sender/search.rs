@@ -11,7 +11,7 @@ const ENOUGH: u32 = 8;
 /// A size whose fate stays unknown so often is taken for too large (RFC 8899 §5.1.2, MAX_PROBES).
 const MAX_PROBES: u32 = 3;
 
-/// What is known of the payload that a path carries, in bytes.
+/// Bounds of the payload that a path carries, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search {
     /// The largest payload that arrived, and that of ordinary segments.
@@ -55,7 +55,7 @@ impl Search {
         let doubt = self.high.saturating_sub(self.low);
         match doubt {
             0 => None,
-            // What took the timeouts may have been an outage, and no limit: RFC 4821 §7.3 leaves the order open.
+            // The timeouts may be of an outage, and no limit: RFC 4821 §7.3 leaves the order open.
             _ if self.high == self.max => Some(self.max),
             1..ENOUGH => None,
             _ => Some(self.low + doubt.div_ceil(2)),
