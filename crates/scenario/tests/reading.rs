@@ -367,6 +367,7 @@ fn a_timeline_changes_every_key_that_is_changeable() {
                     "queue" => "'30p'",
                     "reorder" => "{ probability = 0.1, by = '3ms' }",
                     "mtu" => "1300",
+                    "middlebox" => "[{ kind = 'mss', most = 1200 }]",
                     "backup" => "true",
                     "price" => "'5/GB'",
                     "cap" => "'3MB'",
