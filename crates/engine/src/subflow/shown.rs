@@ -15,6 +15,16 @@ use core::cmp::Ordering;
 /// The least window, in packets, of a path that is probed: the probe and four packets that overtake it. Linux wants 11 (`tcp_mtu_probe`).
 const PROBING_WINDOW: u32 = 5;
 
+/// Segments of `s` leave with as much payload as a probe that has arrived, if one has. The congestion window remains as many packets, as
+/// it does where they become smaller.
+#[cold]
+#[inline(never)]
+fn grow(s: &mut Subflow, view: &mut Assignment) {
+    if let Some(most) = s.sender.take_larger() {
+        view.set_mss(s.id, most);
+    }
+}
+
 impl Subflow {
     /// The send side. Only steps of the subflow change it.
     #[inline(always)]
@@ -93,7 +103,7 @@ impl Subflow {
     ) -> Option<AckOutcome> {
         let outcome = self.acknowledged(now, clock, segment, ack, bare)?;
         if self.sender.searches() {
-            self.grow(view);
+            grow(self, view);
         }
         self.show_in(view);
         Some(outcome)
@@ -158,16 +168,6 @@ impl Subflow {
         view.set_mss(self.id, most);
         self.sender.fall_to(now, most, before);
         self.show_in(view);
-    }
-
-    /// Segments leave with as much payload as a probe that has arrived, if one has. The congestion window remains as many packets, as it does
-    /// where they become smaller.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, view: &mut Assignment) {
-        if let Some(most) = self.sender.take_larger() {
-            view.set_mss(self.id, most);
-        }
     }
 
     /// Payload of the probe of a larger size to send now, and of ordinary segments; the window must have room for what shows its loss.
