@@ -34,13 +34,15 @@ pub struct Delivery<T> {
 /// Paths and shared links with the packets in them; `T` is the item of a packet. It is moved from queue to queue, so
 /// box large items.
 ///
-/// Times given for one direction never decrease, and those of both together where the lookahead is zero. Call [`Self::send`] when something happens, and [`Self::poll_deliver`] until it returns
-/// `None`, at the latest at [`Self::due`]. What is sent arrives no sooner than [`Self::lookahead`] after it: arrivals in one direction may
-/// be taken before what the other host sends meanwhile is known. [`Self::apply`] needs both directions at the same time.
+/// Times given for one direction never decrease, and those of both together where the lookahead is zero. Call [`Self::send`] when
+/// something happens, and [`Self::poll_deliver`] until it returns `None`, at the latest at [`Self::due`]. What is sent arrives no sooner
+/// than [`Self::lookahead`] after it: arrivals in one direction may be taken before what the other host sends meanwhile is known.
+/// [`Self::apply`] needs both directions at the same time.
 ///
 /// Every packet of a path leaves events: `Enqueued` or `Dropped` on arrival at the bottleneck, `Departed` when its last
 /// bit leaves (with the exact time, recorded late; so is `Dropped` at a queue's head), `Dropped` when an impairment
-/// meets it at the far end; `Marked` if its queue marks it where it would drop another one. Cross traffic of a link belongs to no path and leaves no events.
+/// meets it at the far end; `Marked` if its queue marks it where it would drop another one. Cross traffic of a link belongs to no path
+/// and leaves no events.
 ///
 /// Paths and links are named by their index in the topology; an index beyond it panics.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
 //! Facts that schedulers from elsewhere read of a connection and of its paths: one table, from which Python's objects, the
-//! playground's, the observations of the environment for agents and the views of a timeline's decisions are made. A row has the name in Python, the name in JavaScript, the type, a line about it, and how it is read.
+//! playground's, the observations of the environment for agents and the views of a timeline's decisions are made. A row has the name in
+//! Python, the name in JavaScript, the type, a line about it, and how it is read.
 //!
 //! [`path_fields`](crate::path_fields) and [`view_fields`](crate::view_fields) give all rows to a macro of the caller.
 

@@ -12,7 +12,7 @@ pub use forge::Forgery;
 pub(crate) use rules::{Rule, draw};
 
 use crate::luck::Luck;
-use anabranch_network::{OptionKind, absorb, cut, remove};
+use anabranch_network::{CoalesceSpec, OptionKind, absorb, cut, remove};
 use anabranch_units::{Direction, Duration, Rng};
 use anabranch_wire::{Ecn, Flags, Packet};
 use core::fmt;
@@ -75,8 +75,6 @@ pub(crate) struct Passed {
 const LOST_IN_A_ROW: u32 = 3;
 /// The longest time that a packet waits for the next.
 pub(crate) const HOLDS: Duration = Duration::from_millis(1);
-/// Most bytes of payload in merged packets.
-const LONGEST: usize = 60_000;
 /// Most deeds per case.
 const MOST_DEEDS: usize = 20_000;
 
@@ -143,7 +141,9 @@ impl Middle {
         // The waiting packet goes first, unless it was merged into this one.
         if let Some(mut held) = line.held.take() {
             match passed.first_mut() {
-                Some(next) if next.way == way && absorb(&mut held, &next.packet, LONGEST) => next.packet = held,
+                Some(next) if next.way == way && absorb(&mut held, &next.packet, CoalesceSpec::LONGEST as usize) => {
+                    next.packet = held
+                }
                 _ => passed.insert(0, Passed { packet: held, way, later: Duration::ZERO }),
             }
         }

@@ -1,6 +1,6 @@
 //! A box that merges consecutive segments of a flow, as receive offload does.
 
-use super::flows::{Flow, Flows, MOST};
+use super::flows::{Flow, Held};
 use super::{BoxKind, Carried, Middlebox, Passed};
 use crate::{Parameter, Value};
 use anabranch_units::{Duration, Instant};
@@ -15,9 +15,14 @@ pub struct CoalesceSpec {
     pub size: u32,
 }
 
+impl CoalesceSpec {
+    /// Most payload of a merged packet: headers and options fit into 65 535 bytes beside it.
+    pub const LONGEST: u32 = 60_000;
+}
+
 impl Default for CoalesceSpec {
     fn default() -> Self {
-        Self { within: Duration::from_millis(1), size: 60_000 }
+        Self { within: Duration::from_millis(1), size: Self::LONGEST }
     }
 }
 
@@ -30,62 +35,49 @@ impl BoxKind for CoalesceSpec {
             Parameter::new("within", Value::Time(&mut self.within), "how long a segment waits for the next one"),
             Parameter::new(
                 "size",
-                Value::Whole(&mut self.size, 1, LONGEST),
+                Value::Whole(&mut self.size, 1, Self::LONGEST),
                 "most bytes of payload in a merged segment",
             ),
         ]
     }
 
     fn build(self) -> Box<dyn Middlebox> {
-        Box::new(Coalesce { spec: self, held: Flows::new() })
+        Box::new(Coalesce { spec: self, held: Held::new() })
     }
 }
-
-/// Most payload of a merged packet: headers and options fit into 65 535 bytes beside it.
-const LONGEST: u32 = 60_000;
 
 #[derive(Debug)]
 struct Coalesce {
     spec: CoalesceSpec,
-    /// The segment of each flow that waits, and until when.
-    held: Flows<(Instant, Carried)>,
-}
-
-impl Coalesce {
-    fn most(&self) -> usize {
-        self.spec.size as usize
-    }
+    held: Held<Carried>,
 }
 
 impl Middlebox for Coalesce {
     fn along(&mut self, now: Instant, carried: Carried, passed: &mut Passed) {
         let flow = Flow::of(&carried.packet);
-        let most = self.most();
-        if let Some((_, held)) = self.held.get_mut(&flow) {
-            if absorb(&mut held.packet, &carried.packet, most) {
-                if held.packet.segment.flags != Flags::ACK {
-                    passed.along.extend(self.held.remove(&flow).map(|(_, held)| held));
-                }
-                return;
+        let (mut until, mut last) = (now + self.spec.within, carried);
+        if let Some((since, mut held)) = self.held.take(&flow) {
+            if absorb(&mut held.packet, &last.packet, self.spec.size as usize) {
+                (until, last) = (since, held);
+            } else {
+                passed.along.push(held);
             }
-            passed.along.extend(self.held.remove(&flow).map(|(_, held)| held));
         }
         // Only what another segment may continue waits: PSH says that none follows soon.
-        let waits = carried.packet.segment.flags == Flags::ACK && !carried.packet.segment.payload.is_empty();
-        if waits && self.held.len() < MOST {
-            self.held.insert(flow, (now + self.spec.within, carried));
+        let waits = last.packet.segment.flags == Flags::ACK && !last.packet.segment.payload.is_empty();
+        if waits && !self.held.is_full() {
+            self.held.hold(flow, until, last);
         } else {
-            passed.along.push(carried);
+            passed.along.push(last);
         }
     }
 
     fn due(&self) -> Instant {
-        self.held.values().map(|(until, _)| *until).min().unwrap_or(Instant::MAX)
+        self.held.due()
     }
 
     fn wake(&mut self, now: Instant, passed: &mut Passed) {
-        let due: Vec<Flow> = self.held.iter().filter(|(_, (until, _))| *until <= now).map(|(flow, _)| *flow).collect();
-        passed.along.extend(due.iter().filter_map(|flow| self.held.remove(flow)).map(|(_, held)| held));
+        passed.along.extend(self.held.take_due(now));
     }
 }
 

@@ -1,5 +1,6 @@
 //! State per flow, in bounded memory.
 
+use anabranch_units::Instant;
 use anabranch_wire::Packet;
 use core::net::IpAddr;
 use std::collections::BTreeMap;
@@ -30,3 +31,39 @@ impl Flow {
 
 /// The state of a box for each flow.
 pub(crate) type Flows<S> = BTreeMap<Flow, S>;
+
+/// What a box holds back of each flow, until a time of its own.
+#[derive(Debug)]
+pub(crate) struct Held<S>(Flows<(Instant, S)>);
+
+impl<S> Held<S> {
+    /// Nothing.
+    pub const fn new() -> Self {
+        Self(Flows::new())
+    }
+
+    /// Whether another flow has no room.
+    pub fn is_full(&self) -> bool {
+        self.0.len() >= MOST
+    }
+
+    /// Holds `what` of a flow that has nothing here.
+    pub fn hold(&mut self, flow: Flow, until: Instant, what: S) {
+        self.0.insert(flow, (until, what));
+    }
+
+    /// What a flow has here, and until when.
+    pub fn take(&mut self, flow: &Flow) -> Option<(Instant, S)> {
+        self.0.remove(flow)
+    }
+
+    /// When the first is due; [`Instant::MAX`] for never.
+    pub fn due(&self) -> Instant {
+        self.0.values().map(|(until, _)| *until).min().unwrap_or(Instant::MAX)
+    }
+
+    /// What is due, in the order of flows.
+    pub fn take_due(&mut self, now: Instant) -> impl Iterator<Item = S> {
+        self.0.extract_if(.., move |_, (until, _)| *until <= now).map(|(_, (_, what))| what)
+    }
+}

@@ -30,7 +30,7 @@ impl BoxKind for ForgetSpec {
     fn parameters(&mut self) -> Vec<Parameter<'_>> {
         vec![
             Parameter::new("idle", Value::Time(&mut self.idle), "time without a segment in either direction"),
-            Parameter::new("answer", Value::Answer(&mut self.answer), "what the sender of a later segment hears"),
+            Parameter::new("answer", Value::Answer(&mut self.answer), "the answer to the sender of a later segment"),
         ]
     }
 
@@ -63,22 +63,26 @@ impl Forget {
         }
         passes
     }
+
+    /// Passes a segment on, or drops it; an answer goes to `back`.
+    fn pass(&mut self, now: Instant, carried: Carried, on: &mut Vec<Carried>, back: &mut Vec<Carried>) -> Option<u32> {
+        if self.knows(now, &carried) {
+            on.push(carried);
+            return None;
+        }
+        back.extend(refuse(&carried, self.spec.answer));
+        Some(carried.packet.len() as u32)
+    }
 }
 
 impl Middlebox for Forget {
     fn along(&mut self, now: Instant, carried: Carried, passed: &mut Passed) {
-        if self.knows(now, &carried) {
-            return passed.along.push(carried);
-        }
-        passed.against.extend(refuse(&carried, self.spec.answer));
-        passed.dropped.push(carried.packet.len() as u32);
+        let dropped = self.pass(now, carried, &mut passed.along, &mut passed.against);
+        passed.dropped.extend(dropped);
     }
 
     fn against(&mut self, now: Instant, carried: Carried, passed: &mut Passed) {
-        if self.knows(now, &carried) {
-            return passed.against.push(carried);
-        }
-        passed.along.extend(refuse(&carried, self.spec.answer));
-        passed.dropped.push(carried.packet.len() as u32);
+        let dropped = self.pass(now, carried, &mut passed.against, &mut passed.along);
+        passed.dropped.extend(dropped);
     }
 }

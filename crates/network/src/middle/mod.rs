@@ -1,4 +1,4 @@
-//! Middleboxes: what stands on a path and changes, makes, holds back or refuses segments. A box is one file, and a line in `registry.rs`.
+//! Middleboxes: parts of a path that change, make, hold back or refuse segments. A box is one file, and a line in `registry.rs`.
 
 mod chain;
 mod coalesce;

@@ -1,9 +1,9 @@
 //! A box that lowers the MSS option, as routers before tunnels do.
 
-use super::{BoxKind, Carried, Middlebox, OptionKind, Passed, sift};
+use super::{BoxKind, Carried, Middlebox, OptionKind, Passed, remove};
 use crate::{Parameter, Value};
 use anabranch_units::Instant;
-use anabranch_wire::{Options, Segment};
+use anabranch_wire::Segment;
 
 /// Clamping of the maximum segment size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,18 +42,8 @@ impl Middlebox for Mss {
 }
 
 fn clamp(segment: &mut Segment, most: u16) {
-    let Some(mss) = segment.options.mss().filter(|mss| *mss > most) else { return };
-    let rest = sift(&segment.options, &|kind| kind != OptionKind::Mss, &|block| block);
-    let mut options = Options::new();
-    debug_assert!(mss > most && rest.mss().is_none());
-    options.set_mss(most);
-    rest.timestamps().map(|stamps| options.set_timestamps(stamps));
-    if rest.sack_permitted() {
-        options.set_sack_permitted();
+    if segment.options.mss().is_some_and(|mss| mss > most) {
+        remove(segment, OptionKind::Mss.into());
+        segment.options.set_mss(most);
     }
-    rest.window_scale().map(|shift| options.set_window_scale(shift));
-    rest.dss().map(|dss| options.set_dss(*dss));
-    rest.mptcp().iter().for_each(|option| _ = options.push_mptcp(*option));
-    options.set_sack(rest.sack());
-    segment.options = options;
 }

@@ -38,7 +38,7 @@ impl BoxKind for RejectSpec {
                 "segments with one of these; with none named, all",
             ),
             Parameter::new("on", Value::Segments(&mut self.on), "the segments that it looks at"),
-            Parameter::new("answer", Value::Answer(&mut self.answer), "what their sender hears"),
+            Parameter::new("answer", Value::Answer(&mut self.answer), "the answer to the sender of a refused segment"),
         ]
     }
 

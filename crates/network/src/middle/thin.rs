@@ -1,6 +1,6 @@
 //! A box that thins acknowledgments, as cable and satellite modems do (RFC 3449 §5.2.1): later ones replace those that wait.
 
-use super::flows::{Flow, Flows, MOST};
+use super::flows::{Flow, Held};
 use super::{BoxKind, Carried, Middlebox, Passed};
 use crate::{Parameter, Value};
 use anabranch_units::{Duration, Instant};
@@ -42,23 +42,15 @@ impl BoxKind for ThinSpec {
     }
 
     fn build(self) -> Box<dyn Middlebox> {
-        Box::new(Thin { spec: self, held: Flows::new() })
+        Box::new(Thin { spec: self, held: Held::new() })
     }
-}
-
-/// The acknowledgment of a flow that waits.
-#[derive(Debug)]
-struct Held {
-    until: Instant,
-    /// Acknowledgments that it replaces.
-    count: u32,
-    carried: Carried,
 }
 
 #[derive(Debug)]
 struct Thin {
     spec: ThinSpec,
-    held: Flows<Held>,
+    /// An acknowledgment of each flow, and how many it stands for.
+    held: Held<(u32, Carried)>,
 }
 
 /// Whether a later acknowledgment says all that this one says.
@@ -77,32 +69,29 @@ fn replaces(held: &Segment, next: &Segment) -> bool {
 impl Middlebox for Thin {
     fn along(&mut self, now: Instant, carried: Carried, passed: &mut Passed) {
         let flow = Flow::of(&carried.packet);
-        let held = self.held.remove(&flow);
         let segment = &carried.packet.segment;
-        let mut may_go = may_go(segment);
-        let goes_on = may_go && held.as_ref().is_some_and(|held| replaces(&held.carried.packet.segment, segment));
-        let (count, until) = match held {
-            Some(held) if goes_on => (held.count + 1, held.until),
-            Some(held) => {
-                may_go = false;
-                passed.along.push(held.carried);
-                (1, now)
+        let mut waits = may_go(segment);
+        let (mut count, mut until) = (1, now + self.spec.within);
+        if let Some((since, (so_many, held))) = self.held.take(&flow) {
+            if waits && replaces(&held.packet.segment, segment) {
+                (count, until) = (so_many + 1, since);
+            } else {
+                waits = false;
+                passed.along.push(held);
             }
-            None => (1, now + self.spec.within),
-        };
-        if may_go && count < self.spec.every && self.held.len() < MOST {
-            self.held.insert(flow, Held { until, count, carried });
+        }
+        if waits && count < self.spec.every && !self.held.is_full() {
+            self.held.hold(flow, until, (count, carried));
         } else {
             passed.along.push(carried);
         }
     }
 
     fn due(&self) -> Instant {
-        self.held.values().map(|held| held.until).min().unwrap_or(Instant::MAX)
+        self.held.due()
     }
 
     fn wake(&mut self, now: Instant, passed: &mut Passed) {
-        let due: Vec<Flow> = self.held.iter().filter(|(_, held)| held.until <= now).map(|(flow, _)| *flow).collect();
-        passed.along.extend(due.iter().filter_map(|flow| self.held.remove(flow)).map(|held| held.carried));
+        passed.along.extend(self.held.take_due(now).map(|(_, held)| held));
     }
 }
