@@ -72,8 +72,13 @@ impl Sender {
         if self.board.lost() == 0 {
             return Verdict { change: self.keep_open(), lost: marked.packets };
         }
-        self.on_lone_loss(ack.now, marked.packets)
-            .unwrap_or_else(|| Verdict { change: Some(self.enter_recovery()), lost: marked.packets })
+        self.on_first_loss(ack.now, marked.packets)
+    }
+
+    /// Packets are marked lost, and recovery has not begun; `lost`: those newly marked.
+    #[inline(always)]
+    fn on_first_loss(&mut self, now: Instant, lost: u32) -> Verdict {
+        self.on_lone_loss(now, lost).unwrap_or_else(|| Verdict { change: Some(self.enter_recovery()), lost })
     }
 
     fn judge_recovery(&mut self, ack: &Facts) -> Verdict {
@@ -247,9 +252,8 @@ impl Sender {
             RecoveryPhase::Recovery => false,
             RecoveryPhase::Loss => marked.again,
         };
-        let alone = if begins { self.on_lone_loss(now, marked.packets) } else { None };
-        let verdict =
-            alone.unwrap_or_else(|| Verdict { change: begins.then(|| self.enter_recovery()), lost: marked.packets });
+        let quiet = Verdict { change: None, lost: marked.packets };
+        let verdict = if begins { self.on_first_loss(now, marked.packets) } else { quiet };
         Fired::ReorderTimer { newly_lost: verdict.lost, change: verdict.change }
     }
 
