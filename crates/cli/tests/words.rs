@@ -93,9 +93,52 @@ fn misspelt_words_have_a_neighbour() {
     assert!(errors(&["run", "wifi-lte", "--set", "path.wifi.los=2%"], 2).contains("loss"));
     assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("anabranch list"));
     // A beginning leads to what begins so.
-    assert!(errors(&["explain", "goodput"], 2).contains("did you mean `goodput_bps`?"));
+    assert!(errors(&["explain", "completion_"], 2).contains("did you mean `completion_s`?"));
     let text = errors(&["explain", "ofo_m"], 2);
     assert!(text.contains("did you mean `ofo_max_bytes` or `ofo_mean_bytes`?"), "{text}");
+}
+
+#[test]
+fn every_heading_of_results_is_explained() {
+    let table = output(&["run", "wifi-lte", "--scheduler", "minrtt,blest", "--repeat", "2", "--set", "duration=1s"]);
+    for name in [
+        "goodput",
+        "n",
+        "against",
+        "× best path",
+        "benefit",
+        "of oracle",
+        "OFO mean",
+        "PR",
+        "% on",
+        "±",
+        "*",
+    ] {
+        let shown = name.split(' ').all(|word| table.contains(word));
+        assert!(shown || ["PR", "*"].contains(&name), "{name}: {table}");
+        let page = output(&["explain", name]);
+        assert!(page.contains("in tables"), "{name}: {page}");
+    }
+    assert!(output(&["explain", "OFO"]).contains("ofo_mean_bytes (metric, byte; in tables: OFO mean)"));
+}
+
+#[test]
+fn a_scenario_file_that_is_not_there_has_a_neighbour() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("lab.toml"), "").unwrap();
+    for typed in ["lab.tml", "lap.toml", "lba.toml", "lab"] {
+        let said = errors(&["run", folder.path().join(typed).to_str().unwrap()], 2).replace(['\n', ' '], "");
+        assert!(said.contains("didyoumean`") && said.contains("/lab.toml`?"), "{said}");
+    }
+    // What is far from every file may be a built-in scenario.
+    let said = errors(&["run", folder.path().join("wifi-ltee.toml").to_str().unwrap()], 2);
+    assert!(said.contains("the built-in scenario `wifi-lte`?"), "{said}");
+}
+
+#[test]
+fn serve_alone_names_what_it_can_serve() {
+    let said = errors(&["serve"], 2);
+    assert!(["--measure", "--proxy", "--native"].iter().all(|service| said.contains(service)), "{said}");
 }
 
 #[test]
@@ -395,7 +438,7 @@ fn words_that_are_something_else_are_told_what() {
     assert!(errors(&["run", "wifi-lte", "--warmup", "0s"], 2).contains("`warmup` is a key of scenarios"));
     assert!(!errors(&["run", "wifi-lte", "--nonsense"], 2).contains("key of scenarios"));
     assert!(errors(&["explain", "demo"], 2).contains("anabranch demo --help"));
-    assert!(errors(&["explain", "pr"], 2).contains("did you mean `+pr`?"));
+    assert!(errors(&["explain", "pr"], 2).contains("did you mean `PR`?"));
     assert!(errors(&["run", "wifi-lte", "--duration", "-5s"], 2).contains("`duration`"));
     assert!(errors(&["run", "wifi-lte", "--seed", "-1"], 2).contains("expected a whole number from 0"));
     assert!(errors(&["report", "nowhere"], 2).contains("cannot read nowhere/results.json: no such file"));

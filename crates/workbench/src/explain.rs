@@ -6,8 +6,9 @@ use crate::list::LISTINGS;
 use crate::model;
 use crate::reference::{page, table};
 use anabranch_engine::Scheduler;
-use anabranch_metrics::{METRICS, MetricRef};
+use anabranch_metrics::{METRICS, MetricInfo, MetricRef};
 use anabranch_plugin::registry::Entry;
+use anabranch_report::text::COLUMNS;
 use anabranch_scenario::{Key, NamedValue, Section};
 use anabranch_schedulers::BuildError;
 
@@ -20,15 +21,8 @@ pub fn pages(name: &str) -> Result<Vec<String>, Failure> {
     pages.extend(anabranch_congestion::find(name).map(|entry| page("congestion control", entry, &[])));
     // Metrics of a path may also be named as in results: `path.wlan.share`.
     let asked = MetricRef::parse(name);
-    pages.extend(
-        METRICS.iter().filter(|metric| metric.name == asked.name && (asked.path.is_none() || metric.per_path)).map(
-            |metric| {
-                let unit = if metric.unit.is_empty() { "a count or ratio" } else { metric.unit };
-                let kind = if metric.per_path { "metric of a path" } else { "metric" };
-                format!("{} ({kind}, {unit})\n\n{}\n", metric.name, metric.about)
-            },
-        ),
-    );
+    let fits = |metric: &&MetricInfo| metric.name == asked.name && (asked.path.is_none() || metric.per_path);
+    pages.extend(METRICS.iter().filter(fits).map(metric_page));
     pages.extend(keys(name).into_iter().map(|key| {
         let (expected, default) = (key.form.expected(), key.default());
         let scope = key.scope().map_or(String::new(), |scope| format!("  applies  {scope}\n"));
@@ -43,7 +37,25 @@ pub fn pages(name: &str) -> Result<Vec<String>, Failure> {
     pages.extend(builtin::find(name).map(|text| format!("{name} (built-in scenario)\n\n{text}")));
     pages.extend(name.starts_with("single:").then(|| SINGLE.to_owned()));
     pages.extend((name == "sweep").then(|| SWEEP.to_owned()));
+    if pages.is_empty() {
+        pages.extend(METRICS.iter().filter(|metric| begins(metric.label, name)).map(metric_page));
+        let columns = COLUMNS.iter().filter(|(heading, _)| begins(heading, name));
+        pages.extend(columns.map(|(heading, about)| format!("{heading} (in tables)\n\n{about}\n")));
+    }
     Ok(pages)
+}
+
+/// Whether a heading of a table begins with the words of `name`: `OFO` does `OFO mean`.
+fn begins(heading: &str, name: &str) -> bool {
+    let rest = heading.strip_prefix(name).filter(|_| !name.is_empty());
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+fn metric_page(metric: &MetricInfo) -> String {
+    let MetricInfo { name, label, about, unit, per_path, .. } = metric;
+    let unit = if unit.is_empty() { "a count or ratio" } else { unit };
+    let kind = if *per_path { "metric of a path" } else { "metric" };
+    format!("{name} ({kind}, {unit}; in tables: {label})\n\n{about}\n")
 }
 
 /// The same as one text; an error if there is nothing.
@@ -159,7 +171,8 @@ fn unknown(name: &str) -> Failure {
         candidates.extend(entry.aliases.iter().chain([&entry.name]));
     }
     candidates.extend(model::names());
-    candidates.extend(METRICS.iter().map(|metric| metric.name));
+    candidates.extend(METRICS.iter().flat_map(|metric| [metric.name, metric.label]));
+    candidates.extend(COLUMNS.iter().map(|(heading, _)| *heading));
     candidates.extend(anabranch_scenario::keys().iter().map(|key| key.name));
     candidates.extend(keys.iter().map(String::as_str));
     candidates.extend(Section::ALL.map(Section::name).into_iter().chain(["sweep"]));

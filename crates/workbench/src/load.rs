@@ -184,16 +184,29 @@ pub fn unusable(diagnostics: Vec<Diagnostic>) -> Failure {
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     let is_file_name = name.contains(['/', '\\']) || name.ends_with(".toml");
-    if error.kind() == ErrorKind::NotFound && !is_file_name {
+    let near = near_file(Path::new(name));
+    if error.kind() == ErrorKind::NotFound && !is_file_name && near.is_none() {
         return unknown_scenario(name);
     }
     let help = match error.kind() {
-        ErrorKind::NotFound => Some(beside(name)),
+        ErrorKind::NotFound => Some(near.map_or_else(|| beside(name), |file| format!("did you mean `{file}`?"))),
         ErrorKind::IsADirectory => Some("name a scenario file in it".to_owned()),
         ErrorKind::InvalidInput => Some("`-` reads a scenario from standard input".to_owned()),
         _ => None,
     };
     Failure::unusable("anabranch::cli::unreadable", format!("cannot read {name}: {}", why(error)), help)
+}
+
+/// The scenario file in the same folder whose name is nearest to that of a file that does not exist.
+fn near_file(path: &Path) -> Option<String> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let read = fs::read_dir(if folder == Path::new("") { Path::new(".") } else { folder });
+    let stem = |file: String| file.strip_suffix(".toml").map(str::to_owned);
+    let mut stems: Vec<String> =
+        read.ok()?.filter_map(|entry| stem(entry.ok()?.file_name().into_string().ok()?)).collect();
+    stems.sort();
+    let near = nearest(path.file_stem()?.to_str()?, stems.iter().map(String::as_str))?;
+    Some(folder.join(format!("{near}.toml")).to_string_lossy().into_owned())
 }
 
 /// A suggestion for the name of a file that does not exist.

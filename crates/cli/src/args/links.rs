@@ -70,7 +70,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "FILE")]
     pub socket: Option<PathBuf>,
     /// Let all clients in the list measure: the server sends the data of their runs
-    #[arg(long, required_unless_present = "carrying")]
+    #[arg(long)]
     pub measure: bool,
     /// Be the far end of the clients' proxies: the server dials the targets of their connections
     #[arg(long)]

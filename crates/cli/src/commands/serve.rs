@@ -15,10 +15,17 @@ use anabranch_workbench::failure::Failure;
 use std::net::SocketAddr;
 use std::path::Path;
 
+/// The services, where none is named.
+const SERVICES: &str = "name at least one: --measure lets clients measure schedulers; --proxy is the far end of `anabranch proxy`; \
+                        --native speaks Multipath TCP with any client, and needs --via and --forward";
+
 /// Serves until a signal comes, which is a success.
 pub fn serve(arguments: &ServeArguments) -> Result<Outcome, Failure> {
     if arguments.native {
         return native(arguments);
+    }
+    if !arguments.measure && !arguments.proxy {
+        return Err(Failure::unusable(CODE, "nothing to serve", Some(SERVICES.to_owned())));
     }
     let key = read_key(&arguments.key)?.key;
     let clients = authorized(&arguments.authorized)?;

@@ -12,4 +12,4 @@ pub use parity::{parity_markdown, parity_text};
 pub use plain::{plain_table, print_table, seconds};
 pub use prediction::prediction_table;
 pub use preflight::preflight_table;
-pub use results::{auto_notes, results_table};
+pub use results::{COLUMNS, auto_notes, results_table};

@@ -13,6 +13,29 @@ use std::fmt::Write as _;
 /// Characters per line.
 const WIDTH: usize = 100;
 
+const SCHEDULER: &str = "scheduler";
+const CONGESTION: &str = "congestion";
+const RUNS: &str = "n";
+const AGAINST: &str = "against";
+const SHARES: &str = "% on";
+
+/// Headings and signs of tables of results that name no metric, each with its meaning.
+pub const COLUMNS: [(&str, &str); 7] = [
+    (SCHEDULER, "The scheduler of the row. `single:PATH` is plain TCP over that path alone."),
+    (CONGESTION, "The congestion control of the row. A baseline has the form for a single path."),
+    (
+        RUNS,
+        "The number of runs behind the mean, one per seed. `2 of 20`: the metric has a value in two of twenty runs.",
+    ),
+    (AGAINST, "The mean difference from the reference scheduler, seed by seed, in percent of the reference's mean."),
+    (
+        SHARES,
+        "Each path's part of the payload, in percent, in the order of the names below the heading. Repetitions do not count.",
+    ),
+    ("±", "Half the width of the 95 % confidence interval over the seeds. Too few runs have none."),
+    ("*", "The seeds show the difference: p is below 0.05 after Holm's correction for all comparisons of the table."),
+];
+
 /// All cells, and what the figures mean.
 pub fn results_table(results: &Results) -> String {
     let rows = results.rows();
@@ -104,18 +127,18 @@ fn text_column<'a>(header: &str, field: impl Fn(&ResultRow<'_>) -> Option<String
 
 fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
     let has = |metric: &str| rows.iter().any(|row| row.get(metric).is_some());
-    let mut columns = vec![text_column("scheduler", |row| Some(row.scheduler.into()))];
+    let mut columns = vec![text_column(SCHEDULER, |row| Some(row.scheduler.into()))];
     let multipath = rows.iter().filter(|row| !row.kind().is_single());
     let several = multipath.clone().any(|row| row.congestion != rows[0].congestion);
     if several {
-        columns.push(text_column("congestion", |row| Some(row.congestion.into())));
+        columns.push(text_column(CONGESTION, |row| Some(row.congestion.into())));
     }
     let main = main_metric(rows.iter().copied());
     columns.push(text_column(&header(main), |row| interval(row, main)));
-    columns.push(text_column("n", move |row| Some(measured_in(row, main.name))));
+    columns.push(text_column(RUNS, move |row| Some(measured_in(row, main.name))));
     let reference = rows[0];
     if !several && multipath.count() > 1 {
-        let header = format!("against\n{} %", reference.scheduler);
+        let header = format!("{AGAINST}\n{} %", reference.scheduler);
         let differences = Differences::new(results, main.name, reference);
         columns.push(text_column(&header, move |row| differences.text(row, reference)));
     }
@@ -123,7 +146,7 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
     columns.extend(further.filter(|info| has(info.name)).map(mean));
     let paths = reference.paths();
     if paths.len() > 1 {
-        let header = format!("% on\n{}", paths.join("/"));
+        let header = format!("{SHARES}\n{}", paths.join("/"));
         columns.push(text_column(&header, move |row| shares(row, &paths)));
     }
     let mut table = plain_table(columns.iter().map(|column| column.header.clone()).collect());
