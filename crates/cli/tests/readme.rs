@@ -90,13 +90,29 @@ fn the_changelog_is_one_page() {
 }
 
 #[test]
-fn the_scenario_is_valid() {
+fn the_scenario_is_valid_and_shows_the_difference_that_is_told() {
     let text = page("README.md");
     let toml = text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a scenario");
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("readme.toml");
     std::fs::write(&file, toml).expect("it can be written");
     Command::cargo_bin("anabranch").expect("the binary").arg("check").arg(&file).assert().success();
+    let goodput = |scheduler: &str, changes: &[&str]| {
+        let words = ["--scheduler", scheduler, "--repeat", "3", "--no-baselines", "--format", "csv"];
+        let sets = changes.iter().flat_map(|change| ["--set", change]);
+        let mut run = Command::cargo_bin("anabranch").expect("the binary");
+        let ran = run.arg("run").arg(&file).args(words).args(sets).assert().success();
+        let text = String::from_utf8(ran.get_output().stdout.clone()).expect("text");
+        let mut rows = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let at = rows.next().and_then(|head| head.iter().position(|one| *one == "goodput_bps")).expect("goodput");
+        let values: Vec<f64> = rows.map(|row| row[at].parse().expect("a number")).collect();
+        values.iter().sum::<f64>() / values.len() as f64 / 1e6
+    };
+    assert!(text.contains("BLEST reaches 18 Mbit/s where\nMinRTT has 24"));
+    let (minrtt, blest) = (goodput("minrtt", &[]), goodput("blest", &[]));
+    assert!((23.0..25.0).contains(&minrtt) && (17.0..19.0).contains(&blest), "{minrtt}, {blest}");
+    let wide = ["connection.recv_buffer=16MiB"];
+    assert_eq!(goodput("minrtt", &wide), goodput("blest", &wide));
 }
 
 /// Every text that is published: README and CONTRIBUTING, docs, scenarios, papers.

@@ -71,7 +71,7 @@ one more line in {FOLDER}/{LIBRARY} and {FOLDER}/{REGISTRY}
 
   1. Write rule, test and page in {module}.rs.
   2. cargo test -p anabranch-schedulers
-  3. cargo run -- run wifi-lte --scheduler minrtt,{name}
+  3. cargo run -- run tight-window --scheduler minrtt,{name}
   4. cargo run -- explain --all schedulers > docs/schedulers.md
 
 `Add a scheduler` in CONTRIBUTING.md has the rest.
