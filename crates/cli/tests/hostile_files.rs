@@ -60,12 +60,12 @@ fn repeated(count: usize, line: impl Fn(usize) -> String) -> String {
 
 #[test]
 fn mistakes_without_number_are_counted() {
-    for (count, more) in [(8_000, "7950 more mistakes"), (300_000, "299950 more mistakes")] {
+    for (count, more) in [(8_000, "7999 more mistakes"), (300_000, "299999 more mistakes")] {
         let said = said_of(&(repeated(count, |n| format!("k{n} = 1\n")) + GOOD));
-        assert!(said.contains(more) && said.matches("unknown_key").count() == 50, "{said}");
+        assert!(said.contains(more) && said.matches("unknown_key").count() == 1, "{said}");
     }
     let said = said_of(&(GOOD.to_owned() + &repeated(300_000, |n| format!("k{n} = 1\n"))));
-    assert!(said.contains("299950 more mistakes"), "{said}");
+    assert!(said.contains("299999 more mistakes"), "{said}");
     for (what, line) in [
         ("the same key", "again = 1\n"),
         ("no TOML", "= = 1\n"),
@@ -269,12 +269,12 @@ fn a_scenario_comes_through_standard_input_too() {
 fn mistakes_of_a_command_line_are_counted_too() {
     let folder = tempfile::tempdir().unwrap();
     let said = refused(folder.path(), &["run", "wifi-lte", "--scheduler", &"blets,".repeat(20_000)]);
-    assert!(said.contains("did you mean \"blest\"?") && said.contains("19941 more mistakes"), "{said}");
+    assert!(said.contains("did you mean \"blest\"?") && said.contains("20000 more mistakes"), "{said}");
     let set = (0..2000).flat_map(|n| ["--set".to_owned(), format!("path.wifi.k{n}=1")]).collect::<Vec<_>>();
     let all: Vec<&str> = ["check", "wifi-lte"].into_iter().chain(set.iter().map(String::as_str)).collect();
     let said = refused(folder.path(), &all);
-    assert!(said.contains("1950 more mistakes"), "{said}");
+    assert!(said.contains("1999 more mistakes"), "{said}");
     let set = (0..2000).flat_map(|_| ["--set", "lamda=1"]);
     let said = refused(folder.path(), &["model", "bufferbloat-loss"].into_iter().chain(set).collect::<Vec<_>>());
-    assert!(said.contains("1940 more mistakes"), "{said}");
+    assert!(said.contains("1999 more mistakes"), "{said}");
 }

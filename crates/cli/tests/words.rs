@@ -101,19 +101,8 @@ fn misspelt_words_have_a_neighbour() {
 #[test]
 fn every_heading_of_results_is_explained() {
     let table = output(&["run", "wifi-lte", "--scheduler", "minrtt,blest", "--repeat", "2", "--set", "duration=1s"]);
-    for name in [
-        "goodput",
-        "n",
-        "against",
-        "× best path",
-        "benefit",
-        "of oracle",
-        "OFO mean",
-        "PR",
-        "% on",
-        "±",
-        "*",
-    ] {
+    for name in ["goodput", "n", "against", "× best path", "benefit", "of oracle", "OFO mean", "PR", "% on", "±", "*"]
+    {
         let shown = name.split(' ').all(|word| table.contains(word));
         assert!(shown || ["PR", "*"].contains(&name), "{name}: {table}");
         let page = output(&["explain", name]);

@@ -2,6 +2,7 @@
 
 use crate::text::{LONG_TOKEN, Text, clipped};
 use miette::{LabeledSpan, SourceCode};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 use std::ops::Range;
 use std::sync::Arc;
@@ -85,6 +86,19 @@ impl Code {
             Code::MoreMistakes => "anabranch::scenario::more_mistakes",
         }
     }
+}
+
+/// Most mistakes of one kind that are shown each; of more, the first is.
+const ALIKE: usize = 20;
+
+/// The first alone of each kind that has very many mistakes, and all others, in their order.
+pub fn without_crowds<T, K: Ord>(all: Vec<T>, kind: impl Fn(&T) -> K) -> Vec<T> {
+    let mut counts = BTreeMap::new();
+    all.iter().for_each(|one| *counts.entry(kind(one)).or_insert(0) += 1);
+    let mut seen = BTreeSet::new();
+    let mut all = all;
+    all.retain(|one| counts[&kind(one)] <= ALIKE || seen.insert(kind(one)));
+    all
 }
 
 /// The longest message or help text, in bytes.

@@ -22,7 +22,7 @@ mod vocabulary;
 mod word;
 mod written;
 
-pub use diagnostic::{Code, Diagnostic};
+pub use diagnostic::{Code, Diagnostic, without_crowds};
 pub use document::{Document, congestion, read, read_unswept, scheduler};
 pub use era::{ERAS, Era};
 pub use keys::{Directions, Fallback, Form, Key, MAX_REPEAT, Section, find_keys, keys};

@@ -1,6 +1,6 @@
 //! TOML as a tree whose every node knows its place: in the file or in an override's text.
 
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, without_crowds};
 use crate::text::Text;
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -172,9 +172,11 @@ impl Report {
         self.sources[at.source].text().get(at.start..at.end).unwrap_or("")
     }
 
-    /// Every mistake once, in the order of the file, then of the overrides; at the end the number of further ones.
+    /// Every mistake once, in the order of the file, then of the overrides, of very many alike the first; at the end the number of further
+    /// ones.
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         self.found.sort_by_key(|(source, d)| (*source, d.at.start, d.at.end));
+        self.found = without_crowds(self.found, |(_, d)| d.code);
         let more = self.known.len() - self.found.len();
         let message = match (more, self.partial) {
             (0, false) => None,

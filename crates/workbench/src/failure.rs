@@ -4,6 +4,7 @@ use crate::beside::meant;
 use crate::input::why;
 use crate::visible::visible;
 use anabranch_run::Refusal;
+use anabranch_scenario::without_crowds;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, MietteDiagnostic, Report};
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -133,12 +134,13 @@ impl Failure {
             Self::Failed(report) | Self::Interrupted(report) => std::slice::from_ref(report),
         };
         let mut text = String::new();
-        for report in reports.iter().take(MOST) {
+        let shown = without_crowds(reports.iter().collect(), |report| report.code().map(|code| code.to_string()));
+        for report in shown.iter().take(MOST) {
             if handler.render_report(&mut text, report.as_ref()).is_err() {
                 let _ = writeln!(text, "error: {report}");
             }
         }
-        if let Some(more @ 1..) = reports.len().checked_sub(MOST) {
+        if let Some(more @ 1..) = reports.len().checked_sub(shown.len().min(MOST)) {
             let _ = writeln!(text, "\n{more} more mistakes\n");
         }
         text
