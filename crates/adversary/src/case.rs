@@ -163,6 +163,8 @@ impl Case {
         if class == Class::Mtu {
             let router = |luck: &mut Luck<'_>| *luck.pick(&[Router::Silent, Router::Honest, Router::Forged]);
             paths.iter_mut().for_each(|path| path.router = router(luck));
+            // RFC 4821 §7: smaller segments after timeouts, and then larger ones.
+            parties.iter_mut().for_each(|party| party.settings.tcp.mtu_probing = luck.chance(0.5));
         }
         Self { class, seed, start, parties, paths, limit, script, floods, rules, deeds: None }
     }

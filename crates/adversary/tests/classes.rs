@@ -92,7 +92,6 @@ const KNOWN: &[(Class, u64, Kind)] = &[
     (Class::Benign, 10969133, Kind::Late),
     (Class::Nat, 10607954, Kind::Error),
     (Class::Nat, 10681528, Kind::Late),
-    (Class::Options, 80135165, Kind::SilentLoss),
     (Class::Resets, 10628865, Kind::Late),
 ];
 

@@ -242,6 +242,7 @@ impl Connection {
 
     /// Settles DATA_FIN, FINs, closed subflows and the connection's end. Called after every input.
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
+        self.sending.note_closed(&self.subflows);
         self.settle_stream(cx.now);
         self.reap(cx);
         if self.lifetime.closed {

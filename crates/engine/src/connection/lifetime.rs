@@ -18,6 +18,8 @@ pub(super) struct Lifetime {
     pub orphaned: Option<Instant>,
     /// The peer closes subflows because both streams have ended, since.
     pub closing: Option<Instant>,
+    /// A subflow that came into use was lost.
+    opened: bool,
     /// Subflows that came into use and were lost, and how far the streams had come with the last of them.
     losses: u32,
     streams: u64,
@@ -36,6 +38,7 @@ impl Lifetime {
     /// lost before.
     pub fn lose(&mut self, streams: u64, dead: bool) -> bool {
         let moved = self.losses(streams) == 0;
+        self.opened = true;
         self.losses += u32::from(dead);
         moved
     }
@@ -84,7 +87,8 @@ impl Lifetime {
                 return Verdict::Ended(CloseReason::TimedOut);
             }
         } else if facts.alone {
-            return Verdict::NeverOpened;
+            // RFC 9293 §3.10.5: who resets the only subflow of plain TCP aborts the connection.
+            return if self.opened { Verdict::Ended(CloseReason::Aborted) } else { Verdict::NeverOpened };
         }
         Verdict::GoesOn
     }
@@ -133,7 +137,7 @@ impl Facts {
         let open = |s: &Subflow| s.state.is_synchronized() && !s.is_unproven();
         Self {
             multipath: session.is_multipath(),
-            sent_all: if session.is_plain() { finished && delivered } else { fin_acked },
+            sent_all: fin_acked,
             received_all,
             subflows_over: subflows.iter().all(over),
             hears: subflows.iter().any(|s| open(s) && (s.state.may_receive() || received_all)),

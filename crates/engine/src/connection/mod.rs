@@ -69,7 +69,7 @@ pub struct Setup {
 /// - [`abort`](Self::abort) ends both directions at once.
 ///
 /// Each may be called at any time, even after the end, when it does nothing. [`ConnectionEvent::Closed`] is the last event: with
-/// [`CloseReason::Finished`] all bytes of both streams were acknowledged, with any other reason some may be missing.
+/// [`CloseReason::Finished`] all bytes of both streams and their ends were acknowledged, with any other reason some may be missing.
 ///
 /// Calls for operators ([`set_path`](Self::set_path), [`set_options`](Self::set_options), [`withdraw`](Self::withdraw),
 /// [`set_scheduler`](Self::set_scheduler)) lose no byte.
@@ -275,6 +275,7 @@ impl Connection {
     }
 
     /// Resets a subflow with MP_TCPRST (RFC 8684 §3.6). A client joins over the path again if the reason is transient. False: there is none.
+    /// Without MPTCP there is no other: the connection ends with [`CloseReason::Aborted`], unless both ends have closed it.
     pub fn reset_path(&mut self, cx: &mut Cx<'_>, id: PathId, reason: Reason) -> bool {
         let is_there = self.paths.reset(&mut self.subflows, id, reason);
         self.settle(cx);

@@ -16,6 +16,7 @@ pub(crate) struct DataFin {
     repeats: u32,
     /// The subflows on which it is still to be sent, without payload: on every one, since one may have died unnoticed.
     due: u32,
+    /// The end of the stream is acknowledged; in plain TCP that is the FIN.
     acked: bool,
 }
 
@@ -41,7 +42,7 @@ impl DataFin {
         self.left
     }
 
-    /// The peer has acknowledged it.
+    /// The peer has acknowledged it, or in plain TCP the FIN in its place.
     pub fn is_acked(&self) -> bool {
         self.acked
     }

@@ -8,6 +8,7 @@ mod clock;
 mod delivery_rate;
 mod ecn;
 mod ends;
+mod finished;
 mod forward_delay;
 mod half_open;
 mod join;
