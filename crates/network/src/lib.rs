@@ -48,8 +48,8 @@ pub use mark::Markable;
 pub use medium::MediumSpec;
 pub use middle::{
     Answer, BoxKind, Carried, CoalesceSpec, EcnSpec, ForgetSpec, Middlebox, MiddleboxSpec, MssSpec, OptionKind,
-    OptionSet, Passed, RejectSpec, Segments, SplitSpec, StripSpec, ThinSpec, TranslateSpec, absorb, cut, remove,
-    renumber, sift,
+    OptionSet, Passed, RejectSpec, Segments, SplitSpec, StripSpec, TerminateSpec, ThinSpec, TranslateSpec, absorb, cut,
+    remove, renumber, sift,
 };
 pub use netem::NetemSpec;
 pub use network::{Delivery, Network, Refused};

@@ -56,6 +56,14 @@ fn bare(runs: &[RunRecord]) -> Vec<RunRecord> {
     runs.iter().map(|run| RunRecord { cell: Default::default(), ..run.clone() }).collect()
 }
 
+/// Each cell of a sweep has the results of a run with that value.
+fn is_as_alone(text: &str, key: &str, values: &[&str]) {
+    let swept = run(&Counting::default(), &plan(text, &[&format!("{key}={}", values.join(","))], &[]));
+    let alone = |value: &&str| run(&Counting::default(), &plan(text, &[], &[&format!("{key}={value}")])).runs.to_vec();
+    let alone: Vec<RunRecord> = values.iter().flat_map(alone).collect();
+    assert_eq!(bare(&swept.runs.to_vec()), alone, "{key}");
+}
+
 #[test]
 fn each_cell_has_the_results_of_a_run_of_its_own() {
     let keys = [
@@ -72,13 +80,9 @@ fn each_cell_has_the_results_of_a_run_of_its_own() {
         "seed=1,2",
     ];
     for key in keys {
-        let swept = run(&Counting::default(), &plan(TEXT, &[key], &[]));
         let (name, values) = key.split_once('=').unwrap();
         let values: Vec<&str> = if values.starts_with('[') { vec![values] } else { values.split(',').collect() };
-        let alone =
-            |value: &&str| run(&Counting::default(), &plan(TEXT, &[], &[&format!("{name}={value}")])).runs.to_vec();
-        let alone: Vec<RunRecord> = values.iter().flat_map(alone).collect();
-        assert_eq!(bare(&swept.runs.to_vec()), alone, "{key}");
+        is_as_alone(TEXT, name, &values);
     }
 }
 
@@ -260,4 +264,17 @@ fn cells_of_many_seeds_are_whole() {
     };
     assert_eq!(mean("minrtt"), Some((3000, 1600.5, 1600.5)));
     assert_eq!(mean("single:c"), Some((3000, 1522.5, 1522.5)));
+}
+
+#[test]
+fn lists_of_boxes_and_presets_are_set_and_swept() {
+    // Lists and tables have commas of their own.
+    let boxes = [
+        "[]",
+        "[{ kind = 'mss', most = 600 }, { kind = 'split', size = 300 }]",
+        "{ up = [], down = [{ kind = 'terminate' }] }",
+    ];
+    is_as_alone(TEXT, "path.a.middlebox", &boxes);
+    let without = TEXT.replacen("rate = '8mbit'\ndelay = '10ms'\nloss = '1%'\n", "", 1);
+    is_as_alone(&without, "path.a.preset", &["lte", "wifi-busy", "dsl"]);
 }

@@ -14,6 +14,7 @@ mod impaired;
 mod ip_versions;
 mod leftovers;
 mod many;
+mod middleboxes;
 mod mtu;
 mod offload;
 mod options;

@@ -12,6 +12,7 @@ mod reject;
 mod segments;
 mod split;
 mod strip;
+mod terminate;
 mod thin;
 mod translate;
 
@@ -25,6 +26,7 @@ pub use reject::{Answer, RejectSpec};
 pub use segments::Segments;
 pub use split::{SplitSpec, cut};
 pub use strip::StripSpec;
+pub use terminate::TerminateSpec;
 pub use thin::ThinSpec;
 pub use translate::{TranslateSpec, renumber};
 

@@ -1,7 +1,8 @@
 //! The registry of middleboxes. A box is one file: its parameters, and the [`Middlebox`] that they build.
 
 use super::{
-    CoalesceSpec, EcnSpec, ForgetSpec, Middlebox, MssSpec, RejectSpec, SplitSpec, StripSpec, ThinSpec, TranslateSpec,
+    CoalesceSpec, EcnSpec, ForgetSpec, Middlebox, MssSpec, RejectSpec, SplitSpec, StripSpec, TerminateSpec, ThinSpec,
+    TranslateSpec,
 };
 use crate::{Misfit, Parameter};
 
@@ -101,6 +102,8 @@ middleboxes! {
     Reject(RejectSpec),
     /// Acknowledgments are thinned.
     Thin(ThinSpec),
+    /// TCP is terminated.
+    Terminate(TerminateSpec),
 }
 
 #[cfg(test)]
