@@ -4,9 +4,9 @@
 use anabranch_congestion::build as congestion;
 use anabranch_engine::connection::{PathSetup, Setup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
-use anabranch_engine::{Cx, FourTuple, Settings};
+use anabranch_engine::{Cx, FourTuple};
 use anabranch_schedulers::build as scheduler;
-use anabranch_units::{ConnId, Duration, Instant, PathId, Rng};
+use anabranch_units::{Duration, Instant, PathId, Rng};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 
@@ -39,15 +39,11 @@ fn setup(server: bool) -> Setup {
         true => FourTuple { local: tuple(n).remote, remote: tuple(n).local },
         false => tuple(n),
     };
-    Setup {
-        id: ConnId(0),
-        settings: Settings::default(),
-        scheduler: scheduler("minrtt", &[]).expect("in the registry"),
-        congestion: congestion("lia", &[]).expect("in the registry"),
-        paths: (0..2).map(|n| PathSetup::new(PathId(n), ends(n))).collect(),
-        announce: Vec::new(),
-        accept_announced: false,
-    }
+    Setup::new(
+        scheduler("minrtt", &[]).expect("in the registry"),
+        congestion("lia", &[]).expect("in the registry"),
+        (0..2).map(|n| PathSetup::new(PathId(n), ends(n))).collect(),
+    )
 }
 
 /// The server sends [`DATA`] bytes: how many arrived, and when.

@@ -10,6 +10,7 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(Path(__file__).parent)]
 
 import reference
+from pygments.lexers.special import TextLexer
 
 project = "Anabranch"
 root_doc = "docs/README"
@@ -131,6 +132,8 @@ def name_files(app, fault) -> None:
 
 
 def setup(app) -> None:
+    # A graph, which GitHub draws, is text here.
+    app.add_lexer("mermaid", TextLexer)
     app.connect("builder-inited", begin, priority=1)
     app.connect("source-read", prepare)
     # After the theme.

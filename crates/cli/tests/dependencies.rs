@@ -1,4 +1,5 @@
-//! `deny.toml` admits every dependency: licences, bans, sources. The command and the Python package are built alike.
+//! `deny.toml` admits every dependency: licences, bans, sources. The command and the Python package are built alike. ARCHITECTURE.md has the
+//! crates' dependencies.
 
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +61,8 @@ struct Package {
 struct Dependency {
     name: String,
     req: String,
+    /// None of a library that is needed outside tests and build scripts.
+    kind: Option<String>,
 }
 
 fn rules() -> Deny {
@@ -190,4 +193,58 @@ fn the_python_package_is_built_as_the_command_is() {
         levels.retain(|name, _| packages.iter().any(|package| package.name == *name));
         assert_eq!(*of_command, of_python[profile], "{profile}");
     }
+}
+
+/// The crates of both workspaces, each with those of ours that it depends on outside its tests.
+fn crates() -> BTreeMap<String, BTreeSet<String>> {
+    let ours = |name: &str| name.strip_prefix("anabranch-").map(str::to_owned);
+    let packages = ["Cargo.toml", "crates/py/Cargo.toml"].into_iter().flat_map(packages);
+    let of = |package: Package| {
+        let needed = package.dependencies.iter().filter(|dependency| dependency.kind.is_none());
+        Some((ours(&package.name)?, needed.filter_map(|dependency| ours(&dependency.name)).collect()))
+    };
+    packages.filter_map(of).filter(|(name, _)| !["benches", "examples"].contains(&&**name)).collect()
+}
+
+/// Everything below a crate.
+fn below<'a>(crates: &'a BTreeMap<String, BTreeSet<String>>, name: &str, found: &mut BTreeSet<&'a str>) {
+    for needed in crates.get(name).into_iter().flatten() {
+        if found.insert(needed) {
+            below(crates, needed, found);
+        }
+    }
+}
+
+/// A Mermaid graph of `crates`, without the arrows that follow from others.
+fn picture(crates: &BTreeMap<String, BTreeSet<String>>) -> String {
+    let mut lines = vec!["```mermaid".to_owned(), "graph TD".to_owned()];
+    for (name, needed) in crates {
+        let mut further = BTreeSet::new();
+        needed.iter().for_each(|one| below(crates, one, &mut further));
+        let arrows: Vec<&str> = needed.iter().map(String::as_str).filter(|one| !further.contains(one)).collect();
+        lines.extend((!arrows.is_empty()).then(|| format!("    {name} --> {}", arrows.join(" & "))));
+    }
+    lines.push("```".to_owned());
+    lines.join("\n")
+}
+
+#[test]
+fn an_arrow_that_follows_from_others_is_left_out() {
+    let of = |(name, needed): (&str, &[&str])| (name.to_owned(), needed.iter().map(|one| (*one).to_owned()).collect());
+    let crates = [("a", &["b", "c", "d"][..]), ("b", &["c"]), ("c", &[]), ("d", &["c"])].map(of).into_iter().collect();
+    assert_eq!(picture(&crates), "```mermaid\ngraph TD\n    a --> b & d\n    b --> c\n    d --> c\n```");
+}
+
+/// The picture of ARCHITECTURE.md; `BLESS=1` draws it.
+#[test]
+fn the_picture_of_the_crates_is_true() {
+    let (page, drawn) = (root().join("ARCHITECTURE.md"), picture(&crates()));
+    let text = fs::read_to_string(&page).unwrap();
+    let (before, rest) = text.split_once("<!-- crates -->\n").expect("where the picture begins");
+    let (_, after) = rest.split_once("\n<!-- /crates -->").expect("where it ends");
+    let wanted = format!("{before}<!-- crates -->\n{drawn}\n<!-- /crates -->{after}");
+    if std::env::var_os("BLESS").is_some() {
+        return fs::write(&page, wanted).unwrap();
+    }
+    assert!(text == wanted, "BLESS=1 cargo test -p anabranch-cli --test dependencies draws:\n{drawn}");
 }

@@ -10,7 +10,7 @@ pub struct Cx<'a> {
     pub now: Instant,
     /// Takes the events.
     pub recorder: &'a mut dyn Recorder,
-    /// Random numbers for keys, nonces and initial sequence numbers.
+    /// Random numbers for keys, nonces and initial sequence numbers. On a real network their seed must be unpredictable.
     pub rng: &'a mut Rng,
 }
 

@@ -1,7 +1,4 @@
-//! A sans-IO Multipath TCP endpoint: RFC 8684 over RFC 9293.
-//!
-//! No socket, no clock, no thread: time is an argument. What a packet scheduler and a congestion control are
-//! ([`Scheduler`], [`CongestionControl`]) is defined in `anabranch_plugin`; the engine knows no implementation of either.
+#![doc = include_str!("../README.md")]
 
 mod account;
 mod accounting;

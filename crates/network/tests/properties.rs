@@ -361,7 +361,7 @@ proptest! {
             };
             shared.links.push(LinkSpec { name: format!("l{n}"), down: own(&mut path.down), up: own(&mut path.up) });
         }
-        // A layer counts for packets that join the way: known in advance, they have done so before.
+        // A layer applies to packets that join the way: known in advance, they have done so before.
         let deeds: Vec<_> = deeds
             .into_iter()
             .filter(|(_, deed)| !matches!(deed, Deed::Change(Change::Radio(..))))

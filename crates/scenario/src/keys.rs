@@ -173,7 +173,7 @@ impl Section {
         self.keys().find(|key| key.name == name)
     }
 
-    /// The key with this name that counts for `kind`; any with this name without a kind.
+    /// The key with this name that applies to `kind`; any with this name without a kind.
     pub fn key_of(self, name: &str, kind: Option<&str>) -> Option<&'static Key> {
         let counts = |key: &&'static Key| kind.is_none_or(|kind| key.counts_for(kind));
         self.keys().filter(counts).find(|key| key.name == name)

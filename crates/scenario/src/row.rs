@@ -129,12 +129,12 @@ impl<'a> Row<'a> {
         Self { silence: Silence::Value(value), ..self }
     }
 
-    /// Same row with a value per direction; one alone counts for both.
+    /// Same row with a value per direction; one alone applies to both.
     pub fn both(self) -> Self {
         Self { directions: Directions::Both, ..self }
     }
 
-    /// Same row with a value per direction; one alone counts for `down`.
+    /// Same row with a value per direction; one alone applies to `down`.
     pub fn down(self) -> Self {
         Self { directions: Directions::Down, ..self }
     }

@@ -38,7 +38,7 @@ impl NamedValue {
         clause(self.key.about, self.siblings(), self.name).unwrap_or(self.key.about)
     }
 
-    /// If it is a kind: the other keys of its section that count for it, with their meaning for it.
+    /// If it is a kind: the other keys of its section that apply to it, with their meaning for it.
     pub fn keys(&self) -> Vec<(&'static Key, &'static str)> {
         let others = self.key.section.keys().filter(|key| self.key.name == "kind" && key.name != "kind");
         others.filter(|key| key.counts_for(self.name)).map(|key| (key, key.about)).collect()
@@ -49,8 +49,8 @@ impl NamedValue {
     }
 }
 
-/// The clause of `text` that counts for `word`. A clause may begin with a label, which names words of `words`, as in
-/// `frames, request: how many`. A text without labels counts for every word; `None` if all labels name other words.
+/// The clause of `text` that applies to `word`. A clause may begin with a label, which names words of `words`, as in
+/// `frames, request: how many`. A text without labels applies to every word; `None` if all labels name other words.
 fn clause(text: &'static str, words: &[&str], word: &str) -> Option<&'static str> {
     let labelled: Vec<(usize, &str, usize)> = starts(text).filter_map(|at| label(text, at, words)).collect();
     if labelled.is_empty() {

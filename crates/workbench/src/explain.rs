@@ -140,7 +140,7 @@ fn section_page(section: Section) -> String {
     format!("{} ({header})\n\n{}\n\n{keys}", section.name(), section.about())
 }
 
-/// A word that a key takes, with the keys that count for it.
+/// A word that a key takes, with the keys that apply to it.
 fn word_page(word: &NamedValue) -> String {
     let mut text = format!("{} (value of {})\n\n{}\n", word.name, word.key.full_name(), word.about());
     let keys = word.keys();

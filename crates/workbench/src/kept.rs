@@ -1,4 +1,4 @@
-//! Finished runs are kept: what a driver answered stands in a journal, by everything that decides it.
+//! Finished runs are kept: what a driver answered is in a journal, by everything that decides it.
 
 use crate::beside::meant;
 use crate::failure::{Failure, Salvage};

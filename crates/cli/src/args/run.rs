@@ -103,7 +103,7 @@ pub struct CacheArguments {
 /// Options of every command that runs scenarios.
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Threads. The default is one per core, or one for runs in real time, because these disturb each other
+    /// Threads. The default is one per core; in real time it is one, because such runs disturb each other
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = number::threads::<NonZeroUsize>)]
     pub jobs: Option<NonZeroUsize>,
     /// How to print the results

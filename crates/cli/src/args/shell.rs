@@ -16,8 +16,8 @@ Examples:
 CMD runs in a network namespace that has an address on each path; the server's namespace has one address, which all \
 paths reach. Multipath TCP is on in both: a program that opens sockets of protocol 262 (IPPROTO_MPTCP), or `mptcpize \
 run PROGRAM`, uses all paths; TCP, UDP and ICMP take the first. Time 0 of outages and of the timeline is the start of \
-CMD. Programs are the traffic: the scenario's own traffic, scheduler and duration do not count; its cross traffic \
-does. This needs root.
+CMD. Programs are the traffic: the scenario's own traffic, scheduler and duration are ignored; its cross traffic \
+runs. This needs root, or a user who may make user namespaces and open /dev/net/tun.
 
 CMD gets the terminal, and its exit code becomes that of this command (127 if CMD cannot be started). The network stays until \
 CMD's data has arrived and the server has read it. After half a minute without an arrival, or on Ctrl-C, the lost data is \

@@ -20,7 +20,7 @@ The reference grid is 53 path sets (scenarios/frontier) with six applications ea
 transfers of 256 KB, 2 MB and 8 MB, and frames 25 times per second that fill 60 % of the paths; 16 KB runs only on \
 request. The basic part has paths that never change; the extended part asymmetric delays, changing capacity, handovers, small \
 windows, fast and shared paths, several connections, uploads, a sender's own device, prices. Every scheduler meets the same \
-seeds. A path set is a scenario file whose traffic (except the number of its flows) and duration do not count; a comment \
+seeds. A path set is a scenario file; its duration and its traffic, except the number of flows, are ignored. A comment \
 `# Kind: near/far. Part: mine.` on its first line groups it in the tables.
 
 In a cell, schedulers tie unless they differ by more than 0.5 % and the paired t test over the seeds gives p < 0.05.
@@ -30,8 +30,8 @@ Ctrl-C ends the runs, with exit code 130; the cells that are finished are ranked
 /// `anabranch compare`.
 #[derive(Debug, Args)]
 pub struct CompareArguments {
-    /// Schedulers, separated by commas, with parameters as `NAME(PARAMETER=VALUE)`; unless given, every one, and those forms
-    /// with +pr and +or that papers measure
+    /// Schedulers, separated by commas, with parameters as `NAME(PARAMETER=VALUE)`; unless given, every one, and the +pr and
+    /// +or forms that papers measure
     #[arg(long, value_name = "A[,B…]|all")]
     pub scheduler: Vec<String>,
     /// Congestion controls, separated by commas, each a table of its own; unless given, cubic,lia,bbr, or cubic alone with

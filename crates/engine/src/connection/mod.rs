@@ -58,6 +58,21 @@ pub struct Setup {
     pub accept_announced: bool,
 }
 
+impl Setup {
+    /// The first connection in traces, with the default settings. It announces no address, and joins to none that the peer announces.
+    pub fn new(scheduler: Box<dyn Scheduler>, congestion: Box<dyn CongestionControl>, paths: Vec<PathSetup>) -> Self {
+        Self {
+            id: ConnId(0),
+            settings: Settings::default(),
+            scheduler,
+            congestion,
+            paths,
+            announce: Vec::new(),
+            accept_announced: false,
+        }
+    }
+}
+
 /// A Multipath TCP connection: one stream of bytes in each direction, over the subflows that its paths have.
 ///
 /// An [`Endpoint`](crate::endpoint::Endpoint) makes connections and lends them; whoever borrowed one lets the endpoint transmit afterwards.

@@ -51,7 +51,7 @@ impl Entrant {
         rows.iter().filter_map(entrant).collect()
     }
 
-    /// The values of both in the seeds that both have; a run without randomness has one value, which counts for every seed.
+    /// The values of both in the seeds that both have; a run without randomness has one value, which applies to every seed.
     fn pairs(&self, other: &Self) -> Vec<(f64, f64)> {
         let of = |entrant: &Self, seed: u64| {
             let of_seed = entrant.values.iter().find(|(own, _)| *own == seed);

@@ -109,7 +109,7 @@ struct Keys {
 }
 
 impl Keys {
-    /// Adds keys of one kind, or of all. A key that differs in its kind alone counts for both.
+    /// Adds keys of one kind, or of all. A key that differs in its kind alone applies to both.
     fn add(&mut self, kind: Option<&'static str>, rows: Vec<Row<'_>>) {
         for row in rows {
             let key = row.key(self.section, kind.into_iter().collect());

@@ -97,7 +97,7 @@ fn fill(key: &KnownKey, written: &mut Node, default: &Node) {
                 }
             }
         }
-        // The default counts for both directions.
+        // The default applies to both directions.
         _ if directed => {
             for name in ["down", "up"] {
                 match table.get_mut(name) {
