@@ -109,10 +109,11 @@ impl Observer for Watch {
         }
         let scenario = &labelled.job.scenario;
         let paths: Vec<String> = scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
-        let series = SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP);
+        let way = scenario.direction().first();
+        let series = SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP).sent(way);
         let from = Instant::ZERO + scenario.warmup;
-        let log = DecisionLog::new(CONNECTION, from, PACKETS);
-        let follow = TimelineRecorder::new(CONNECTION, from, PACKETS).with_decisions(log);
+        let log = DecisionLog::new(CONNECTION, from, PACKETS).of(way.sender());
+        let follow = TimelineRecorder::new(CONNECTION, from, PACKETS).sent(way).with_decisions(log);
         let mut recorder = Tee(Clock::default(), Tee(series, follow));
         run(&mut recorder);
         let Tee(Clock(now), Tee(series, follow)) = recorder;

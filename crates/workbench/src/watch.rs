@@ -113,18 +113,19 @@ impl Observer for Watch<'_> {
         let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(name("json")), *n));
         let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
 
+        let direction = job.job.scenario.direction().first();
         let create = |file: &PathBuf| self.keep(file, in_folder(file)).map(BufWriter::new);
         let mut files = Files {
             now: Instant::ZERO,
-            series: series
-                .is_some()
-                .then(|| SeriesRecorder::new(self.wanted.connection, paths.len(), SeriesRecorder::STEP)),
+            series: series.is_some().then(|| {
+                SeriesRecorder::new(self.wanted.connection, paths.len(), SeriesRecorder::STEP).sent(direction)
+            }),
             events: events.map(BufWriter::new).map(JsonLines::new),
             timeline: timeline.as_ref().map(|(_, limit)| {
                 let from = Instant::ZERO + job.job.scenario.warmup;
                 let (connection, limit) = (self.wanted.connection, *limit);
-                let log = DecisionLog::new(connection, from, limit);
-                TimelineRecorder::new(connection, from, limit).with_decisions(log)
+                let log = DecisionLog::new(connection, from, limit).of(direction.sender());
+                TimelineRecorder::new(connection, from, limit).sent(direction).with_decisions(log)
             }),
             captures: captures.each_ref().map(|(host, file)| {
                 let sink = create(file.as_ref()?)?;

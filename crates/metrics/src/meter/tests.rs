@@ -12,7 +12,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         name: name.into(),
         price,
         prices: Vec::new(),
-        capacity: Some(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))),
+        capacities: vec![CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))],
         marks: name == "wlan",
         outages: vec![],
     };
@@ -20,6 +20,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         from: Instant::from_millis(from),
         until: until.map(Instant::from_millis),
         connections: 1,
+        direction: TrafficDirection::Down,
         cross: vec![],
         size,
         flow_size: None,

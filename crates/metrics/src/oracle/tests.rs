@@ -43,7 +43,7 @@ const BARE: SegmentSizes = SegmentSizes { mss: 1000, plain: 0, multipath: Some(0
 /// All paths.
 fn oracle(topology: &Topology, timeline: &Timeline) -> Oracle {
     let all: Vec<usize> = (0..topology.paths.len()).collect();
-    Oracle::new(topology, timeline, &all, BARE)
+    Oracle::new(topology, timeline, &all, BARE, Direction::Down)
 }
 
 /// Sizes of segments of 1400 bytes over IPv4 with timestamps.
@@ -66,13 +66,16 @@ fn near(value: Option<f64>, expected: f64) {
 fn goodput_is_the_sum_of_rate_share_and_arrivals() {
     let wlan = path(Bottleneck::Own(fixed(25 * MBIT)), 25, LossSpec::Bernoulli(0.01));
     let topology = network(vec![wlan, own(5, 65)]);
-    let oracle = Oracle::new(&topology, &[], &[0, 1], full_sizes());
+    let oracle = Oracle::new(&topology, &[], &[0, 1], full_sizes(), Direction::Down);
     let share = 1400.0 / 1480.0;
     near(oracle.goodput(ms(60_000), ms(150_000)), 25e6 * share * 0.99 + 5e6 * share);
     assert_eq!(oracle.goodput(ms(5), ms(5)), None);
     // One path alone; one that does not exist.
-    near(Oracle::new(&topology, &[], &[1], full_sizes()).goodput(ms(0), ms(10)), 5e6 * 1400.0 / 1452.0);
-    assert_eq!(Oracle::new(&topology, &[], &[7], full_sizes()).goodput(ms(0), ms(10)), Some(0.0));
+    near(
+        Oracle::new(&topology, &[], &[1], full_sizes(), Direction::Down).goodput(ms(0), ms(10)),
+        5e6 * 1400.0 / 1452.0,
+    );
+    assert_eq!(Oracle::new(&topology, &[], &[7], full_sizes(), Direction::Down).goodput(ms(0), ms(10)), Some(0.0));
 }
 
 #[test]
@@ -168,9 +171,9 @@ fn the_best_first_path_depends_on_how_much_there_is_to_send() {
 fn one_path_alone_needs_no_options_of_multipath_tcp() {
     // The second path, 1000 times as slow, adds less than the options of 28 bytes in 1,480 take.
     let paths = || network(vec![own(20, 10), path(Bottleneck::Own(fixed(20_000)), 10, LossSpec::None)]);
-    let both = Oracle::new(&paths(), &[], &[0, 1], full_sizes());
+    let both = Oracle::new(&paths(), &[], &[0, 1], full_sizes(), Direction::Down);
     near(both.goodput(ms(0), ms(1000)), 20e6 * 1400.0 / 1452.0);
-    let alone = Oracle::new(&paths(), &[], &[0], SegmentSizes { multipath: None, ..full_sizes() });
+    let alone = Oracle::new(&paths(), &[], &[0], SegmentSizes { multipath: None, ..full_sizes() }, Direction::Down);
     assert_eq!(both.completion(ms(0), 1_000_000), alone.completion(ms(0), 1_000_000));
     let frames = [frames(0, 1, 10)];
     assert_eq!(both.frame_delay(&frames, ms(900), 10_000), alone.frame_delay(&frames, ms(900), 10_000));
