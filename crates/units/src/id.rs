@@ -94,6 +94,7 @@ impl Direction {
 
 /// Directions in which an application's data flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum TrafficDirection {
     /// Server → client: a download.
     #[default]

@@ -212,8 +212,14 @@ impl Meter {
         let begin = self.begun.unwrap_or(end);
         let finished = self.config.size.is_none() || self.completed.is_some();
         let started = self.started;
-        let completion = self.completed.zip(started).map(|(end, started)| end.since(started));
-        let ended = Ended { sized: self.config.size.is_some(), flows: self.config.flow_size.is_some(), completion };
+        let since = |done: Instant| started.map(|started| done.since(started));
+        let ended = Ended {
+            sized: self.config.size.is_some(),
+            flows: self.config.flow_size.is_some(),
+            completion: self.completed.and_then(since),
+            both: self.config.direction.is_both(),
+            each: self.done.map(|done| done.and_then(since)),
+        };
         let head_start = core::mem::take(&mut self.head_start);
         let efficiency = self.efficiency.take().and_then(|efficiency| efficiency.mean(end));
         let mut totals = Totals {
@@ -232,10 +238,6 @@ impl Meter {
         }
         let spent = core::mem::take(&mut self.prices).spent(|n| totals.paths[n].all().bytes);
         let mut values = totals.values(end.since(begin), ended, spent);
-        if let Some(own) = self.config.direction.is_both().then(|| self.each_way(&totals, end.since(begin))) {
-            let place = values.iter().position(|(name, _)| *name == names::GOODPUT).map_or(0, |place| place + 1);
-            values.splice(place..place, own);
-        }
         values.extend(present(self.cross.values(end.since(begin))));
         RunMetrics {
             values,
@@ -433,18 +435,6 @@ impl Meter {
         }
     }
 
-    /// Goodput and completion of each direction, where there are two.
-    fn each_way(&self, totals: &Totals, time: Duration) -> Vec<(&'static str, f64)> {
-        let goodput = |way: usize| ratio(totals.delivered[way] as f64 * 8.0, time.as_secs_f64());
-        let completion = |way: usize| Some(self.done[way]?.since(self.started?).as_secs_f64());
-        present([
-            (names::GOODPUT_DOWN, goodput(0)),
-            (names::GOODPUT_UP, goodput(1)),
-            (names::COMPLETION_DOWN, completion(0)),
-            (names::COMPLETION_UP, completion(1)),
-        ])
-    }
-
     fn path_metrics(&self, totals: &Totals, (begin, end): (Instant, Instant)) -> Vec<PathMetrics> {
         let first: u64 = totals.paths.iter().map(|path| path.kind(SendKind::First).bytes).sum();
         let ends = self.returns.iter().zip(&self.lost);
@@ -509,6 +499,10 @@ struct Ended {
     /// Each connection is a flow.
     flows: bool,
     completion: Option<Duration>,
+    /// Data flow both ways.
+    both: bool,
+    /// When the data of each direction were complete.
+    each: [Option<Duration>; 2],
 }
 
 /// All connections under test together.
@@ -568,11 +562,17 @@ impl Totals {
         let quantile = |of: &Histogram, p: f64| of.quantile(p).map(|ns| ns / 1e9);
         let max = |of: &Histogram| of.max().map(|ns| ns as f64 / 1e9);
         let (frames, responses, flows) = (&self.frames, &self.responses, &self.completions);
-        let delivered = self.delivered.iter().sum::<u64>() as f64;
+        let delivered = self.delivered.iter().sum::<u64>();
+        let goodput = |bytes: u64| ratio(bytes as f64 * 8.0, time.as_secs_f64());
+        let [down, up] = ended.each.map(|done| done.filter(|_| ended.both).map(Duration::as_secs_f64));
         present([
-            ("goodput_bps", ratio(delivered * 8.0, time.as_secs_f64())),
-            ("delivered_bytes", ended.sized.then_some(delivered)),
+            ("goodput_bps", goodput(delivered)),
+            (names::GOODPUT_DOWN, goodput(self.delivered[0]).filter(|_| ended.both)),
+            (names::GOODPUT_UP, goodput(self.delivered[1]).filter(|_| ended.both)),
+            ("delivered_bytes", ended.sized.then_some(delivered as f64)),
             ("completion_s", ended.completion.map(Duration::as_secs_f64)),
+            (names::COMPLETION_DOWN, down),
+            (names::COMPLETION_UP, up),
             ("flow_completion_mean_s", mean(flows)),
             ("flow_completion_p50_s", quantile(flows, 0.5)),
             ("flow_completion_p95_s", quantile(flows, 0.95)),

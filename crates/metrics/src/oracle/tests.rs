@@ -327,3 +327,17 @@ proptest! {
         prop_assert!(bound + Duration::from_micros(100) >= when.since(ms(0)), "{bytes} bytes at {when}, bound {bound}");
     }
 }
+
+/// An upload has the rate, losses and outages of the way up, and begins half a round trip before a download.
+#[test]
+fn an_upload_has_a_bound_of_its_own() {
+    let mut only = own(80, 10);
+    only.up = WaySpec { delay: Duration::from_millis(30), ..only.up };
+    only.up.bottleneck = Bottleneck::Own(fixed(8 * MBIT));
+    let topology = network(vec![only]);
+    let of = |direction| Oracle::new(&topology, &[], &[0], BARE, direction).completion(ms(5), 1_000_000).unwrap();
+    // SYN and SYN/ACK 40 ms, a megabyte at 8 Mbit/s a second, the way up 30 ms.
+    assert_eq!(of(Direction::Up), Duration::from_millis(40 + 1000 + 30));
+    // The third segment 30 ms more, the megabyte 100 ms, the way down 10 ms.
+    assert_eq!(of(Direction::Down), Duration::from_millis(40 + 30 + 100 + 10));
+}
