@@ -2,7 +2,7 @@
 
 use crate::own::{Ask, OWN, equip, stand_in};
 use crate::request::{Mistake, Request};
-use anabranch_recorders::{SeriesRecorder, Timeline, TimelineRecorder};
+use anabranch_recorders::{SeriesRecorders, Timeline, TimelineRecorder};
 use anabranch_report::of_run::{self, OfRow, RunFolder, Series};
 use anabranch_report::{MadeBy, html};
 use anabranch_run::{
@@ -110,7 +110,7 @@ impl Observer for Watch {
         let scenario = &labelled.job.scenario;
         let paths: Vec<String> = scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
         let way = scenario.direction().first();
-        let series = SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP).sent(way);
+        let series = SeriesRecorders::new(CONNECTION, paths.len(), scenario.direction());
         let from = Instant::ZERO + scenario.warmup;
         let log = DecisionLog::new(CONNECTION, from, PACKETS).of(way.sender());
         let follow = TimelineRecorder::new(CONNECTION, from, PACKETS).sent(way).with_decisions(log);

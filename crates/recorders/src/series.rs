@@ -1,7 +1,7 @@
 //! Values over time, sampled at a fixed step.
 
 use anabranch_trace::{Event, Held, LinkEvent, Origin, Recorder, WindowChange, value_name};
-use anabranch_units::{ConnId, Direction, Duration, Instant, PathId};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, TrafficDirection};
 
 /// Most samples kept: eleven hours at 10 ms. Later ones are dropped.
 const MAX_SAMPLES: usize = 1 << 22;
@@ -180,6 +180,29 @@ impl SeriesRecorder {
             }
             _ => {}
         }
+    }
+}
+
+/// A recorder for each direction of the data of one connection, in the order of [`TrafficDirection::ways`].
+#[derive(Debug)]
+pub struct SeriesRecorders(Vec<SeriesRecorder>);
+
+impl SeriesRecorders {
+    /// As [`SeriesRecorder::new`] with the default step.
+    pub fn new(connection: ConnId, paths: usize, direction: TrafficDirection) -> Self {
+        let own = |way: &Direction| SeriesRecorder::new(connection, paths, SeriesRecorder::STEP).sent(*way);
+        Self(direction.ways().iter().map(own).collect())
+    }
+
+    /// As [`SeriesRecorder::finish`].
+    pub fn finish(self, now: Instant) -> Vec<Series> {
+        self.0.into_iter().map(|recorder| recorder.finish(now)).collect()
+    }
+}
+
+impl Recorder for SeriesRecorders {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        self.0.iter_mut().for_each(|recorder| recorder.record(now, origin, event));
     }
 }
 

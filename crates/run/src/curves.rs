@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Curves by name. Over time, in bins from the beginning of the run on, warm-up included: `goodput_bps`, `ofo_packets`,
 /// `ofo_bytes`, what the scheduler makes known by its name (`lambda`), `increment_efficiency`, `path.NAME.cwnd_packets`,
-/// `.srtt_s`, `.queue_packets`, `.goodput_bps`. Where both ends send, these are of what the server sends, and those of what the
-/// client sends have `up.` before their names. Distributions, over the measured time (RFC 5236): `rbd`, the share of
+/// `.srtt_s`, `.queue_packets`, `.goodput_bps`. Where both ends send, these are of what the server sends; those of what the
+/// client sends are `up.goodput_bps`… and `path.NAME, up.cwnd_packets`…. Distributions, over the measured time (RFC 5236): `rbd`, the share of
 /// arrivals that left each number of packets in the reorder buffer, and `rd`, the share of packets with each displacement.
 pub type Curves = IndexMap<String, Curve>;
 
@@ -47,19 +47,22 @@ impl Drawn {
     pub fn finish(self, metrics: &RunMetrics) -> Curves {
         let mut curves = Curves::new();
         let end = metrics.measured.1;
-        let all = self.recorders.into_iter().zip(["", "up."]).flat_map(|(recorder, before)| {
+        let all = self.recorders.into_iter().zip([false, true]).flat_map(|(recorder, second)| {
             let step = recorder.bin().as_secs_f64();
-            recorder.finish(end).into_iter().map(move |curve| (before, step, curve))
+            recorder.finish(end).into_iter().map(move |curve| (second, step, curve))
         });
-        for (before, step, curve) in all {
+        for (second, step, curve) in all {
             let name = match curve.path {
-                None => curve.name.to_owned(),
+                None => format!("{}{}", if second { "up." } else { "" }, curve.name),
                 Some(path) => match self.paths.iter().find(|(used, _)| *used == path) {
-                    Some((_, name)) => MetricRef::of_path(name, curve.name).to_string(),
+                    Some((_, name)) => {
+                        let own = format!("{name}{}", if second { ", up" } else { "" });
+                        MetricRef::of_path(&own, curve.name).to_string()
+                    }
                     None => continue,
                 },
             };
-            curves.insert(format!("{before}{name}"), Curve { start: 0.0, step, values: curve.values });
+            curves.insert(name, Curve { start: 0.0, step, values: curve.values });
         }
         for (name, shares) in [("rbd", occupancies(&metrics.density)), ("rd", metrics.density.displacements())] {
             curves.extend(distribution(&shares).map(|curve| (name.to_owned(), curve)));

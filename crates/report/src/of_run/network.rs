@@ -15,8 +15,11 @@ pub struct Network {
     /// Which ends send data.
     #[serde(skip_serializing_if = "is_down")]
     pub direction: TrafficDirection,
-    /// In the scenario's order, each from sender to receiver. Where both ends send, each stands twice: down, then up.
+    /// In the scenario's order, each from sender to receiver; where both ends send, from server to client.
     pub paths: Vec<PathShape>,
+    /// The paths from client to server, where both ends send.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub back: Vec<PathShape>,
 }
 
 fn is_down(direction: &TrafficDirection) -> bool {
@@ -24,6 +27,16 @@ fn is_down(direction: &TrafficDirection) -> bool {
 }
 
 impl Network {
+    /// The shapes that are drawn; where both ends send, the name of each says in which direction it is.
+    fn shapes(&self) -> Vec<PathShape> {
+        let of = |path: &PathShape, way: &str| PathShape { name: format!("{}, {way}", path.name), ..path.clone() };
+        let pairs = self.paths.iter().zip(&self.back);
+        match self.direction {
+            TrafficDirection::Both => pairs.flat_map(|(down, up)| [of(down, "down"), of(up, "up")]).collect(),
+            TrafficDirection::Down | TrafficDirection::Up => self.paths.clone(),
+        }
+    }
+
     /// Names of the hosts that send and receive.
     fn hosts(&self) -> [&'static str; 2] {
         match self.direction {
@@ -41,8 +54,8 @@ impl Network {
                 "An upload: data flow from the client to the server, whose paths are shown in this direction."
             }
             TrafficDirection::Both => {
-                "Data flow both ways at once. Goodput, completion and counts are of both directions together; values over time and \
-                 packets are of what the server sends."
+                "Data flow both ways at once. Goodput, completion and counts are of both directions together; values over time are of \
+                 each, and packets of what the server sends."
             }
         };
         Some(words.to_owned())
@@ -124,7 +137,7 @@ fn scale(paths: &[PathShape]) -> f64 {
 
 /// The paths, drawn to scale; `None` without any. Colours are the page's.
 pub fn picture(network: &Network) -> Option<String> {
-    let paths = &network.paths;
+    let paths = &network.shapes();
     let widest = paths.iter().map(|path| path.rate_bps).fold(0.0, f64::max);
     if paths.is_empty() || widest <= 0.0 {
         return None;

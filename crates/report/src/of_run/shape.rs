@@ -12,15 +12,10 @@ impl Network {
     /// The network of a scenario; of a sweep, without what it varies.
     pub fn of(scenario: &Scenario) -> Self {
         let (topology, direction) = (&scenario.topology, scenario.direction());
-        let shapes = |path| direction.ways().iter().map(move |way| shape(topology, path, *way));
-        let mut paths: Vec<PathShape> = topology.paths.iter().flat_map(shapes).collect();
-        if direction.is_both() {
-            paths
-                .iter_mut()
-                .zip(["down", "up"].iter().cycle())
-                .for_each(|(path, way)| path.name += &format!(", {way}"));
-        }
-        Self { warmup_s: scenario.warmup.as_secs_f64(), direction, paths }
+        let shapes = |way| -> Vec<PathShape> { topology.paths.iter().map(|path| shape(topology, path, way)).collect() };
+        let back = if direction.is_both() { shapes(Direction::Up) } else { Vec::new() };
+        let paths = shapes(direction.first());
+        Self { warmup_s: scenario.warmup.as_secs_f64(), direction, paths, back }
     }
 }
 
@@ -101,15 +96,18 @@ mod tests {
             network("a", &text)
         };
         let shapes = |network: &Network| -> Vec<(String, f64, f64)> {
-            network.paths.iter().map(|path| (path.name.clone(), path.rate_bps, path.loss)).collect()
+            let all = network.paths.iter().chain(&network.back);
+            all.map(|path| (path.name.clone(), path.rate_bps, path.loss)).collect()
         };
         let (down, up, both) = (of("down"), of("up"), of("both"));
         assert_eq!(shapes(&down), [("a".to_owned(), 80e6, 0.0)]);
         assert_eq!(shapes(&up), [("a".to_owned(), 8e6, 0.02)]);
-        assert_eq!(shapes(&both), [("a, down".to_owned(), 80e6, 0.0), ("a, up".to_owned(), 8e6, 0.02)]);
+        assert_eq!(shapes(&both), [("a".to_owned(), 80e6, 0.0), ("a".to_owned(), 8e6, 0.02)]);
         assert!(down.direction_in_words().is_none());
         assert!(up.direction_in_words().unwrap().contains("from the client to the server"));
         assert!(both.direction_in_words().unwrap().contains("both ways"));
+        let drawn = super::super::draw_network(&both).unwrap();
+        assert!(drawn.contains("a, down</tspan> 80 Mbit/s") && drawn.contains("a, up</tspan> 8 Mbit/s"), "{drawn}");
         let place = |network: &Network, host: &str| super::super::draw_network(network).unwrap().find(host).unwrap();
         assert!(place(&down, ">server<") < place(&down, ">client<"));
         assert!(place(&up, ">client<") < place(&up, ">server<"));
