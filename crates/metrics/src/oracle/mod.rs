@@ -368,19 +368,20 @@ impl<'a> Ends<'a> {
         self.data_delay + self.ack_delay
     }
 
-    /// Time from the SYN of a subflow on the path until its sender may send data: a client once it has the SYN/ACK, a server
-    /// once the third segment of the handshake is in.
-    fn handshake(&self) -> Duration {
-        match self.direction.sender() {
-            Side::Client => self.rtt(),
-            Side::Server => self.rtt() + self.ack_delay,
+    /// Time from the SYN of a subflow on the path until its sender may send data: a server once the third segment of the handshake
+    /// is in; a client once it has the SYN/ACK, of a join the fourth segment (RFC 8684 §3.2).
+    fn handshake(&self, joins: bool) -> Duration {
+        match (self.direction.sender(), joins) {
+            (Side::Client, false) => self.rtt(),
+            (Side::Client, true) => self.rtt() * 2,
+            (Side::Server, _) => self.rtt() + self.ack_delay,
         }
     }
 
     /// `first` = the path of the first subflow, if this is another one.
     fn lane(&self, first: Option<&Self>, timeline: &Timeline, mss: u32, header: u32) -> Lane {
         // A join begins when the client has the first subflow's SYN/ACK (RFC 8684 §3.1, §3.2).
-        let own = self.handshake();
+        let own = self.handshake(first.is_some());
         let handshake = first.map_or(own, |first| first.rtt() + own);
         let size = (i64::from(mss) + i64::from(header) + i64::from(self.data.overhead)).max(1);
         let corrupt = self.data.corrupt;

@@ -340,4 +340,12 @@ fn an_upload_has_a_bound_of_its_own() {
     assert_eq!(of(Direction::Up), Duration::from_millis(40 + 1000 + 30));
     // The third segment 30 ms more, the megabyte 100 ms, the way down 10 ms.
     assert_eq!(of(Direction::Down), Duration::from_millis(40 + 30 + 100 + 10));
+    // A second path whose join takes two round trips of its own, from the first SYN/ACK on: 40 + 2 × 20 ms. From then on both
+    // carry: 8 Mbit/s × (T − 70 ms) + 8 Mbit/s × (T − 90 ms) = 8 Mbit.
+    let mut second = own(80, 10);
+    second.up.bottleneck = Bottleneck::Own(fixed(8 * MBIT));
+    let topology = network(vec![topology.paths[0].clone(), second]);
+    let over_both = Oracle::new(&topology, &[], &[0, 1], BARE, Direction::Up);
+    let first_on = |n: usize| Oracle { ways: vec![over_both.ways[n].clone()] };
+    assert_eq!(first_on(0).completion(ms(5), 1_000_000).unwrap(), Duration::from_millis(580));
 }
