@@ -18,7 +18,8 @@ pub fn prepare(plan: &Plan) -> Result<(), Refusal> {
     let available = facts::congestion_controls();
     let (mut linux, mut mptcp) = (false, false);
     for job in plan.jobs() {
-        if host(&job, Side::Server) == Host::Linux {
+        let ways = job.scenario.direction().ways();
+        if ways.iter().any(|way| host(&job, way.sender()) == Host::Linux) {
             check_words(&job, &available)?;
         }
         let kernels = [Side::Client, Side::Server].into_iter().filter(|side| host(&job, *side) == Host::Linux);

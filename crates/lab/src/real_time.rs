@@ -60,14 +60,15 @@ fn run(job: &Job, plan: &Layout, world: World, listener: &mut dyn Recorder) -> R
     let Tee(Tee(Tee(meter, digest), drawn), _) = recorder.into_inner();
     let mut metrics = meter.finish(now);
     plan.judge(job, &mut metrics);
-    leave_out(&sides, &mut metrics);
+    let ways = job.scenario.direction().ways();
+    leave_out(ways.iter().any(|way| sides.contains(&way.sender())), &mut metrics);
     let curves = drawn.map(|drawn| drawn.finish(&metrics)).unwrap_or_default();
     Ok(RunOutcome { curves, live: Some(live), ..outcome(&metrics, digest.finish(), exchange.world.events()) })
 }
 
 /// Metrics that neither a kernel's packets nor its `tcp_info` show would read as zero.
-fn leave_out(kernels: &[Side], metrics: &mut RunMetrics) {
-    if kernels.contains(&Side::Server) {
+fn leave_out(kernel_sends: bool, metrics: &mut RunMetrics) {
+    if kernel_sends {
         metrics.values.retain(|(name, _)| !["idle_restarts", "window_blocked_s"].contains(name));
     }
 }

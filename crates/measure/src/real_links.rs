@@ -263,7 +263,7 @@ fn to_the_end(
         if run.is_done() || run.fault().is_some() || run.is_cut() || now == until {
             return Ok(time);
         }
-        if stall.ends(now, run.delivered(), run.opens_later()) {
+        if stall.ends(now, run.exchanged(), run.opens_later()) {
             let what = "nothing was delivered for a minute, and the run has no duration".to_owned();
             return Err(RunError::Fault { what });
         }
@@ -278,7 +278,7 @@ struct StallTimeout {
     /// The longest time without a delivered byte.
     limit: Duration,
     /// Bytes so far, and when there were more of them last.
-    delivered: u64,
+    exchanged: u64,
     since: Instant,
 }
 
@@ -291,13 +291,13 @@ impl StallTimeout {
         };
         let own = scenario.traffic.iter().map(pause).max().unwrap_or_default();
         let limit = scenario.duration.map_or(SILENCE + own, |_| Duration::MAX);
-        Self { limit, delivered: 0, since }
+        Self { limit, exchanged: 0, since }
     }
 
     /// The run is over; never while connections are still to be opened.
-    fn ends(&mut self, now: Instant, delivered: u64, opens_later: bool) -> bool {
-        if delivered > self.delivered || opens_later {
-            (self.delivered, self.since) = (delivered, now);
+    fn ends(&mut self, now: Instant, exchanged: u64, opens_later: bool) -> bool {
+        if exchanged > self.exchanged || opens_later {
+            (self.exchanged, self.since) = (exchanged, now);
         }
         now.since(self.since) > self.limit
     }

@@ -3,7 +3,7 @@
 use crate::idle::IdleRtt;
 use crate::path_sample::{PathSample, SILENCE};
 use anabranch_scenario::{Scenario, TrafficKind};
-use anabranch_units::Duration;
+use anabranch_units::{Duration, TrafficDirection};
 
 /// A path is constant if nine of ten steps are within ten per cent of their median.
 pub(crate) const STEADY: f64 = 0.1;
@@ -69,7 +69,8 @@ pub(super) struct PathSamples {
 /// Whether runs of this scenario over one path show it: they have one connection, which always has data.
 pub fn is_recordable(scenario: &Scenario) -> bool {
     let bulk = |kind: &TrafficKind| matches!(kind, TrafficKind::Bulk { .. });
-    matches!(&scenario.traffic[..], [traffic] if traffic.connections() == 1 && bulk(&traffic.kind))
+    let is_download = scenario.direction() == TrafficDirection::Down;
+    matches!(&scenario.traffic[..], [traffic] if is_download && traffic.connections() == 1 && bulk(&traffic.kind))
 }
 
 impl PathSamples {

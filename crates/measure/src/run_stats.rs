@@ -11,6 +11,18 @@ pub(crate) struct RunStats {
     pub paths: BTreeMap<(u32, u8), PathStats>,
     /// Bytes that applications received.
     pub delivered: u64,
+    /// Bytes that applications wrote.
+    written: u64,
+    /// How far the peer has acknowledged each connection's stream, and the sum.
+    acked: BTreeMap<u32, u64>,
+    pub acked_bytes: u64,
+}
+
+impl RunStats {
+    /// The peer has acknowledged all that applications wrote.
+    pub fn is_acked(&self) -> bool {
+        self.acked_bytes >= self.written
+    }
 }
 
 impl Recorder for RunStats {
@@ -27,6 +39,12 @@ impl Recorder for RunStats {
                 (path.srtt, path.cwnd, path.in_flight) = (window.srtt, window.cwnd, window.in_flight);
             }
             Event::Delivered(data) => self.delivered += data.len(),
+            Event::Written(data) => self.written += data.len(),
+            Event::DataAcked(offset) => {
+                let acked = self.acked.entry(origin.connection.0).or_default();
+                self.acked_bytes += offset.saturating_sub(*acked);
+                *acked = (*acked).max(*offset);
+            }
             _ => {}
         }
     }

@@ -60,9 +60,9 @@ impl RunHost {
         Instant::ZERO + now.since(self.base)
     }
 
-    /// All applications are done, after they began.
+    /// All applications are done, after they began, and the peer has all that they wrote.
     pub fn is_done(&mut self) -> bool {
-        self.host.is_done()
+        self.host.is_done() && self.stats().is_acked()
     }
 
     /// Why the run cannot count: an application got wrong bytes.
@@ -90,9 +90,9 @@ impl RunHost {
         &self.record.1
     }
 
-    /// Bytes that the applications of this end received.
-    pub fn delivered(&self) -> u64 {
-        self.stats().delivered
+    /// Bytes that the applications of this end received, and that the peer acknowledged.
+    pub fn exchanged(&self) -> u64 {
+        self.stats().delivered + self.stats().acked_bytes
     }
 
     /// Connections are still to be opened at their times.

@@ -98,6 +98,20 @@ fn every_kind_of_traffic_has_its_measure() {
     assert!(web.get("completion_s").is_some_and(|time| *time > 0.0), "{web:?}");
 }
 
+#[test]
+fn data_flow_either_way_and_both_ways() {
+    for (direction, bytes) in [("up", 2.0), ("both", 4.0)] {
+        let traffic = format!("[[traffic]]\nkind = \"bulk\"\nsize = \"2MiB\"\ndirection = \"{direction}\"\n");
+        let results = measured(&traffic, &["minrtt"]).unwrap();
+        assert_eq!(results.runs.len(), 3, "a scheduler, two single paths");
+        for run in results.runs.rows().flat_map(|row| row.records().collect::<Vec<_>>()) {
+            assert!(run.finished, "{direction}: {run:?}");
+            assert_eq!(run.metrics["delivered_bytes"], bytes * 1024.0 * 1024.0, "{direction}");
+            assert_eq!(run.metrics.contains_key("goodput_up_bps"), direction == "both");
+        }
+    }
+}
+
 const BULK: &str = "[[traffic]]\nkind = \"bulk\"\nsize = \"1MiB\"\n";
 
 /// Every run delivers all bytes.

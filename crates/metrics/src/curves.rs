@@ -3,7 +3,7 @@
 use crate::IncrementEfficiency;
 use crate::over_time::RealMean;
 use anabranch_trace::{Event, Held, LinkEvent, Origin, PathState, Recorder, WindowChange, value_name};
-use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Range, Side};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Range};
 
 /// Most bins of a curve; what comes later is left out.
 const MAX_BINS: usize = 1 << 20;
@@ -11,8 +11,10 @@ const MAX_BINS: usize = 1 << 20;
 /// The curves to record.
 #[derive(Clone, Debug)]
 pub struct CurveConfig {
-    /// The connection, whose server sends.
+    /// The connection.
     pub connection: ConnId,
+    /// The way of its data.
+    pub way: Direction,
     /// Length of a bin; at least a microsecond.
     pub bin: Duration,
     /// How many paths there are.
@@ -34,7 +36,7 @@ pub struct TimeCurve {
 
 /// Folds events into curves: `goodput_bps` (delivered), `ofo_packets` and `ofo_bytes` (held out of order at the receiver),
 /// what the scheduler makes known, `increment_efficiency`; of each path `cwnd_packets`, `srtt_s`, `queue_packets` (the
-/// greatest length of its server → client bottleneck) and `goodput_bps` (data that arrived over it as the first). Means over
+/// greatest length of its bottleneck on the way of the data) and `goodput_bps` (data that arrived over it as the first). Means over
 /// a bin's time unless stated otherwise.
 #[derive(Debug)]
 pub struct CurveRecorder {
@@ -253,18 +255,19 @@ impl CurveRecorder {
 
 impl Recorder for CurveRecorder {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        let (sender, receiver) = (self.config.way.sender(), self.config.way.receiver());
         match (origin.host, event) {
-            (None, Event::Link { direction: Direction::Down, what, .. }) => {
+            (None, Event::Link { direction, what, .. }) if *direction == self.config.way => {
                 if let Some(curves) = self.paths.get_mut(origin.path.index()) {
                     curves.on_link(now, *what);
                 }
             }
             (Some(_), _) if origin.connection != self.config.connection => {}
-            (Some(Side::Server), _) => self.on_sender(now, origin.path, event),
-            (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
+            (Some(host), Event::DataArrived { data, new, ofo }) if host == receiver => {
                 self.on_arrived(now, origin.path, *data, *new, *ofo);
             }
-            (Some(Side::Client), Event::Delivered(range)) => self.goodput.at(now).bytes += range.len(),
+            (Some(host), Event::Delivered(range)) if host == receiver => self.goodput.at(now).bytes += range.len(),
+            (Some(host), _) if host == sender => self.on_sender(now, origin.path, event),
             _ => {}
         }
     }
@@ -273,13 +276,20 @@ impl Recorder for CurveRecorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_units::Side;
 
     struct Run(CurveRecorder);
 
     impl Run {
         fn new(bin_ms: u64, efficiency: bool) -> Self {
             let bin = Duration::from_millis(bin_ms);
-            Self(CurveRecorder::new(CurveConfig { connection: ConnId(0), bin, paths: 2, efficiency }))
+            Self(CurveRecorder::new(CurveConfig {
+                connection: ConnId(0),
+                way: Direction::Down,
+                bin,
+                paths: 2,
+                efficiency,
+            }))
         }
         fn tell(&mut self, ms: u64, host: Option<Side>, path: u8, event: Event) -> &mut Self {
             let origin = Origin { host, connection: ConnId(0), path: PathId(path) };

@@ -32,6 +32,6 @@ pub use links::{Drops, LinkMeter, LinkTotals};
 pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
 pub use oracle::{Oracle, SegmentSizes, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Disorder, Extents, Reorder};
-pub use results::{FrameTimes, PathMetrics, RunMetrics};
+pub use results::{FrameTimes, PathMetrics, RunMetrics, WrittenFrames};
 pub use statistics::{Paired, SampleStatistics, half_width, mean, quantile};
 pub use student::{t_probability, t_quantile};

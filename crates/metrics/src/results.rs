@@ -22,9 +22,12 @@ pub struct RunMetrics {
     pub density: Density,
     /// Reordered packets and their extents.
     pub extents: Extents,
-    /// Frames whose delays count, connection by connection.
-    pub frames: Vec<FrameTimes>,
+    /// Frames whose delays count.
+    pub frames: WrittenFrames,
 }
+
+/// Frames of each direction, in the order of [`anabranch_units::TrafficDirection::ways`], connection by connection.
+pub type WrittenFrames = [Vec<FrameTimes>; 2];
 
 /// When the frames of one connection were due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -287,6 +287,23 @@ impl Change {
         }
     }
 
+    /// The direction that changes.
+    pub fn direction_mut(&mut self) -> &mut Direction {
+        match self {
+            Self::Rate(_, way, _)
+            | Self::Delay(_, way, _)
+            | Self::Jitter(_, way, _)
+            | Self::Burst(_, way, _)
+            | Self::Police(_, way, _)
+            | Self::Mtu(_, way, _)
+            | Self::Radio(_, way, _)
+            | Self::Middleboxes(_, way, _)
+            | Self::Loss(_, way, _)
+            | Self::Reorder(_, way, _)
+            | Self::Queue(_, way, _) => way,
+        }
+    }
+
     /// Index of the path that changes; `None` if a shared link does.
     pub fn path_mut(&mut self) -> Option<&mut usize> {
         match self {

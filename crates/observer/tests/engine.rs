@@ -17,7 +17,7 @@ mod watch;
 use anabranch_metrics::{Meter, MeterConfig, PathConfig, RunMetrics, Timed};
 use anabranch_observer::Unfollowed;
 use anabranch_trace::{Event, Origin, Recorder};
-use anabranch_units::{Instant, PathId, Side};
+use anabranch_units::{Instant, PathId, Side, TrafficDirection};
 use anabranch_wire::Packet;
 use common::random::random_transfer;
 use common::{ADVERSARY, Transfer, asked};
@@ -53,7 +53,7 @@ impl Watch {
             name: format!("p{n}"),
             price: 0.0,
             prices: vec![],
-            capacity: None,
+            capacities: vec![],
             marks: false,
             outages: vec![],
         };
@@ -61,6 +61,7 @@ impl Watch {
             from: Instant::ZERO,
             until: None,
             connections: 1,
+            direction: TrafficDirection::Down,
             cross: vec![],
             size: None,
             flow_size: None,

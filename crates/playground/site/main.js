@@ -20,7 +20,7 @@ import { explain } from "./why.js";
 // Seconds of a run that has not been shown yet: without motion its beginning would be an empty picture.
 const BEGIN = { playing: 0, calm: 0.5 };
 
-// The keys of a path that a slider sets for data alone, from server to client.
+// The keys of a path that a slider sets for data alone, from sender to receiver.
 const OF_DATA = new Set(["rate", "loss", "queue"]);
 
 const find = (id) => document.getElementById(id);
@@ -104,10 +104,11 @@ class Page {
   #put(path, key, value) {
     const whole = `path.${path}.${key}`;
     const { set } = this.model;
+    const [own, other] = this.described.network.direction === "up" ? ["up", "down"] : ["down", "up"];
     if (OF_DATA.has(key) || differs(this.described.toml, path, key)) {
-      if (set.has(whole)) set.set(`${whole}.up`, set.get(whole));
+      if (set.has(whole)) set.set(`${whole}.${other}`, set.get(whole));
       set.delete(whole);
-      this.model.put(`${whole}.down`, value);
+      this.model.put(`${whole}.${own}`, value);
     } else {
       this.#setWhole(path, key, value);
     }
@@ -210,7 +211,10 @@ class Page {
 
   #show() {
     const { described } = this;
-    const { paths } = described.network;
+    const { paths, direction } = described.network;
+    // The sender stands first.
+    const hosts = direction === "up" ? ["Client", "Server"] : ["Server", "Client"];
+    ["server", "client"].forEach((place, n) => { find(place).querySelector("b").textContent = hosts[n]; });
     // The old run stays to be seen until the new one begins, unless there is no place for it.
     if (this.run?.described.network.paths.length !== paths.length) this.run = null;
     this.choices.show(described);

@@ -82,10 +82,12 @@ impl Live {
             job.choice = stand_in();
         }
         let limit = request.packets.min(MOST_PACKETS);
-        let decisions = DecisionLog::new(CONNECTION, Instant::ZERO, limit).with_waits();
-        let follow = TimelineRecorder::new(CONNECTION, Instant::ZERO, limit).with_decisions(decisions.clone());
-        let equip = |flows: &mut [_]| own.into_iter().for_each(|ask| equip(flows, ask));
-        let running = VirtualTime::default().begin(&job, Tee(follow, Notes::new(limit)), equip);
+        let way = job.scenario.direction().first();
+        let decisions = DecisionLog::new(CONNECTION, Instant::ZERO, limit).of(way.sender()).with_waits();
+        let follow =
+            TimelineRecorder::new(CONNECTION, Instant::ZERO, limit).sent(way).with_decisions(decisions.clone());
+        let equip = |flows: &mut [_]| own.into_iter().for_each(|ask| equip(flows, way.sender(), ask));
+        let running = VirtualTime::default().begin(&job, Tee(follow, Notes::new(limit, way)), equip);
         Ok(Self { running: running.map_err(|error| vec![error.into()])?, decisions, paths, names: Default::default() })
     }
 

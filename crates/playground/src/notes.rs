@@ -33,7 +33,7 @@ pub enum What {
     Penalised = 8,
     /// A packet of payload entered a queue: its number, bytes that wait there.
     Queued = 9,
-    /// An acknowledgment of something new reached the server: when the client sent it, in seconds; 1 if it is the subflow's, 2 if the
+    /// An acknowledgment of something new reached the sender: when the receiver sent it, in seconds; 1 if it is the subflow's, 2 if the
     /// connection's (DATA_ACK), 3 if both.
     Ack = 10,
 }
@@ -53,26 +53,28 @@ struct Entering {
 pub struct Notes {
     /// Packets after which nothing is noted any more: a run may be endless, a page's memory is not.
     limit: u64,
+    /// The way of the data.
+    way: Direction,
     rows: Vec<f64>,
     /// The name of the scheduler's value, without the scheduler's.
     pub value: Option<&'static str>,
-    /// Packets of payload that the server sent so far.
+    /// Packets of payload that the sender sent so far.
     sent: u64,
     /// As many of them have been seen.
     seen: u64,
     acks: Acks,
-    /// A packet that the server just gave to the network.
+    /// A packet that the sender just gave to the network.
     entering: Option<Entering>,
     /// The recovery of each path, as last noted.
     recovering: Vec<f64>,
 }
 
 impl Notes {
-    /// None yet; `limit` = packets of payload after which there are no more.
-    pub fn new(limit: usize) -> Self {
+    /// None yet, of what flows this way; `limit` = packets of payload after which there are no more.
+    pub fn new(limit: usize, way: Direction) -> Self {
         let limit = limit as u64;
         let (rows, acks, recovering) = (Vec::new(), Acks::default(), Vec::new());
-        Self { limit, rows, value: None, sent: 0, seen: 0, acks, entering: None, recovering }
+        Self { limit, way, rows, value: None, sent: 0, seen: 0, acks, entering: None, recovering }
     }
 
     /// The rows since the last call.
@@ -96,7 +98,7 @@ impl Notes {
         }
     }
 
-    /// The server sent a packet; the events of its payload came before.
+    /// The sender sent a packet; the events of its payload came before.
     fn on_sent(&mut self, path: PathId, packet: &Packet) {
         self.settle();
         let is_followed = self.sent > self.seen;
@@ -121,7 +123,7 @@ impl Notes {
         }
     }
 
-    fn of_server(&mut self, now: Instant, path: PathId, event: &Event) {
+    fn of_sender(&mut self, now: Instant, path: PathId, event: &Event) {
         match *event {
             Event::DataSent { .. } => self.sent += 1,
             Event::Window(w) => {
@@ -154,8 +156,8 @@ impl Notes {
 
 impl Recorder for Notes {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        if origin.host == Some(Side::Server) && origin.connection == CONNECTION {
-            self.of_server(now, origin.path, event);
+        if origin.host == Some(self.way.sender()) && origin.connection == CONNECTION {
+            self.of_sender(now, origin.path, event);
         }
         if let Event::Link { direction, size, what } = *event {
             self.link(now, origin.path, direction, size, what);
@@ -163,7 +165,7 @@ impl Recorder for Notes {
     }
 
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, _size: u32, what: LinkEvent) {
-        if direction != Direction::Down {
+        if direction != self.way {
             return;
         }
         let Some(entering) = self.entering.as_mut().filter(|entering| entering.path == path) else { return };
@@ -189,15 +191,15 @@ impl Recorder for Notes {
     }
 
     fn packet(&mut self, now: Instant, host: Side, sent: bool, path: PathId, packet: &Packet) {
-        match (host, sent) {
-            (Side::Server, true) => self.on_sent(path, packet),
-            (Side::Server, false) => {
+        match (host == self.way.sender(), sent) {
+            (true, true) => self.on_sent(path, packet),
+            (true, false) => {
                 if let Some((sent, news)) = self.acks.arrived(path, packet) {
                     self.note(What::Ack, now, path, [sent.as_secs_f64(), news, 0.0]);
                 }
             }
-            (Side::Client, true) => self.acks.sent(now, path, packet),
-            (Side::Client, false) => {}
+            (false, true) => self.acks.sent(now, path, packet),
+            (false, false) => {}
         }
     }
 }

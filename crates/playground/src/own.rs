@@ -5,7 +5,7 @@ use anabranch_run::Choice;
 use anabranch_run::fields::{Fact, Field, Form, PATH_FIELDS, VIEW_FIELDS, path_numbers, view_numbers};
 use anabranch_scenario::PlugIn;
 use anabranch_sim::{End, FlowSetup, Party};
-use anabranch_units::{PathId, Range};
+use anabranch_units::{PathId, Range, Side};
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::iter;
@@ -62,9 +62,13 @@ pub fn stand_in() -> Choice {
     Choice::Multipath(PlugIn { name: "fifo".into(), parameters: Vec::new() })
 }
 
-/// Gives the connections under test the page's scheduler at the server's end, which sends the data.
-pub fn equip(flows: &mut [FlowSetup], ask: Ask) {
-    let Some(End::Engine { parties, .. }) = flows.first_mut().map(|flow| &mut flow.server) else { return };
+/// Gives the connections under test the page's scheduler at the end that sends the data.
+pub fn equip(flows: &mut [FlowSetup], sender: Side, ask: Ask) {
+    let end = flows.first_mut().map(|flow| match sender {
+        Side::Client => &mut flow.client,
+        Side::Server => &mut flow.server,
+    });
+    let Some(End::Engine { parties, .. }) = end else { return };
     for Party { setup, .. } in parties {
         setup.scheduler = Box::new(Own { ask, question: Vec::new() });
     }

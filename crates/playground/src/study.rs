@@ -2,7 +2,7 @@
 
 use crate::own::{Ask, OWN, equip, stand_in};
 use crate::request::{Mistake, Request};
-use anabranch_recorders::{SeriesRecorder, Timeline, TimelineRecorder};
+use anabranch_recorders::{SeriesRecorders, Timeline, TimelineRecorder};
 use anabranch_report::of_run::{self, OfRow, RunFolder, Series};
 use anabranch_report::{MadeBy, html};
 use anabranch_run::{
@@ -109,10 +109,11 @@ impl Observer for Watch {
         }
         let scenario = &labelled.job.scenario;
         let paths: Vec<String> = scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
-        let series = SeriesRecorder::new(CONNECTION, paths.len(), SeriesRecorder::STEP);
+        let way = scenario.direction().first();
+        let series = SeriesRecorders::new(CONNECTION, paths.len(), scenario.direction());
         let from = Instant::ZERO + scenario.warmup;
-        let log = DecisionLog::new(CONNECTION, from, PACKETS);
-        let follow = TimelineRecorder::new(CONNECTION, from, PACKETS).with_decisions(log);
+        let log = DecisionLog::new(CONNECTION, from, PACKETS).of(way.sender());
+        let follow = TimelineRecorder::new(CONNECTION, from, PACKETS).sent(way).with_decisions(log);
         let mut recorder = Tee(Clock::default(), Tee(series, follow));
         run(&mut recorder);
         let Tee(Clock(now), Tee(series, follow)) = recorder;

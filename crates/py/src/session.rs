@@ -9,7 +9,7 @@ use anabranch_run::layout::Layout;
 use anabranch_run::{Choice, Job};
 use anabranch_scenario::PlugIn;
 use anabranch_sim::{Checks, End, Halt, World};
-use anabranch_units::{Instant, PathId, Side};
+use anabranch_units::{Direction, Instant, PathId, Side};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -125,14 +125,14 @@ impl Scheduler for Stepwise {
     }
 }
 
-/// Bits per second towards the client, of all paths and links when the run begins.
-fn capacity(topology: &Topology) -> f64 {
-    let of = |way: &Bottleneck| match way {
+/// Bits per second on this way, of all paths and links when the run begins.
+fn capacity(topology: &Topology, way: Direction) -> f64 {
+    let of = |bottleneck: &Bottleneck| match bottleneck {
         Bottleneck::Own(own) => own.capacity.initial_rate().as_bps() as f64,
         Bottleneck::Shared(_) => 0.0,
     };
-    let own: f64 = topology.paths.iter().map(|path| of(&path.down.bottleneck)).sum();
-    let links: f64 = topology.links.iter().map(|link| link.down.capacity.initial_rate().as_bps() as f64).sum();
+    let own: f64 = topology.paths.iter().map(|path| of(&path.way(way).bottleneck)).sum();
+    let links: f64 = topology.links.iter().map(|link| link.bottleneck(way).capacity.initial_rate().as_bps() as f64).sum();
     own + links
 }
 
@@ -140,6 +140,8 @@ fn capacity(topology: &Topology) -> f64 {
 #[pyclass(module = "anabranch._native", unsendable)]
 pub struct Session {
     world: World,
+    /// The host whose scheduler decides.
+    sender: Side,
     desk: Arc<Desk>,
     until: Instant,
     /// Bits per second of all paths.
@@ -175,17 +177,20 @@ impl Session {
         let mut flows = layout.flows(&job).map_err(|error| failed(&error))?;
         let desk = Arc::new(Desk::default());
         let paths = scenario.topology.paths.len();
-        match flows.first_mut().map(|flow| &mut flow.server) {
-            Some(End::Engine { parties, .. }) if parties.len() == 1 => {
+        let direction = scenario.direction();
+        let (way, sender) = (direction.first(), direction.first().sender());
+        let end = flows.first_mut().map(|flow| if sender == Side::Client { &mut flow.client } else { &mut flow.server });
+        match end {
+            Some(End::Engine { parties, .. }) if parties.len() == 1 && !direction.is_both() => {
                 parties[0].setup.scheduler = Box::new(Stepwise { desk: desk.clone(), facts, paths, wakeup: None });
             }
-            _ => return Err(failed(&"the traffic must be one connection between engines")),
+            _ => return Err(failed(&"the traffic must be one connection between engines, with data one way")),
         }
         let world = World::new(layout.world(&job, Checks::default()).map_err(|error| failed(&error))?, flows);
         let until = scenario.duration.map_or(Instant::MAX, |time| Instant::ZERO + scenario.warmup + time);
-        let capacity = capacity(&scenario.topology).max(1.0);
+        let capacity = capacity(&scenario.topology, way).max(1.0);
         let total = scenario.traffic.first().and_then(|traffic| traffic.total());
-        let mut session = Self { world, desk, until, capacity, total, last: (0, Instant::ZERO) };
+        let mut session = Self { world, sender, desk, until, capacity, total, last: (0, Instant::ZERO) };
         session.proceed(py)?;
         Ok(session)
     }
@@ -216,7 +221,7 @@ impl Session {
         }
         let now = self.world.now();
         let mut papers = self.desk.papers();
-        papers.acked = match self.world.connection(0, Side::Server) {
+        papers.acked = match self.world.connection(0, self.sender) {
             _ if done => self.total.unwrap_or(papers.acked),
             Some(connection) => connection.view().data_acked(),
             None => papers.acked,

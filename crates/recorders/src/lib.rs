@@ -6,6 +6,6 @@ mod timeline;
 mod timeline_recorder;
 
 pub use pcapng::PcapNg;
-pub use series::{Column, Series, SeriesRecorder};
+pub use series::{Column, Series, SeriesRecorder, SeriesRecorders};
 pub use timeline::{Fate, Timeline, TimelinePacket};
 pub use timeline_recorder::TimelineRecorder;

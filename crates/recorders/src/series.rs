@@ -1,12 +1,12 @@
 //! Values over time, sampled at a fixed step.
 
 use anabranch_trace::{Event, Held, LinkEvent, Origin, Recorder, WindowChange, value_name};
-use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, TrafficDirection};
 
 /// Most samples kept: eleven hours at 10 ms. Later ones are dropped.
 const MAX_SAMPLES: usize = 1 << 22;
 
-/// Time series of one connection that the server sends on, as plain columns of equal length.
+/// Time series of one connection, of one direction of its data, as plain columns of equal length.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// Length of a sample; sample `i` covers `[i·step, (i+1)·step)` from the run's beginning.
@@ -26,8 +26,8 @@ pub struct Column {
     pub values: Vec<f64>,
 }
 
-/// Samples events: per path `cwnd_packets` and `srtt_s` (last value), `in_flight_packets` and `queue_packets` of the
-/// server → client bottleneck (greatest value), `sent_bytes` (payload within the step); for the connection `ofo_bytes`
+/// Samples events of the sender and the receiver: per path `cwnd_packets` and `srtt_s` (last value), `in_flight_packets`, and
+/// `queue_packets` of the bottleneck on the way of the data (greatest value), `sent_bytes` (payload within the step); for the connection `ofo_bytes`
 /// and `ofo_packets` (greatest value), `delivered_bytes` (within the step), and the values that its scheduler
 /// publishes, such as λ (`lambda`), by name (last value).
 ///
@@ -36,6 +36,7 @@ pub struct Column {
 #[derive(Debug)]
 pub struct SeriesRecorder {
     connection: ConnId,
+    way: Direction,
     step: Duration,
     /// End of the open sample.
     boundary: Instant,
@@ -89,6 +90,7 @@ impl SeriesRecorder {
         let of_path = |i| OF_PATH.map(|name| column(name, Some(PathId(i as u8))));
         Self {
             connection,
+            way: Direction::Down,
             step,
             boundary: Instant::ZERO + step,
             ofo: Peak::default(),
@@ -103,6 +105,11 @@ impl SeriesRecorder {
                 .chain((0..paths).flat_map(of_path))
                 .collect(),
         }
+    }
+
+    /// The same of the data that flow this way; server → client unless it is called.
+    pub fn sent(self, way: Direction) -> Self {
+        Self { way, ..self }
     }
 
     /// The series up to `now`; a last incomplete sample counts.
@@ -176,23 +183,47 @@ impl SeriesRecorder {
     }
 }
 
+/// A recorder for each direction of the data of one connection, in the order of [`TrafficDirection::ways`].
+#[derive(Debug)]
+pub struct SeriesRecorders(Vec<SeriesRecorder>);
+
+impl SeriesRecorders {
+    /// As [`SeriesRecorder::new`] with the default step.
+    pub fn new(connection: ConnId, paths: usize, direction: TrafficDirection) -> Self {
+        let own = |way: &Direction| SeriesRecorder::new(connection, paths, SeriesRecorder::STEP).sent(*way);
+        Self(direction.ways().iter().map(own).collect())
+    }
+
+    /// As [`SeriesRecorder::finish`].
+    pub fn finish(self, now: Instant) -> Vec<Series> {
+        self.0.into_iter().map(|recorder| recorder.finish(now)).collect()
+    }
+}
+
+impl Recorder for SeriesRecorders {
+    fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
+        self.0.iter_mut().for_each(|recorder| recorder.record(now, origin, event));
+    }
+}
+
 impl Recorder for SeriesRecorder {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
         self.advance(now);
+        let (sender, is_receiver) = (self.way.sender(), origin.host == Some(self.way.receiver()));
         match (origin.host, event) {
-            (None, Event::Link { direction: Direction::Down, what, .. }) => self.on_link(origin, *what),
+            (None, Event::Link { direction, what, .. }) if *direction == self.way => self.on_link(origin, *what),
             (Some(_), _) if origin.connection != self.connection => {}
-            (Some(Side::Server), Event::SchedulerValue { name, micro }) => {
+            (Some(host), Event::SchedulerValue { name, micro }) if host == sender => {
                 self.on_value(value_name(name), *micro as f64 / 1e6)
             }
-            (Some(Side::Server), _) => self.on_sender(origin, event),
-            (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
+            (Some(_), Event::DataArrived { data, new, ofo }) if is_receiver => {
                 self.ofo.set(*ofo);
                 if *new > 0 {
                     self.held_packets.set(self.held.arrive(*data) as u64);
                 }
             }
-            (Some(Side::Client), Event::Delivered(range)) => self.delivered += range.len(),
+            (Some(_), Event::Delivered(range)) if is_receiver => self.delivered += range.len(),
+            (Some(host), _) if host == sender => self.on_sender(origin, event),
             _ => {}
         }
     }
@@ -202,7 +233,7 @@ impl Recorder for SeriesRecorder {
 mod tests {
     use super::*;
     use anabranch_trace::SendKind;
-    use anabranch_units::Range;
+    use anabranch_units::{Range, Side};
 
     fn at(host: Option<Side>, path: u8) -> Origin {
         Origin { host, connection: ConnId(0), path: PathId(path) }

@@ -2,19 +2,20 @@
 
 use crate::{Fate, Timeline, TimelinePacket};
 use anabranch_trace::{DecisionLog, Event, Origin, Recorder, SendKind};
-use anabranch_units::{ConnId, Instant, PathId, Range, RangeSet, Side};
+use anabranch_units::{ConnId, Direction, Instant, PathId, Range, RangeSet, Side};
 use anabranch_wire::Packet;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Identifies a packet in flight: path, sequence number, and the sender's timestamp, in which retransmissions differ.
 type Mark = (PathId, u32, Option<u32>);
 
-/// Follows the first packets that a connection's server sends from a given time on. Its memory is bounded by their
+/// Follows the first packets that one end of a connection sends from a given time on. Its memory is bounded by their
 /// number and by the receiver's window. It needs the packets themselves ([`Recorder::packet`]), because events do not
 /// show the arrival of a packet that waits behind another one of its subflow.
 #[derive(Debug)]
 pub struct TimelineRecorder {
     connection: ConnId,
+    way: Direction,
     from: Instant,
     limit: usize,
     packets: Vec<TimelinePacket>,
@@ -37,6 +38,7 @@ impl TimelineRecorder {
     pub fn new(connection: ConnId, from: Instant, limit: usize) -> Self {
         Self {
             connection,
+            way: Direction::Down,
             from,
             limit,
             packets: Vec::new(),
@@ -48,6 +50,11 @@ impl TimelineRecorder {
             changed: None,
             decisions: None,
         }
+    }
+
+    /// The same of the packets that flow this way; server → client unless it is called.
+    pub fn sent(self, way: Direction) -> Self {
+        Self { way, ..self }
     }
 
     /// The same; the log receives the scheduler's views when it binds the packets.
@@ -130,7 +137,7 @@ impl TimelineRecorder {
         }
     }
 
-    /// A packet reached the client.
+    /// A packet reached the receiver.
     fn on_arrived(&mut self, now: Instant, mark: Mark) {
         let Some((from, count)) = self.under_way.remove(&mark) else { return };
         for place in from..from + count {
@@ -188,16 +195,18 @@ impl Recorder for TimelineRecorder {
         if origin.connection != self.connection {
             return;
         }
-        match (origin.host, event) {
-            (Some(Side::Server), Event::DataSent { data, kind, .. }) => self.on_sent(now, origin.path, *data, *kind),
-            (Some(Side::Server), Event::BoundAhead { since }) => {
+        let (is_sender, is_receiver) =
+            (origin.host == Some(self.way.sender()), origin.host == Some(self.way.receiver()));
+        match event {
+            Event::DataSent { data, kind, .. } if is_sender => self.on_sent(now, origin.path, *data, *kind),
+            Event::BoundAhead { since } if is_sender => {
                 if let Some(packet) = self.packets[self.seen..].last_mut() {
                     packet.bound_s = since.as_secs_f64();
                     self.note(self.packets.len() - 1);
                 }
             }
-            (Some(Side::Client), Event::DataArrived { data, .. }) => self.on_in_order(now, *data),
-            (Some(Side::Client), Event::Delivered(range)) => self.on_delivered(now, range.end),
+            Event::DataArrived { data, .. } if is_receiver => self.on_in_order(now, *data),
+            Event::Delivered(range) if is_receiver => self.on_delivered(now, range.end),
             _ => {}
         }
     }
@@ -208,13 +217,13 @@ impl Recorder for TimelineRecorder {
             return;
         }
         let mark = (path, segment.seq.0, segment.options.timestamps().map(|stamps| stamps.val));
-        match (host, sent) {
+        match sent {
             // A kernel's packet may exceed one mapping: several events, one packet.
-            (Side::Server, true) if self.seen < self.packets.len() => {
+            true if host == self.way.sender() && self.seen < self.packets.len() => {
                 self.under_way.insert(mark, (self.seen, self.packets.len() - self.seen));
                 self.seen = self.packets.len();
             }
-            (Side::Client, false) => self.on_arrived(now, mark),
+            false if host == self.way.receiver() => self.on_arrived(now, mark),
             _ => {}
         }
     }

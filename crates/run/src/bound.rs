@@ -56,7 +56,9 @@ fn bound(cell: &CellPlan, row: &PlanRow, job: &Job) -> Result<Bound, RunError> {
         let within = measured.as_nanos().div_ceil(interval.as_nanos().max(1));
         FrameTimes { first: from, interval, counted: 0..count.unwrap_or(within).min(within) }
     });
-    let best = Layout::of(job)?.bound(job, (from, from + measured), (written.as_slice(), Instant::MAX));
+    // Of one direction the second is empty, and not looked at.
+    let written = [written.clone().into_iter().collect(), written.into_iter().collect()];
+    let best = Layout::of(job)?.bound(job, (from, from + measured), (&written, Instant::MAX));
     let paths = match row.choice {
         Choice::Multipath(_) => "all".to_owned(),
         Choice::Single(_) => row.scheduler_label.clone(),

@@ -3,9 +3,9 @@
 use anabranch_metrics::{FrameSchedule, Oracle, ResponseSchedule, Timed};
 use anabranch_scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
 use anabranch_sim::Opening;
-use anabranch_units::{ConnId, Duration, Instant, Rng, Side};
+use anabranch_units::{ConnId, Duration, Instant, Rng, Side, TrafficDirection};
 use anabranch_workload::{
-    BulkSink, BulkSource, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Workload, poisson,
+    BulkSink, BulkSource, Duplex, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Workload, poisson,
 };
 
 /// The connections under test.
@@ -63,12 +63,17 @@ impl Connections {
         &self.opening
     }
 
-    /// Bytes that the server sends over all connections, if they end.
+    /// Bytes sent over all connections, by either end, if they end.
     pub fn total(&self) -> Option<u64> {
         self.traffic.total()
     }
 
-    /// Bytes of each flow, if there are several that end.
+    /// Bytes sent over all connections in one direction, if they end.
+    fn total_one_way(&self) -> Option<u64> {
+        Some(self.total()? / self.traffic.direction.ways().len() as u64)
+    }
+
+    /// Bytes of each flow in one direction, if there are several that end.
     pub fn flow_size(&self) -> Option<u64> {
         (self.traffic.flows > 1).then(|| self.traffic.kind.total()).flatten()
     }
@@ -84,12 +89,28 @@ impl Connections {
             }
             (Side::Client, _, Some(exchange)) => Box::new(RequestClient::sharing(exchange.clone())),
             (Side::Server, _, Some(exchange)) => Box::new(ResponseServer::new(exchange.clone())),
-            (Side::Server, TrafficKind::Frames { size, interval, count }, None) => {
-                Box::new(FrameSource::new(*size, *interval, *count))
+            (_, TrafficKind::Frames { size, interval, count }, None) => {
+                self.end(side, FrameSource::new(*size, *interval, *count))
             }
-            (Side::Client, kind, None) => Box::new(BulkSink::new(kind.total())),
-            (Side::Server, kind, None) => Box::new(BulkSource::new(kind.total())),
+            (_, kind, None) => self.end(side, BulkSource::new(kind.total())),
         }
+    }
+
+    /// An end of a connection without requests, which sends as `source` if it sends.
+    fn end(&self, side: Side, source: impl Workload + 'static) -> Box<dyn Workload> {
+        let (direction, total) = (self.traffic.direction, self.traffic.kind.total());
+        match (direction.has(side.sends()), direction.has(side.receives())) {
+            (true, true) => Box::new(Duplex::of(source, total)),
+            // A client that sends is done when the server has read all of it, which the end of its empty stream shows.
+            (true, false) if side == Side::Client => Box::new(Duplex::of(source, Some(0))),
+            (true, false) => Box::new(source),
+            (false, _) => Box::new(BulkSink::new(total)),
+        }
+    }
+
+    /// Which ends send data.
+    pub fn direction(&self) -> TrafficDirection {
+        self.traffic.direction
     }
 
     /// The times of each that are measured.
@@ -101,10 +122,10 @@ impl Connections {
         }
     }
 
-    /// No run is complete sooner after its first SYN. What arrives from some time on needs its time from there on.
+    /// Nothing that flows one way is complete sooner after the first SYN. What arrives from some time on needs its time from there on.
     pub fn least_completion(&self, oracle: &Oracle) -> Option<Duration> {
         match &self.opening {
-            Opening::AtOnce(_) | Opening::Served(_) => oracle.completion(self.start, self.total()?),
+            Opening::AtOnce(_) | Opening::Served(_) => oracle.completion(self.start, self.total_one_way()?),
             Opening::At(times) => {
                 let each = self.traffic.kind.total()?;
                 let bound = |n: usize| {

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Curves by name. Over time, in bins from the beginning of the run on, warm-up included: `goodput_bps`, `ofo_packets`,
 /// `ofo_bytes`, what the scheduler makes known by its name (`lambda`), `increment_efficiency`, `path.NAME.cwnd_packets`,
-/// `.srtt_s`, `.queue_packets`, `.goodput_bps`. Distributions, over the measured time (RFC 5236): `rbd`, the share of
+/// `.srtt_s`, `.queue_packets`, `.goodput_bps`. Where both ends send, these are of what the server sends; those of what the
+/// client sends are `up.goodput_bps`… and `path.NAME, up.cwnd_packets`…. Distributions, over the measured time (RFC 5236): `rbd`, the share of
 /// arrivals that left each number of packets in the reorder buffer, and `rd`, the share of packets with each displacement.
 pub type Curves = IndexMap<String, Curve>;
 
@@ -31,25 +32,33 @@ const MOST: usize = 4096;
 /// Draws one run's curves: give it every event, then call [`Drawn::finish`].
 #[derive(Debug)]
 pub struct Drawn {
-    recorder: CurveRecorder,
+    /// One per direction of the data.
+    recorders: Vec<CurveRecorder>,
     /// The paths that the run uses.
     paths: Vec<(PathId, String)>,
 }
 
 impl Drawn {
-    pub(crate) fn new(recorder: CurveRecorder, paths: Vec<(PathId, String)>) -> Self {
-        Self { recorder, paths }
+    pub(crate) fn new(recorders: Vec<CurveRecorder>, paths: Vec<(PathId, String)>) -> Self {
+        Self { recorders, paths }
     }
 
     /// The curves of the run that has these metrics.
     pub fn finish(self, metrics: &RunMetrics) -> Curves {
-        let step = self.recorder.bin().as_secs_f64();
         let mut curves = Curves::new();
-        for curve in self.recorder.finish(metrics.measured.1) {
+        let end = metrics.measured.1;
+        let all = self.recorders.into_iter().zip([false, true]).flat_map(|(recorder, second)| {
+            let step = recorder.bin().as_secs_f64();
+            recorder.finish(end).into_iter().map(move |curve| (second, step, curve))
+        });
+        for (second, step, curve) in all {
             let name = match curve.path {
-                None => curve.name.to_owned(),
+                None => format!("{}{}", if second { "up." } else { "" }, curve.name),
                 Some(path) => match self.paths.iter().find(|(used, _)| *used == path) {
-                    Some((_, name)) => MetricRef::of_path(name, curve.name).to_string(),
+                    Some((_, name)) => {
+                        let own = format!("{name}{}", if second { ", up" } else { "" });
+                        MetricRef::of_path(&own, curve.name).to_string()
+                    }
                     None => continue,
                 },
             };
@@ -64,10 +73,10 @@ impl Drawn {
 
 impl Recorder for Drawn {
     fn record(&mut self, now: Instant, origin: Origin, event: &Event) {
-        self.recorder.record(now, origin, event);
+        self.recorders.iter_mut().for_each(|recorder| recorder.record(now, origin, event));
     }
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
-        self.recorder.link(now, path, direction, size, what);
+        self.recorders.iter_mut().for_each(|recorder| recorder.link(now, path, direction, size, what));
     }
 }
 

@@ -4,7 +4,7 @@ use crate::curves::Curves;
 use crate::live::Live;
 use crate::plan::is_random;
 use crate::values::Values;
-use anabranch_metrics::FrameTimes;
+use anabranch_metrics::WrittenFrames;
 use anabranch_scenario::{Cell, PlugIn, Scenario};
 use anabranch_units::{ConnId, Duration, Instant};
 use indexmap::IndexMap;
@@ -204,8 +204,8 @@ pub struct RunOutcome {
 pub struct Measured {
     /// The measured time.
     pub time: (Instant, Instant),
-    /// Frames whose delays count, connection by connection.
-    pub frames: Vec<FrameTimes>,
+    /// Frames whose delays count.
+    pub frames: WrittenFrames,
 }
 
 /// Why a run yields nothing.

@@ -3,9 +3,9 @@
 use anabranch_engine::CongestionControl;
 use anabranch_engine::congestion::{Acked, Loss, Window};
 use anabranch_engine::schedule::PathView;
-use anabranch_network::{Bottleneck, Topology};
+use anabranch_network::{Bottleneck, PathSpec, Topology};
 use anabranch_scenario::PlugIn;
-use anabranch_units::{Duration, Instant, PathId, Rate};
+use anabranch_units::{Direction, Duration, Instant, PathId, Rate};
 
 /// Before the name of a congestion control. No scenario can write it: the readers know registered names alone.
 const PREFIX: &str = "known-capacity+";
@@ -34,18 +34,19 @@ pub(crate) struct Fill {
     holds: bool,
 }
 
-/// For each path of `topology`, towards the client, the window for one of `connections`, paced at the path's rate; a shared
+/// For each path of `topology`, on this way, the window for one of `connections`, paced at the path's rate; a shared
 /// link is divided among the paths across it. `packet` = bytes of a full IP packet.
-pub(crate) fn fills(topology: &Topology, packet: u64, connections: u32) -> Vec<Fill> {
+pub(crate) fn fills(topology: &Topology, way: Direction, packet: u64, connections: u32) -> Vec<Fill> {
     let crowd = |link: usize| {
-        let across =
-            topology.paths.iter().filter(|path| matches!(path.down.bottleneck, Bottleneck::Shared(l) if l == link));
-        across.count() as u64
+        let crosses = |path: &&PathSpec| matches!(path.way(way).bottleneck, Bottleneck::Shared(l) if l == link);
+        topology.paths.iter().filter(crosses).count() as u64
     };
-    let fill = |path: &anabranch_network::PathSpec| {
-        let (capacity, sharers) = match &path.down.bottleneck {
+    let fill = |path: &PathSpec| {
+        let (capacity, sharers) = match &path.way(way).bottleneck {
             Bottleneck::Own(own) => (Some(&own.capacity), 1),
-            Bottleneck::Shared(link) => (topology.links.get(*link).map(|link| &link.down.capacity), crowd(*link)),
+            Bottleneck::Shared(link) => {
+                (topology.links.get(*link).map(|link| &link.bottleneck(way).capacity), crowd(*link))
+            }
         };
         let rate = capacity.map_or(0, |capacity| capacity.initial_rate().as_bps()) / sharers.max(1);
         let rate = Rate::from_bps(rate.max(1));
@@ -156,8 +157,11 @@ mod tests {
         // 8 Mbit/s × 148 ms = 148,000 bytes = 100 packets of 1,480; half of 12 Mbit/s × 20 ms = 15,000 bytes: 11 packets.
         let expected = [(103, mbit(8)), (14, mbit(6)), (10, mbit(6))];
         let expected = expected.map(|(packets, rate)| Fill { packets, rate, holds: true });
-        assert_eq!(fills(&scenario.topology, 1480, 1), expected);
-        assert_eq!(fills(&scenario.topology, 1480, 2)[0], Fill { packets: 53, rate: mbit(8), holds: false });
+        assert_eq!(fills(&scenario.topology, Direction::Down, 1480, 1), expected);
+        assert_eq!(
+            fills(&scenario.topology, Direction::Down, 1480, 2)[0],
+            Fill { packets: 53, rate: mbit(8), holds: false }
+        );
     }
 
     #[test]

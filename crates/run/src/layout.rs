@@ -13,10 +13,10 @@ use anabranch_engine::congestion::PACED_HEADERS;
 use anabranch_engine::connection::PathSetup;
 use anabranch_engine::{DssWidth, FirstPath, Scheduler, Settings};
 use anabranch_metrics::{
-    CapacityCurve, CurveConfig, CurveRecorder, FrameTimes, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes,
-    Timed, header_len, names, oracle_ratio,
+    CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes, Timed,
+    WrittenFrames, header_len, names, oracle_ratio,
 };
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, RateSteps, Steps, Topology};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, RateSteps, Steps, Topology};
 use anabranch_scenario::{
     Host, MtuSignal, PathOptions, PlugIn, Presence, Scenario, TimelineChange, TimelineEntry, TraceStart,
 };
@@ -24,7 +24,7 @@ use anabranch_sim::{
     Checks, End, FlowSetup, Opening, Party, PathChoice, Switch, WorldChange, WorldSetup, address, client_port,
     paths_between,
 };
-use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side, TrafficDirection};
 use anabranch_workload::Workload;
 use std::iter;
 use std::net::IpAddr;
@@ -251,12 +251,13 @@ impl Layout {
         settings.first_path = self.first_path(job);
         let party = |id: ConnId| -> Result<Party, RunError> {
             let mut setup = setup(id, &settings, &scheduler, &job.congestion)?;
-            if let (Side::Server, (_, true)) = (side, registered(&job.congestion.name)) {
-                let fills = fills(&scenario.topology, full_packet(&settings), self.crowd.at_once());
+            let (way, sends) = (side.sends(), self.direction().has(side.sends()));
+            if sends && registered(&job.congestion.name).1 {
+                let fills = fills(&scenario.topology, way, full_packet(&settings), self.crowd.at_once());
                 setup.congestion = Box::new(KnownCapacity::new(setup.congestion, fills));
             }
-            if let (Side::Server, (_, true)) = (side, known_rates::registered(&scheduler.name)) {
-                setup.scheduler = self.with_known_rates(setup.scheduler, job);
+            if sends && known_rates::registered(&scheduler.name).1 {
+                setup.scheduler = self.with_known_rates(setup.scheduler, way, job);
             }
             setup.paths = paths_of(scenario, side, &over);
             setup.announce = self.announced(job, side);
@@ -289,35 +290,43 @@ impl Layout {
         other.map(|other| (1, address(other == 6, PathId(0), CONNECTION.0, Side::Server), None)).into_iter().collect()
     }
 
-    /// `inner`, which knows what the bottleneck of each path has for it.
-    fn with_known_rates(&self, inner: Box<dyn Scheduler>, job: &Job) -> Box<dyn Scheduler> {
-        let share = |path: usize| Some(Share::new(self.capacity(path)?, self.sharers(path), self.silences(path)));
+    /// `inner`, which knows what the bottleneck of each path on this way has for it.
+    fn with_known_rates(&self, inner: Box<dyn Scheduler>, way: Direction, job: &Job) -> Box<dyn Scheduler> {
+        let share = |path: usize| {
+            let (sharers, silences) = (self.sharers(path, way), self.silences(path, way));
+            Some(Share::new(self.capacity(path, way)?, sharers, silences))
+        };
         let shares = (0..job.scenario.topology.paths.len()).map(share).collect();
         KnownRates::around(inner, shares, header(job, true).into())
     }
 
-    /// When nothing that is sent over `path` towards the client arrives: its outages, and while everything is lost.
-    fn silences(&self, path: usize) -> Vec<Span> {
-        let way = &self.topology.paths[path].down;
+    /// When nothing that is sent this way over `path` arrives: its outages, and while everything is lost.
+    fn silences(&self, path: usize, direction: Direction) -> Vec<Span> {
+        let way = self.topology.paths[path].way(direction);
         let changes = self.timeline.iter().filter_map(|(at, change)| match *change {
-            Change::Loss(of, Direction::Down, loss) if of == path => Some((*at, loss)),
+            Change::Loss(of, towards, loss) if (of, towards) == (path, direction) => Some((*at, loss)),
             _ => None,
         });
         let losses = iter::once((Instant::ZERO, way.loss)).chain(changes);
         way.outages.iter().copied().chain(all_lost(losses)).collect()
     }
 
-    /// Flows with congestion control that may send at a time through the bottleneck of `path`, towards the client: one for each
+    /// Flows with congestion control that may send at a time through the bottleneck of `path`, this way: one for each
     /// connection under test and each of its paths there, and TCP that is cross traffic.
-    fn sharers(&self, path: usize) -> u32 {
-        let of = |path: usize| &self.topology.paths[path].down.bottleneck;
+    fn sharers(&self, path: usize, way: Direction) -> u32 {
+        let of = |path: usize| &self.topology.paths[path].way(way).bottleneck;
         let meets = |other: &usize| match of(path) {
             Bottleneck::Own(_) => *other == path,
             shared @ Bottleneck::Shared(_) => of(*other) == shared,
         };
         let own = self.over.iter().filter(|other| meets(other)).count() as u32 * self.crowd.at_once();
-        let rivals = self.cross.iter().filter_map(|flow| flow.path_of(Direction::Down));
+        let rivals = self.cross.iter().filter_map(|flow| flow.path_of(way));
         own + rivals.filter(|other| meets(other)).count() as u32
+    }
+
+    /// Which ends of the connections under test send data.
+    fn direction(&self) -> TrafficDirection {
+        self.crowd.direction()
     }
 
     /// The connections under test.
@@ -407,6 +416,7 @@ impl Layout {
             from: Instant::ZERO + scenario.warmup,
             until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
             connections: self.crowd.count(),
+            direction: self.direction(),
             cross: self.cross_flows().map(|(id, flow)| flow.measured(id)).collect(),
             size: self.crowd.total(),
             flow_size: self.crowd.flow_size(),
@@ -421,8 +431,8 @@ impl Layout {
                     name: path.name.clone(),
                     price: scenario.paths[n].policy.price,
                     prices: scenario.option_changes(n).map(|(at, options)| (at, options.policy.price)).collect(),
-                    capacity: self.capacity(n),
-                    marks: self.marks(&path.down.bottleneck),
+                    capacities: self.capacities(n),
+                    marks: self.direction().ways().iter().any(|way| self.marks(path, *way)),
                     outages: [&path.down, &path.up].iter().flat_map(|way| &way.outages).copied().collect(),
                 })
                 .collect(),
@@ -437,21 +447,32 @@ impl Layout {
     /// The recorder of the run's curves, if `job` requests them.
     pub fn curves(&self, job: &Job) -> Option<Drawn> {
         let paths = &job.scenario.topology.paths;
-        let config =
-            |bin| CurveConfig { connection: CONNECTION, bin, paths: paths.len(), efficiency: self.has_efficiency(job) };
+        let efficiency = self.has_efficiency(job);
+        let config = |way, bin| CurveConfig { connection: CONNECTION, way, bin, paths: paths.len(), efficiency };
         let used = self.over.iter().map(|n| (PathId(*n as u8), paths[*n].name.clone()));
-        job.curves.map(|bin| Drawn::new(CurveRecorder::new(config(bin)), used.collect()))
+        job.curves.map(|bin| {
+            let recorders = self.direction().ways().iter().map(|way| CurveRecorder::new(config(*way, bin)));
+            Drawn::new(recorders.collect(), used.collect())
+        })
     }
 
-    fn capacity(&self, path: usize) -> Option<CapacityCurve> {
-        Oracle::capacity(&self.topology, &self.timeline, path, Direction::Down)
+    fn capacity(&self, path: usize, way: Direction) -> Option<CapacityCurve> {
+        Oracle::capacity(&self.topology, &self.timeline, path, way)
     }
 
-    /// Whether the queue there, before the server → client direction, marks packets.
-    fn marks(&self, bottleneck: &Bottleneck) -> bool {
-        match bottleneck {
+    /// The capacities of a path on each way of the data; none if one is unknown.
+    fn capacities(&self, path: usize) -> Vec<CapacityCurve> {
+        let ways = self.direction().ways().iter();
+        ways.map(|way| self.capacity(path, *way)).collect::<Option<_>>().unwrap_or_default()
+    }
+
+    /// Whether the queue of a path on this way marks packets.
+    fn marks(&self, path: &PathSpec, way: Direction) -> bool {
+        match &path.way(way).bottleneck {
             Bottleneck::Own(own) => own.queue.marks(),
-            Bottleneck::Shared(link) => self.topology.links.get(*link).is_some_and(|link| link.down.queue.marks()),
+            Bottleneck::Shared(link) => {
+                self.topology.links.get(*link).is_some_and(|link| link.bottleneck(way).queue.marks())
+            }
         }
     }
 
@@ -497,7 +518,7 @@ impl Layout {
 
     /// The best possible in the main metric of the traffic, for the measured time from … until and the frames
     /// that were written in it, none of which counts more than its age at `end`.
-    pub(crate) fn bound(&self, job: &Job, measured: (Instant, Instant), frames: (&[FrameTimes], Instant)) -> Best {
+    pub(crate) fn bound(&self, job: &Job, measured: (Instant, Instant), frames: (&WrittenFrames, Instant)) -> Best {
         self.bound_over(job, (&self.over, self.multipath), measured, frames)
     }
 
@@ -507,27 +528,47 @@ impl Layout {
         job: &Job,
         (over, multipath): (&[usize], bool),
         (from, until): (Instant, Instant),
-        (written, end): (&[FrameTimes], Instant),
+        (written, end): (&WrittenFrames, Instant),
     ) -> Best {
         let settings = &job.scenario.settings;
         let multipath = multipath.then(|| header(job, true));
         let sizes = SegmentSizes { mss: settings.mss, plain: header(job, false), multipath };
-        let oracle = Oracle::new(&self.topology, &self.timeline, over, sizes);
+        let oracle = |way: &Direction| Oracle::new(&self.topology, &self.timeline, over, sizes, *way);
+        let oracles: Vec<Oracle> = self.direction().ways().iter().map(oracle).collect();
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
-            (Timed::Frames(frames), _) => (names::FRAME_DELAY, seconds(oracle.frame_delay(written, end, frames.size))),
-            (_, Some(_)) => (names::COMPLETION, seconds(self.crowd.least_completion(&oracle))),
+            (Timed::Frames(frames), _) => {
+                (names::FRAME_DELAY, seconds(frame_delay(&oracles, written, end, frames.size)))
+            }
+            (_, Some(_)) => {
+                let each = oracles.iter().map(|oracle| self.crowd.least_completion(oracle));
+                (names::COMPLETION, seconds(each.collect::<Option<Vec<_>>>().and_then(|each| each.into_iter().max())))
+            }
             // Responses without end wait for their requests.
             (Timed::Responses(_), None) => (names::RESPONSE, None),
             (Timed::Nothing, None) => {
                 // Nothing flows before the traffic starts, which the measured time need not wait for.
                 let open = from.max(self.start()).min(until);
                 let part = until.since(open).as_secs_f64() / until.since(from).as_secs_f64();
-                (names::GOODPUT, oracle.goodput(open, until).map(|goodput| goodput * part))
+                let goodput = oracles.iter().map(|oracle| oracle.goodput(open, until)).sum::<Option<f64>>();
+                (names::GOODPUT, goodput.map(|goodput| goodput * part))
             }
         };
         Best { metric, value }
     }
+}
+
+/// The least mean delay of frames that were written each way, whose oracles these are.
+fn frame_delay(oracles: &[Oracle], written: &WrittenFrames, end: Instant, size: u64) -> Option<Duration> {
+    let (mut sum, mut count) = (0, 0);
+    for (oracle, frames) in oracles.iter().zip(written) {
+        let own: u64 = frames.iter().map(|times| times.counted.end.saturating_sub(times.counted.start)).sum();
+        if let Some(delay) = oracle.frame_delay(frames, end, size) {
+            sum += u128::from(delay.as_nanos()) * u128::from(own);
+            count += u128::from(own);
+        }
+    }
+    (count > 0).then(|| Duration::from_nanos((sum / count) as u64))
 }
 
 /// Bytes of a full packet's headers, with Multipath TCP's option or without.
@@ -567,12 +608,9 @@ fn switch(plug_in: &PlugIn) -> Result<WorldChange, RunError> {
     Ok(WorldChange::Scheduler(0, Switch { name: resolved.label(), make }))
 }
 
-/// One end of the connections under test: the client receives, the server sends.
+/// One end of the connections under test.
 pub fn host(job: &Job, side: Side) -> Host {
-    match side {
-        Side::Client => job.scenario.hosts.receiver,
-        Side::Server => job.scenario.hosts.sender,
-    }
+    job.scenario.host(side)
 }
 
 #[cfg(test)]
@@ -616,6 +654,8 @@ flows = 3
         let job = Job::of(Arc::new(scenario), choice, 1);
         let layout = Layout::of(&job).unwrap();
         // Three connections with two subflows each and two rivals; three connections, for the rival there sends up.
-        assert_eq!([0, 1, 2].map(|path| layout.sharers(path)), [8, 8, 3]);
+        assert_eq!([0, 1, 2].map(|path| layout.sharers(path, Direction::Down)), [8, 8, 3]);
+        // The other way each has its own link, but for the rival.
+        assert_eq!(layout.sharers(2, Direction::Up), 4);
     }
 }

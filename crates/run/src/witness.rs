@@ -5,15 +5,19 @@ use crate::fields::{Fact, of_path, of_view};
 use anabranch_engine::schedule::{Around, AroundRounds, PathView, Round, Scheduler, View};
 use anabranch_sim::{End, FlowSetup};
 use anabranch_trace::{Decision, DecisionLog, Outcome, Recorder, SeenPath};
-use anabranch_units::PathId;
+use anabranch_units::{PathId, Side};
 
-/// Puts a witness around the scheduler whose views the recorder wants, at the server's end of the first flow, which sends the data;
+/// Puts a witness around the scheduler whose views the recorder wants, at the end of the first flow that its log names;
 /// `paths` are those of the scenario.
 pub fn witness(flows: &mut [FlowSetup], paths: usize, recorder: &dyn Recorder) {
     let Some(log) = recorder.decisions() else { return };
     let Some(first) = flows.first_mut() else { return };
     let number = log.connection.0.wrapping_sub(first.id.0) as usize;
-    let End::Engine { parties, .. } = &mut first.server else { return };
+    let end = match log.sender {
+        Side::Client => &mut first.client,
+        Side::Server => &mut first.server,
+    };
+    let End::Engine { parties, .. } = end else { return };
     let Some(party) = parties.get_mut(number) else { return };
     let Ok(nobody) = anabranch_schedulers::build("fifo", &[]) else { return };
     let inner = core::mem::replace(&mut party.setup.scheduler, nobody);

@@ -3,7 +3,7 @@
 use anabranch_engine::Settings;
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{Change, Topology};
-use anabranch_units::{Direction, Duration, Instant, Rate};
+use anabranch_units::{Direction, Duration, Instant, Rate, Side, TrafficDirection};
 
 /// One experiment. `scheduler` × `congestion` × `sweep` cells × `repeat` seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,6 +137,16 @@ impl PlugIn {
 }
 
 impl Scenario {
+    /// Which ends send data.
+    pub fn direction(&self) -> TrafficDirection {
+        self.traffic.first().map(|traffic| traffic.direction).unwrap_or_default()
+    }
+
+    /// The host at one end.
+    pub fn host(&self, side: Side) -> Host {
+        self.hosts.at(side, self.direction())
+    }
+
     /// No paths and no traffic, with every default.
     pub(crate) fn blank() -> Self {
         Self {
@@ -170,17 +180,19 @@ pub struct Traffic {
     pub flows: u32,
     /// When they begin.
     pub arrivals: Arrivals,
+    /// Which ends send data; [`TrafficDirection::Down`] if the kind [has requests](TrafficKind::has_requests).
+    pub direction: TrafficDirection,
 }
 
 /// The application on a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TrafficKind {
-    /// The server sends as much as it can: `size` bytes, or until the end.
+    /// A sender sends as much as it can: `size` bytes, or until the end.
     Bulk {
         /// Bytes; `None` = until the end.
         size: Option<u64>,
     },
-    /// The server writes a frame at a steady pace, the first when the connection is established.
+    /// A sender writes a frame at a steady pace, the first when the connection is established.
     Frames {
         /// Bytes of a frame.
         size: u64,
@@ -250,12 +262,20 @@ pub enum Arrivals {
 impl From<TrafficKind> for Traffic {
     /// One flow.
     fn from(kind: TrafficKind) -> Self {
-        Self { kind, flows: 1, arrivals: Arrivals::Together }
+        Self { kind, flows: 1, arrivals: Arrivals::Together, direction: TrafficDirection::Down }
     }
 }
 
 impl TrafficKind {
-    /// Bytes that the server sends; `None` = until the end.
+    /// The client requests what the server sends: data flow down alone.
+    pub fn has_requests(&self) -> bool {
+        match self {
+            Self::Bulk { .. } | Self::Frames { .. } => false,
+            Self::Request { .. } | Self::Web { .. } => true,
+        }
+    }
+
+    /// Bytes that a sender sends; `None` = until the end.
     pub fn total(&self) -> Option<u64> {
         match self {
             Self::Bulk { size } => *size,
@@ -268,9 +288,10 @@ impl TrafficKind {
 }
 
 impl Traffic {
-    /// Bytes that the server sends over all connections; `None` = until the end.
+    /// Bytes sent over all connections, by either end; `None` = until the end.
     pub fn total(&self) -> Option<u64> {
-        self.kind.total().map(|each| each.saturating_mul(self.flows.into()))
+        let ways = self.direction.ways().len() as u64;
+        self.kind.total().map(|each| each.saturating_mul(u64::from(self.flows) * ways))
     }
 
     /// Connections.
@@ -533,15 +554,20 @@ pub enum Host {
 /// Both hosts, and the IP version between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hosts {
-    /// The server's host: the sender of bulk data.
+    /// The host that sends the data; where both send, the server's.
     pub sender: Host,
-    /// The client's host.
+    /// The other one.
     pub receiver: Host,
     /// 4 or 6.
     pub ip: u8,
 }
 
 impl Hosts {
+    /// The host on `side`, where data flow so.
+    pub fn at(&self, side: Side, direction: TrafficDirection) -> Host {
+        if side == direction.first().sender() { self.sender } else { self.receiver }
+    }
+
     /// Whether one of them, at least, is such a host.
     pub fn any_is(&self, host: Host) -> bool {
         self.sender == host || self.receiver == host

@@ -5,7 +5,7 @@ use crate::sections::jitter::Order;
 use crate::sections::path::TraceEnd;
 use anabranch_engine::{AckCounting, BufferAccounting, HostModel, LimitedDecay, ReceiveWindow, RecoveryKind, RtoForm};
 use anabranch_network::{Answer, Ecn, Segments};
-use anabranch_units::Direction;
+use anabranch_units::{Direction, TrafficDirection};
 
 /// An enum whose values have a word each.
 pub(crate) trait Word: Copy + 'static {
@@ -57,6 +57,7 @@ words! {
     Answer { Reset = "reset", Silence = "silence" }
     Ecn { NotEct = "not-ect", Ect0 = "ect0", Ect1 = "ect1", Ce = "ce" }
     Direction { Down = "down", Up = "up" }
+    TrafficDirection { Down = "down", Up = "up", Both = "both" }
     Distribution { Fixed = "fixed", Exponential = "exponential" }
     ConnectionsPer { Page = "page", Object = "object" }
     ObjectSizes { Equal = "equal", Lognormal = "lognormal" }

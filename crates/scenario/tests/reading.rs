@@ -22,7 +22,7 @@ use anabranch_scenario::{
     Override, PathOptions, PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
     full_packet, read, swept,
 };
-use anabranch_units::{Direction, Duration, Instant, Rate};
+use anabranch_units::{Direction, Duration, Instant, Rate, Side, TrafficDirection};
 use common::{Folder, data, files, root};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -687,10 +687,27 @@ fn requests_and_pages_have_the_documented_defaults() {
 fn several_flows_add_up() {
     let (flows, nagle) = traffic("kind = 'bulk'\nsize = '1MB'\nflows = 20\narrivals = { kind = 'poisson', rate = 5 }");
     let kind = TrafficKind::Bulk { size: Some(1_000_000) };
-    assert_eq!(flows, Traffic { kind, flows: 20, arrivals: Arrivals::Poisson { rate: 5.0 } });
+    assert_eq!(flows, Traffic { flows: 20, arrivals: Arrivals::Poisson { rate: 5.0 }, ..kind.into() });
     assert_eq!((flows.total(), flows.connections(), nagle), (Some(20_000_000), 20, true));
     let (together, _) = traffic("kind = 'frames'\nsize = 9\ninterval = '1ms'\nflows = 2\narrivals = 'together'");
     assert_eq!((together.total(), together.arrivals), (None, Arrivals::Together));
+}
+
+#[test]
+fn data_flow_down_unless_the_file_says_otherwise() {
+    let of = |lines: &str| traffic(lines).0;
+    let bulk = "kind = 'bulk'\nsize = '1MB'\nflows = 3";
+    assert_eq!((of(bulk).direction, of(bulk).total()), (TrafficDirection::Down, Some(3_000_000)));
+    let up = of(&format!("{bulk}\ndirection = 'up'"));
+    assert_eq!((up.direction, up.total()), (TrafficDirection::Up, Some(3_000_000)));
+    let both = of(&format!("{bulk}\ndirection = 'both'"));
+    assert_eq!((both.direction, both.total()), (TrafficDirection::Both, Some(6_000_000)));
+    let frames = of("kind = 'frames'\nsize = 9\ninterval = '1ms'\ncount = 5\ndirection = 'both'");
+    assert_eq!((frames.direction, frames.total()), (TrafficDirection::Both, Some(90)));
+    let document =
+        parse(&format!("duration = '9s'\n{PATH}[hosts]\nsender = 'linux'\n[[traffic]]\n{bulk}\ndirection = 'up'"));
+    let hosts = [Side::Client, Side::Server].map(|side| document.scenario.host(side));
+    assert_eq!(hosts, [Host::Linux, Host::Engine], "the sender of an upload is the client");
 }
 
 #[test]

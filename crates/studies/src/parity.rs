@@ -31,9 +31,9 @@ const LATE: [Duration; 6] = [
 pub struct Mode {
     /// `sim`, `engine→linux`, …
     pub name: &'static str,
-    /// The server.
+    /// The host that sends the data.
     pub sender: Host,
-    /// The client.
+    /// The other one.
     pub receiver: Host,
 }
 

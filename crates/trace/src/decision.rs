@@ -1,6 +1,6 @@
 //! Decisions of a scheduler, each with the view that it had: part of `timeline/*.json` in a results directory.
 
-use anabranch_units::{ConnId, Instant};
+use anabranch_units::{ConnId, Instant, Side};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -156,6 +156,8 @@ impl Decisions {
 pub struct DecisionLog {
     /// The connection.
     pub connection: ConnId,
+    /// The host whose scheduler decides.
+    pub sender: Side,
     /// From when on all decisions are kept, up to [`Self::limit`]; of those before, the newest.
     pub from: Instant,
     /// So many that bound data are kept, and as many that only waited, if those are wanted.
@@ -177,7 +179,12 @@ const BEFORE: usize = 4096;
 impl DecisionLog {
     /// An empty one, for decisions that bind data.
     pub fn new(connection: ConnId, from: Instant, limit: usize) -> Self {
-        Self { connection, from, limit, waits: false, kept: Arc::default() }
+        Self { connection, sender: Side::Server, from, limit, waits: false, kept: Arc::default() }
+    }
+
+    /// The same for the decisions of this host; the server unless it is called.
+    pub fn of(self, sender: Side) -> Self {
+        Self { sender, ..self }
     }
 
     /// The same, also for decisions that only wait.

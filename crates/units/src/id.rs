@@ -77,6 +77,62 @@ impl Direction {
             Self::Up => Self::Down,
         }
     }
+
+    /// The host whose packets go this way.
+    pub const fn sender(self) -> Side {
+        match self {
+            Self::Down => Side::Server,
+            Self::Up => Side::Client,
+        }
+    }
+
+    /// The host that these packets reach.
+    pub const fn receiver(self) -> Side {
+        self.reverse().sender()
+    }
+}
+
+/// Directions in which an application's data flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+pub enum TrafficDirection {
+    /// Server → client: a download.
+    #[default]
+    Down,
+    /// Client → server: an upload.
+    Up,
+    /// Both at once, over the same connections.
+    Both,
+}
+
+impl TrafficDirection {
+    /// Each direction.
+    pub const fn ways(self) -> &'static [Direction] {
+        match self {
+            Self::Down => &[Direction::Down],
+            Self::Up => &[Direction::Up],
+            Self::Both => &[Direction::Down, Direction::Up],
+        }
+    }
+
+    /// The only direction, or server → client of both: that of what is shown of one sender.
+    pub const fn first(self) -> Direction {
+        self.ways()[0]
+    }
+
+    /// Whether there are two.
+    pub const fn is_both(self) -> bool {
+        matches!(self, Self::Both)
+    }
+
+    /// Whether data flow this way.
+    pub const fn has(self, way: Direction) -> bool {
+        match self {
+            Self::Down => matches!(way, Direction::Down),
+            Self::Up => matches!(way, Direction::Up),
+            Self::Both => true,
+        }
+    }
 }
 
 impl Side {
@@ -107,5 +163,17 @@ mod tests {
         assert_eq!([0, 1, 2].map(|id| place(id, &[0, 1, 2])), [Some(0), Some(1), Some(2)]);
         assert_eq!([0, 1, 3, 7].map(|id| place(id, &[1, 3, 0])), [Some(2), Some(0), Some(1), None]);
         assert_eq!(place(0, &[]), None);
+    }
+
+    #[test]
+    fn a_direction_has_a_sender_and_a_receiver() {
+        for side in [Side::Client, Side::Server] {
+            assert_eq!((side.sends().sender(), side.receives().receiver()), (side, side));
+        }
+        for traffic in [TrafficDirection::Down, TrafficDirection::Up, TrafficDirection::Both] {
+            let ways = traffic.ways();
+            assert!(traffic.has(traffic.first()));
+            assert!([Direction::Down, Direction::Up].iter().all(|way| traffic.has(*way) == ways.contains(way)));
+        }
     }
 }

@@ -13,7 +13,7 @@ mod term;
 mod time;
 
 pub use blocks::{At, Blocks};
-pub use id::{ConnId, Direction, PathId, Side};
+pub use id::{ConnId, Direction, PathId, Side, TrafficDirection};
 #[cfg(feature = "serde")]
 pub use name::deserialize_name;
 pub use range_set::{Range, RangeSet};

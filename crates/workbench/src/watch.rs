@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::folder::Folder;
 use crate::output::Output;
 use crate::progress::Progress;
-use anabranch_recorders::{PcapNg, SeriesRecorder, TimelineRecorder};
+use anabranch_recorders::{PcapNg, SeriesRecorders, TimelineRecorder};
 use anabranch_report::of_run::Series;
 use anabranch_run::{CONNECTION, Labelled, Observer};
 use anabranch_trace::{DecisionLog, Event, JsonLines, Origin, Recorder};
@@ -113,18 +113,19 @@ impl Observer for Watch<'_> {
         let timeline = self.wanted.timeline.as_ref().map(|(folder, n)| (folder.join(name("json")), *n));
         let paths: Vec<String> = job.job.scenario.topology.paths.iter().map(|path| path.name.clone()).collect();
 
+        let way = job.job.scenario.direction().first();
         let create = |file: &PathBuf| self.keep(file, in_folder(file)).map(BufWriter::new);
         let mut files = Files {
             now: Instant::ZERO,
             series: series
                 .is_some()
-                .then(|| SeriesRecorder::new(self.wanted.connection, paths.len(), SeriesRecorder::STEP)),
+                .then(|| SeriesRecorders::new(self.wanted.connection, paths.len(), job.job.scenario.direction())),
             events: events.map(BufWriter::new).map(JsonLines::new),
             timeline: timeline.as_ref().map(|(_, limit)| {
                 let from = Instant::ZERO + job.job.scenario.warmup;
                 let (connection, limit) = (self.wanted.connection, *limit);
-                let log = DecisionLog::new(connection, from, limit);
-                TimelineRecorder::new(connection, from, limit).with_decisions(log)
+                let log = DecisionLog::new(connection, from, limit).of(way.sender());
+                TimelineRecorder::new(connection, from, limit).sent(way).with_decisions(log)
             }),
             captures: captures.each_ref().map(|(host, file)| {
                 let sink = create(file.as_ref()?)?;
@@ -170,7 +171,7 @@ fn in_folder(file: &Path) -> io::Result<File> {
 /// The recorders of one run.
 struct Files {
     now: Instant,
-    series: Option<SeriesRecorder>,
+    series: Option<SeriesRecorders>,
     events: Option<JsonLines<BufWriter<File>>>,
     captures: [Option<PcapNg<BufWriter<File>>>; 2],
     timeline: Option<TimelineRecorder>,

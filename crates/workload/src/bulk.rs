@@ -23,14 +23,6 @@ impl BulkSource {
         self.writer.written()
     }
 
-    /// A source with a size is one message.
-    fn begin(&mut self, io: &mut dyn Stream) {
-        if let Some(size) = self.size {
-            io.begin_message(size);
-        }
-        self.fill(io);
-    }
-
     /// Fills the send buffer.
     fn fill(&mut self, io: &mut dyn Stream) {
         if self.writer.write(io, self.size.unwrap_or(u64::MAX)) {
@@ -41,7 +33,11 @@ impl BulkSource {
 
 impl Workload for BulkSource {
     fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
-        self.begin(io);
+        // A source with a size is one message.
+        if let Some(size) = self.size {
+            io.begin_message(size);
+        }
+        self.fill(io);
     }
 
     fn on_writable(&mut self, _now: Instant, io: &mut dyn Stream) {
@@ -105,32 +101,47 @@ impl Workload for BulkSink {
     }
 }
 
-/// Both directions at once: sends as a [`BulkSource`], and verifies received data as a [`BulkSink`]. Each direction
+/// Both directions at once: sends as its source does, and verifies received data as a [`BulkSink`]. Each direction
 /// ends independently.
 #[derive(Clone, Debug)]
-pub struct Duplex {
-    source: BulkSource,
+pub struct Duplex<S = BulkSource> {
+    source: S,
     sink: BulkSink,
 }
 
 impl Duplex {
     /// Sends `size` bytes and finishes; expects the peer's stream to end after `expected`.
     pub fn new(size: u64, expected: u64) -> Self {
-        Self { source: BulkSource::new(Some(size)), sink: BulkSink::new(Some(expected)) }
+        Self::of(BulkSource::new(Some(size)), Some(expected))
     }
 }
 
-impl Workload for Duplex {
-    fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
-        self.source.begin(io);
+impl<S: Workload> Duplex<S> {
+    /// Sends as `source`; expects the peer's stream to end after `expected` bytes; `None`: anywhere.
+    pub fn of(source: S, expected: Option<u64>) -> Self {
+        Self { source, sink: BulkSink::new(expected) }
+    }
+}
+
+impl<S: Workload> Workload for Duplex<S> {
+    fn on_established(&mut self, now: Instant, io: &mut dyn Stream) {
+        self.source.on_established(now, io);
     }
 
-    fn on_writable(&mut self, _now: Instant, io: &mut dyn Stream) {
-        self.source.fill(io);
+    fn on_writable(&mut self, now: Instant, io: &mut dyn Stream) {
+        self.source.on_writable(now, io);
     }
 
     fn on_readable(&mut self, _now: Instant, io: &mut dyn Stream) {
         self.sink.drain(io);
+    }
+
+    fn on_wakeup(&mut self, now: Instant, io: &mut dyn Stream) {
+        self.source.on_wakeup(now, io);
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        self.source.next_wakeup()
     }
 
     fn is_done(&self) -> bool {

@@ -209,7 +209,7 @@ Examples:
       --scheduler minrtt,blest --congestion lia --repeat 20 --out results
 
 SERVER runs `anabranch serve --measure`; KEY is the output of `anabranch key show server.key` there. The server sends, this host \
-receives. Metrics, tables and files are those of `anabranch run`. Each path is measured right before each run: idle_rtt_s, \
+receives; with --set traffic.direction=up this host sends, with both each does. Metrics, tables and files are those of `anabranch run`. Each path is measured right before each run: idle_rtt_s, \
 idle_jitter_s and idle_loss_ratio. The rows single:INTERFACE have the goodput of each path alone. Metrics that need the capacity or the queue of a path (oracle_ratio, utilisation, queue_max_packets) are \
 absent.
 

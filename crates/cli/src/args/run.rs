@@ -79,10 +79,10 @@ pub struct RunArguments {
     /// Write every event of the first run as lines of JSON
     #[arg(long, value_name = "FILE", alias = "trace")]
     pub events: Option<PathBuf>,
-    /// The server's host, which sends bulk data: this engine, or the Linux kernel in real time
+    /// The host that sends the data (the server's, or of an upload the client's): this engine, or the Linux kernel in real time
     #[arg(long, value_name = "engine|linux")]
     pub sender: Option<String>,
-    /// The client's host, which connects: this engine, or the Linux kernel in real time
+    /// The host at the other end: this engine, or the Linux kernel in real time
     #[arg(long, value_name = "engine|linux")]
     pub receiver: Option<String>,
     /// Run in real time, even if both hosts are engines

@@ -6,6 +6,7 @@ mod common;
 
 mod captures;
 mod crowd;
+mod direction;
 mod ecn;
 mod failover;
 mod first_path;

@@ -90,12 +90,16 @@ const fn shown(name: &'static str, prominence: Prominence) -> Shown {
 
 /// All metrics above [`Prominence::Listed`], in the order of columns. Of several main metrics that a row has, the last is
 /// the main one: each exists for one kind of traffic only, except goodput.
-const SHOWN: [Shown; 17] = [
+const SHOWN: [Shown; 21] = [
     shown(names::GOODPUT, Prominence::Main),
     shown(names::COMPLETION, Prominence::Main),
     shown(names::FLOW_COMPLETION, Prominence::Main),
     shown(names::RESPONSE, Prominence::Main),
     shown(names::FRAME_DELAY, Prominence::Main),
+    shown(names::GOODPUT_DOWN, Prominence::Tabled),
+    shown(names::GOODPUT_UP, Prominence::Tabled),
+    shown(names::COMPLETION_DOWN, Prominence::Tabled),
+    shown(names::COMPLETION_UP, Prominence::Tabled),
     shown("app_delay_p99_s", Prominence::Charted),
     shown("response_p99_s", Prominence::Charted),
     shown("flow_completion_p95_s", Prominence::Charted),

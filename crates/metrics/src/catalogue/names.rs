@@ -2,6 +2,14 @@
 
 /// Goodput of unlimited data, by which baselines are compared.
 pub const GOODPUT: &str = "goodput_bps";
+/// Goodput of what the server sends, where both ends send.
+pub const GOODPUT_DOWN: &str = "goodput_down_bps";
+/// Goodput of what the client sends, where both ends send.
+pub const GOODPUT_UP: &str = "goodput_up_bps";
+/// Completion time of what the server sends, where both ends send.
+pub const COMPLETION_DOWN: &str = "completion_down_s";
+/// Completion time of what the client sends, where both ends send.
+pub const COMPLETION_UP: &str = "completion_up_s";
 /// Completion time of sized transfers and web pages.
 pub const COMPLETION: &str = "completion_s";
 /// Mean completion time of several sized flows.

@@ -12,7 +12,9 @@ const fn of_path(name: &'static str, label: &'static str, about: &'static str) -
 
 /// Every metric, in the order of results. A metric that does not apply to a run is absent there.
 pub const METRICS: &[MetricInfo] = &[
-    of_run(names::GOODPUT, "goodput", "Bits that the application received in order, per second of the measured time.").more(),
+    of_run(names::GOODPUT, "goodput", "Bits that the application received in order, per second of the measured time. With direction = \"both\": both applications together.").more(),
+    of_run(names::GOODPUT_DOWN, "goodput down", "As goodput_bps, of what the server sends; where both ends send.").more(),
+    of_run(names::GOODPUT_UP, "goodput up", "As goodput_bps, of what the client sends; where both ends send.").more(),
     of_run(
         "delivered_bytes",
         "delivered",
@@ -26,6 +28,8 @@ pub const METRICS: &[MetricInfo] = &[
          to the last byte of its last object.",
     )
     .less(),
+    of_run(names::COMPLETION_DOWN, "completion down", "As completion_s, of what the server sends; where both ends send.").less(),
+    of_run(names::COMPLETION_UP, "completion up", "As completion_s, of what the client sends; where both ends send.").less(),
     of_run(
         names::FLOW_COMPLETION,
         "flow completion",
@@ -259,20 +263,20 @@ pub const METRICS: &[MetricInfo] = &[
     of_path(
         "queue_max_packets",
         "queue max",
-        "Most packets waiting at the path's server → client bottleneck, of any flow.",
+        "Most packets waiting at the path's bottleneck on the way of the data, of any flow: server → client, or as traffic.direction says.",
     )
     .less(),
     of_path(
         "marked_packets",
         "marked",
-        "Packets that the queue at the path's server → client bottleneck marked (ECN) in place of dropping them, of any flow. Absent \
+        "Packets that the queue at the path's bottleneck on the way of the data marked (ECN) in place of dropping them, of any flow. Absent \
          where that queue does not mark.",
     )
     .less(),
     of_path(
         "utilisation",
         "utilisation",
-        "Bytes of all packets of this path, other flows' included, that left its server → client bottleneck ÷ \
+        "Bytes of all packets of this path, other flows' included, that left its bottleneck on the way of the data ÷ \
          the bytes that the bottleneck could carry. On a shared link, and beside TCP flows that have a delay of their own: \
          the path's part of it.",
     )

@@ -3,9 +3,9 @@
 use crate::IncrementEfficiency;
 use crate::over_time::RealMean;
 use anabranch_trace::{Event, Origin, PathState};
-use anabranch_units::{ConnId, Instant, Side};
+use anabranch_units::{ConnId, Instant};
 
-/// The efficiency of one connection's server.
+/// The efficiency of one connection's sender.
 #[derive(Clone, Debug)]
 pub(super) struct Efficiency {
     connection: ConnId,
@@ -18,8 +18,9 @@ impl Efficiency {
         Self { connection, now: IncrementEfficiency::default(), mean: RealMean::default() }
     }
 
+    /// An event of a sender.
     pub fn on_event(&mut self, now: Instant, origin: Origin, event: &Event) {
-        if (origin.host, origin.connection) != (Some(Side::Server), self.connection) {
+        if origin.connection != self.connection {
             return;
         }
         match event {

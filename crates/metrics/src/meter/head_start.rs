@@ -10,7 +10,7 @@ pub(super) struct HeadStart {
     /// The connection, until everything is known; `None` costs nothing.
     open: Option<ConnId>,
     mss: u64,
-    /// The first path, and since when it delivers. The server's samples from before may come later.
+    /// The first path, and since when it delivers. The sender's samples from before may come later.
     first: Option<(PathId, Instant)>,
     second: Option<(PathId, Instant)>,
     /// Data packets that arrived over the first path within Δ.
@@ -28,7 +28,7 @@ impl HeadStart {
         Self { open: connection, mss: u64::from(mss.max(1)), ..Self::default() }
     }
 
-    /// The server's window, with a sample of the RTT perhaps, changed.
+    /// The sender's window, with a sample of the RTT perhaps, changed.
     #[inline(always)]
     pub fn on_window(&mut self, now: Instant, origin: Origin, window: &WindowChange) {
         if self.open == Some(origin.connection)
@@ -38,7 +38,7 @@ impl HeadStart {
         }
     }
 
-    /// Data arrived at the client.
+    /// Data arrived at the receiver.
     #[inline(always)]
     pub fn on_arrived(&mut self, now: Instant, origin: Origin, data: Range) {
         if self.open == Some(origin.connection) && !data.is_empty() {

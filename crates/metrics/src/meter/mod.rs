@@ -13,11 +13,12 @@ mod sender;
 mod tests;
 mod timing;
 
+use crate::catalogue::names;
 use crate::over_time::Peaks;
 use crate::results::present;
-use crate::{CapacityCurve, Disorder, FrameTimes, Histogram, PathMetrics, RunMetrics};
+use crate::{CapacityCurve, Disorder, Histogram, PathMetrics, RunMetrics, WrittenFrames};
 use anabranch_trace::{Event, LinkEvent, Origin, PathState, Recorder, SendKind};
-use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side};
+use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Side, TrafficDirection};
 pub use cross::CrossFlow;
 use cross::CrossFlows;
 use efficiency::Efficiency;
@@ -47,12 +48,14 @@ pub struct MeterConfig {
     pub until: Option<Instant>,
     /// The number of connections under test, numbered from 0 on; all others are cross traffic. Several add up.
     pub connections: u32,
+    /// Which ends of them send data.
+    pub direction: TrafficDirection,
     /// Cross traffic that is TCP, numbered one after the other.
     pub cross: Vec<CrossFlow>,
-    /// Bytes to be delivered over all these connections, if the traffic is sized: the measured time begins with the
+    /// Bytes to be delivered over all these connections, in both directions if there are two, if the traffic is sized: the measured time begins with the
     /// first SYN (but not before `from`; see [`Self::requested`]) and ends with the last of them.
     pub size: Option<u64>,
-    /// Bytes to be delivered over each of them, if each is a flow whose completion is of interest.
+    /// Bytes to be delivered over each of them in one direction, if each is a flow whose completion is of interest.
     pub flow_size: Option<u64>,
     /// When the application requested the first connections, by number, if they had to wait for a path: their time begins then.
     pub requested: Vec<Instant>,
@@ -79,19 +82,20 @@ pub struct PathConfig {
     pub price: f64,
     /// Changes of the price, in order of time.
     pub prices: Vec<(Instant, f64)>,
-    /// The capacity of its server → client bottleneck, for `utilisation`.
-    pub capacity: Option<CapacityCurve>,
-    /// That bottleneck's queue marks packets, for `marked_packets`.
+    /// Capacities of its bottlenecks on the way of the data, for `utilisation`; none if one is unknown.
+    pub capacities: Vec<CapacityCurve>,
+    /// A queue there marks packets, for `marked_packets`.
     pub marks: bool,
     /// When it is down, in either direction: beginnings and ends, for `return_s`.
     pub outages: Vec<(Instant, Instant)>,
 }
 
-/// Measures one run: give it every event, then call [`Meter::finish`]. The server is taken as the sender of data, the
-/// client as its receiver. Memory does not grow with time.
+/// Measures one run: give it every event, then call [`Meter::finish`]. Where data flow both ways, each connection counts as two
+/// flows of data, which add up as connections do. Memory does not grow with time.
 #[derive(Clone, Debug)]
 pub struct Meter {
     config: MeterConfig,
+    /// Flows of data: of each connection one per direction, in the order of [`TrafficDirection::ways`].
     flows: Vec<FlowMeter>,
     cross: CrossFlows,
     links: Vec<Link>,
@@ -117,12 +121,14 @@ pub struct Meter {
     prices: Prices,
     /// SYNs of clients since the run began.
     syns: u64,
-    /// Bytes delivered since the run began.
-    delivered: u64,
+    /// Bytes delivered since the run began, by direction.
+    delivered: [u64; 2],
+    /// When the last byte of a direction was delivered, and the last of all.
+    done: [Option<Instant>; 2],
     completed: Option<Instant>,
 }
 
-/// One connection under test.
+/// The data of one connection under test that flow one way.
 #[derive(Clone, Debug)]
 struct FlowMeter {
     sender: Sender,
@@ -134,7 +140,7 @@ struct FlowMeter {
     completion: Option<Duration>,
 }
 
-/// One path's server → client bottleneck.
+/// One path's bottlenecks on the way of the data.
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     queue_max: Option<u32>,
@@ -159,13 +165,14 @@ impl Meter {
             end: config.flow_size.unwrap_or(u64::MAX),
             completion: None,
         };
-        let queues = Peaks::new(SAMPLE, config.connections as usize);
+        let flows = config.connections as usize * config.direction.ways().len();
+        let queues = Peaks::new(SAMPLE, flows);
         let first = (config.connections > 0).then_some(ConnId(0));
         Self {
             head_start: HeadStart::new(first.filter(|_| config.head_start), config.mss),
             efficiency: first.filter(|_| config.efficiency).map(Efficiency::new),
             turn: Instant::ZERO,
-            flows: (0..config.connections).map(flow).collect(),
+            flows: (0..flows).map(flow).collect(),
             cross: CrossFlows::new(&config.cross),
             links: vec![Link::default(); paths],
             returns: config.paths.iter().map(|path| Returns::new(&path.outages)).collect(),
@@ -178,7 +185,8 @@ impl Meter {
             begun_at: Instant::MAX,
             started: None,
             syns: 0,
-            delivered: 0,
+            delivered: [0; 2],
+            done: [None; 2],
             completed: None,
             config,
         }
@@ -204,8 +212,14 @@ impl Meter {
         let begin = self.begun.unwrap_or(end);
         let finished = self.config.size.is_none() || self.completed.is_some();
         let started = self.started;
-        let completion = self.completed.zip(started).map(|(end, started)| end.since(started));
-        let ended = Ended { sized: self.config.size.is_some(), flows: self.config.flow_size.is_some(), completion };
+        let since = |done: Instant| started.map(|started| done.since(started));
+        let ended = Ended {
+            sized: self.config.size.is_some(),
+            flows: self.config.flow_size.is_some(),
+            completion: self.completed.and_then(since),
+            both: self.config.direction.is_both(),
+            each: self.done.map(|done| done.and_then(since)),
+        };
         let head_start = core::mem::take(&mut self.head_start);
         let efficiency = self.efficiency.take().and_then(|efficiency| efficiency.mean(end));
         let mut totals = Totals {
@@ -218,8 +232,10 @@ impl Meter {
             efficiency,
             ..Totals::default()
         };
-        let flows = core::mem::take(&mut self.flows);
-        flows.into_iter().for_each(|flow| totals.add(flow, end));
+        let (flows, ways) = (core::mem::take(&mut self.flows), self.config.direction.ways());
+        for (flow, way) in flows.into_iter().zip((0..ways.len()).cycle()) {
+            totals.add(flow, way, end);
+        }
         let spent = core::mem::take(&mut self.prices).spent(|n| totals.paths[n].all().bytes);
         let mut values = totals.values(end.since(begin), ended, spent);
         values.extend(present(self.cross.values(end.since(begin))));
@@ -290,9 +306,12 @@ impl Meter {
         }
     }
 
-    fn on_start(&mut self, now: Instant, place: usize) {
-        let started = self.config.requested.get(place).copied().unwrap_or(now);
-        self.flows[place].started.get_or_insert(started);
+    fn on_start(&mut self, now: Instant, connection: usize) {
+        let started = self.config.requested.get(connection).copied().unwrap_or(now);
+        let ways = self.config.direction.ways().len();
+        for flow in &mut self.flows[connection * ways..][..ways] {
+            flow.started.get_or_insert(started);
+        }
         if self.started.is_some() {
             return;
         }
@@ -305,69 +324,112 @@ impl Meter {
 
     #[inline(always)]
     fn on_host(&mut self, now: Instant, origin: Origin, event: &Event) {
-        let place = origin.connection.0 as usize;
-        let Some(FlowMeter { sender, receiver, timing, started, end, completion }) = self.flows.get_mut(place) else {
+        let connection = origin.connection.0;
+        if connection >= self.config.connections {
             return self.cross.on_event(now, origin, event, now >= self.begun_at);
-        };
-        match (origin.host, event) {
-            (Some(Side::Server), Event::Written(range)) => {
+        }
+        let Some(side) = origin.host else { return };
+        let own = connection as usize;
+        match self.config.direction {
+            TrafficDirection::Both => {
+                // In the order of the ways: what the server sends, what the client sends.
+                let (sent, received) = if side == Side::Server { (0, 1) } else { (1, 0) };
+                self.on_sender(now, (own * 2 + sent, sent == 0), origin, event);
+                self.on_receiver(now, (own * 2 + received, received == 0), origin, event);
+            }
+            one if one.has(side.sends()) => self.on_sender(now, (own, true), origin, event),
+            _ => self.on_receiver(now, (own, true), origin, event),
+        }
+        if side == Side::Client {
+            self.on_client(now, own, origin.path, event);
+        }
+    }
+
+    /// An event of the end that sends a flow's data. Some metrics are of one direction alone (`is_first`).
+    #[inline(always)]
+    fn on_sender(&mut self, now: Instant, (place, is_first): (usize, bool), origin: Origin, event: &Event) {
+        let FlowMeter { sender, receiver, timing, .. } = &mut self.flows[place];
+        match event {
+            Event::Written(range) => {
                 receiver.outage.on_written(now, range.end);
                 if let Timing::Frames(frames) = timing {
                     frames.on_written(now);
                 }
             }
-            (Some(Side::Server), Event::WriteEnd(end)) => receiver.arrivals.set_end(*end, &mut self.disorder),
-            (Some(Side::Server), _) => {
-                if let Event::Window(window) = event {
+            Event::WriteEnd(end) => receiver.arrivals.set_end(*end, &mut self.disorder),
+            _ => {
+                if let (Event::Window(window), true) = (event, is_first) {
                     self.head_start.on_window(now, origin, window);
                 }
-                if let Some(efficiency) = &mut self.efficiency {
+                if let Some(efficiency) = self.efficiency.as_mut().filter(|_| is_first) {
                     efficiency.on_event(now, origin, event);
                 }
                 sender.on_event(now, origin.path, event);
             }
-            (Some(Side::Client), Event::DataArrived { data, new, ofo }) => {
-                self.head_start.on_arrived(now, origin, *data);
+        }
+    }
+
+    /// An event of the end that receives a flow's data.
+    #[inline(always)]
+    fn on_receiver(&mut self, now: Instant, (place, is_first): (usize, bool), origin: Origin, event: &Event) {
+        let FlowMeter { receiver, timing, started, end, completion, .. } = &mut self.flows[place];
+        match event {
+            Event::DataArrived { data, new, ofo } => {
+                if is_first {
+                    self.head_start.on_arrived(now, origin, *data);
+                }
                 self.ofo.set(now, place, *ofo);
                 receiver.on_arrived(*data, *new, &mut self.disorder);
                 if let Some(path) = self.returns.get_mut(origin.path.index()).filter(|_| *new > 0) {
                     path.on_arrived(now);
                 }
             }
-            (Some(Side::Client), Event::Delivered(range)) => {
+            Event::Delivered(range) => {
                 receiver.on_delivered(now, *range);
                 timing.on_delivered(now, range.end);
                 if range.end >= *end {
                     *completion = completion.or(started.map(|started| now.since(started)));
                 }
-                self.on_delivered(now, range.len());
+                self.on_delivered(now, is_first, range.len());
             }
-            (Some(Side::Client), Event::SubflowOfo(bytes)) => {
-                self.subflow_ofo.set(now, place, receiver.on_queue(origin.path, *bytes));
-            }
+            Event::SubflowOfo(bytes) => self.subflow_ofo.set(now, place, receiver.on_queue(origin.path, *bytes)),
             // Its queue is gone.
-            (Some(Side::Client), Event::Path(state @ (PathState::Closed | PathState::Dead))) => {
-                if let Some(lost) = self.lost.get_mut(origin.path.index()) {
-                    *lost += u64::from(*state == PathState::Dead);
-                }
+            Event::Path(PathState::Closed | PathState::Dead) => {
                 self.subflow_ofo.set(now, place, receiver.on_queue(origin.path, 0));
             }
-            (Some(Side::Client), Event::Written(range)) => {
+            Event::Written(range) => {
                 if let Timing::Responses(responses) = timing {
                     responses.on_written(now, *range);
                 }
             }
-            (Some(Side::Client), Event::ControlSent { flags, .. }) if flags & SYN_ACK == SYN => {
-                self.syns += 1;
-                self.on_start(now, place);
-            }
-            (Some(Side::Client), _) | (None, _) => {}
+            _ => {}
         }
     }
 
-    fn on_delivered(&mut self, now: Instant, bytes: u64) {
-        self.delivered += bytes;
-        if self.config.size.is_some_and(|size| self.delivered >= size) {
+    /// An event of the end that connects, whether or not it sends data.
+    #[inline(always)]
+    fn on_client(&mut self, now: Instant, connection: usize, path: PathId, event: &Event) {
+        match event {
+            Event::Path(PathState::Dead) => {
+                self.lost.get_mut(path.index()).into_iter().for_each(|lost| *lost += 1);
+            }
+            Event::ControlSent { flags, .. } if flags & SYN_ACK == SYN => {
+                self.syns += 1;
+                self.on_start(now, connection);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_delivered(&mut self, now: Instant, is_first: bool, bytes: u64) {
+        let Some(size) = self.config.size else { return };
+        let ways = self.config.direction.ways().len() as u64;
+        let way = usize::from(!is_first);
+        self.delivered[way] += bytes;
+        if self.delivered[way] >= size / ways {
+            self.done[way].get_or_insert(now);
+        }
+        if self.delivered.iter().sum::<u64>() >= size {
             // Where hosts are ahead of each other, the sender's events up to now come later.
             (self.completed, self.turn) = (Some(now), self.turn.min(now.next()));
         }
@@ -380,7 +442,7 @@ impl Meter {
         each.map(|((config, path), (link, (returns, lost)))| {
             let sent = path.all();
             let again = path.kind(SendKind::Retransmission).packets;
-            let capacity = config.capacity.as_ref().map(|capacity| capacity.bytes(begin, end));
+            let capacity = config.capacities.iter().map(|capacity| capacity.bytes(begin, end)).sum();
             let values = present([
                 ("sent_bytes", Some(sent.bytes as f64)),
                 ("sent_ratio", ratio(sent.bytes as f64, first as f64)),
@@ -393,7 +455,7 @@ impl Meter {
                 ("queue_max_packets", link.queue_max.map(f64::from)),
                 ("marked_packets", Some(link.marked as f64).filter(|_| config.marks)),
                 // A packet that was half sent when the measured time began counts as a whole one; the ratio is capped at 1.
-                ("utilisation", capacity.and_then(|bytes| ratio(link.departed as f64, bytes)).map(|u| u.min(1.0))),
+                ("utilisation", ratio(link.departed as f64, capacity).map(|u| u.min(1.0))),
                 ("lost_subflows", (*lost > 0).then_some(*lost as f64)),
                 ("return_s", returns.longest(end).map(Duration::as_secs_f64)),
             ]);
@@ -422,10 +484,10 @@ impl Recorder for Meter {
 
     #[inline]
     fn link(&mut self, now: Instant, path: PathId, direction: Direction, size: u32, what: LinkEvent) {
-        match direction {
-            Direction::Down if now < self.turn => self.on_link(now, path, size, what),
-            Direction::Down => self.on_link_at_turn(now, path, size, what),
-            Direction::Up => {}
+        match self.config.direction.has(direction) {
+            true if now < self.turn => self.on_link(now, path, size, what),
+            true => self.on_link_at_turn(now, path, size, what),
+            false => {}
         }
     }
 }
@@ -437,19 +499,24 @@ struct Ended {
     /// Each connection is a flow.
     flows: bool,
     completion: Option<Duration>,
+    /// Data flow both ways.
+    both: bool,
+    /// When the data of each direction were complete.
+    each: [Option<Duration>; 2],
 }
 
 /// All connections under test together.
 #[derive(Clone, Debug, Default)]
 struct Totals {
-    delivered: u64,
+    /// By direction, in their order.
+    delivered: [u64; 2],
     duplicate: u64,
     blocked: Duration,
     outage: Duration,
     ofo: Histogram,
     subflow_ofo: Histogram,
     frames: Histogram,
-    frame_times: Vec<FrameTimes>,
+    frame_times: WrittenFrames,
     responses: Histogram,
     completions: Histogram,
     disorder: Disorder,
@@ -460,19 +527,20 @@ struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, flow: FlowMeter, end: Instant) {
+    /// Adds a flow of the direction with this place among those of the run.
+    fn add(&mut self, flow: FlowMeter, way: usize, end: Instant) {
         let FlowMeter { sender, receiver, timing, completion, .. } = flow;
         match timing {
             Timing::Nothing => {}
             Timing::Frames(frames) => {
                 let (delays, times) = frames.finish(end);
                 self.frames.merge(&delays);
-                self.frame_times.extend(times);
+                self.frame_times[way].extend(times);
             }
             Timing::Responses(responses) => self.responses.merge(&responses.finish(end)),
         }
         completion.iter().for_each(|completion| self.completions.add(completion.as_nanos(), 1));
-        self.delivered += receiver.delivered;
+        self.delivered[way] += receiver.delivered;
         self.duplicate += receiver.duplicate;
         self.blocked += sender.blocked.read(end);
         self.outage = self.outage.max(receiver.outage.longest(end));
@@ -494,10 +562,17 @@ impl Totals {
         let quantile = |of: &Histogram, p: f64| of.quantile(p).map(|ns| ns / 1e9);
         let max = |of: &Histogram| of.max().map(|ns| ns as f64 / 1e9);
         let (frames, responses, flows) = (&self.frames, &self.responses, &self.completions);
+        let delivered = self.delivered.iter().sum::<u64>();
+        let goodput = |bytes: u64| ratio(bytes as f64 * 8.0, time.as_secs_f64());
+        let [down, up] = ended.each.map(|done| done.filter(|_| ended.both).map(Duration::as_secs_f64));
         present([
-            ("goodput_bps", ratio(self.delivered as f64 * 8.0, time.as_secs_f64())),
-            ("delivered_bytes", ended.sized.then_some(self.delivered as f64)),
+            ("goodput_bps", goodput(delivered)),
+            (names::GOODPUT_DOWN, goodput(self.delivered[0]).filter(|_| ended.both)),
+            (names::GOODPUT_UP, goodput(self.delivered[1]).filter(|_| ended.both)),
+            ("delivered_bytes", ended.sized.then_some(delivered as f64)),
             ("completion_s", ended.completion.map(Duration::as_secs_f64)),
+            (names::COMPLETION_DOWN, down),
+            (names::COMPLETION_UP, up),
             ("flow_completion_mean_s", mean(flows)),
             ("flow_completion_p50_s", quantile(flows, 0.5)),
             ("flow_completion_p95_s", quantile(flows, 0.95)),

@@ -12,7 +12,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         name: name.into(),
         price,
         prices: Vec::new(),
-        capacity: Some(CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))),
+        capacities: vec![CapacityCurve::new(CapacitySpec::Fixed(Rate::from_bps(mbit * 1_000_000)))],
         marks: name == "wlan",
         outages: vec![],
     };
@@ -20,6 +20,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         from: Instant::from_millis(from),
         until: until.map(Instant::from_millis),
         connections: 1,
+        direction: TrafficDirection::Down,
         cross: vec![],
         size,
         flow_size: None,
@@ -426,13 +427,14 @@ fn values_come_in_the_order_of_the_catalogue() {
     // Due after 1 and 2 ms, both delivered after 3.
     near(result.get("app_delay_mean_s"), 0.0015);
     near(result.get("app_delay_max_s"), 0.002);
-    // All but the four that need other runs or a bound, and those of responses; of a path, all but the three of real links.
-    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (9, 3));
+    // All but the four that need other runs or a bound, those of responses, and the four of each of two directions; of a path, all but the
+    // three of real links.
+    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (13, 3));
     result.set("oracle_ratio", Some(0.5));
     result.set("aggregation_benefit", Some(0.25));
     result.set("best_single_ratio", None);
     result.set("aggregation_benefit", Some(0.75));
-    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (7, Some(0.75)));
+    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (11, Some(0.75)));
 }
 
 #[test]
@@ -603,4 +605,52 @@ fn prices_that_change_count_from_then_on() {
         run.server(ms, 0, sent(ms * 1000, SendKind::First));
     }
     near(run.end(50).get("price"), 2000.0 * 0.1 + 2000.0 * 2.0);
+}
+
+/// The same events at the other end are the same run, but for who connects.
+#[test]
+fn what_the_client_sends_counts_as_what_the_server_sends() {
+    let of = |direction: TrafficDirection| {
+        let mut run = Run::new(MeterConfig { direction, ..config(0, None, Some(2000)) });
+        let (sender, receiver) = (direction.first().sender(), direction.first().receiver());
+        run.client(10, 0, SYN_SENT);
+        run.tell(40, Some(sender), 0, written(2000)).tell(40, Some(sender), 0, sent(0, SendKind::First));
+        run.tell(41, Some(sender), 1, sent(1000, SendKind::First));
+        run.tell(60, Some(receiver), 0, arrived(0, 1000)).tell(60, Some(receiver), 0, delivered(0, 1000));
+        run.tell(90, Some(receiver), 1, arrived(1000, 1000)).tell(90, Some(receiver), 1, delivered(1000, 2000));
+        let what = LinkEvent::Departed;
+        run.tell(50, None, 0, Event::Link { direction: direction.first(), size: 1500, what });
+        run.tell(50, None, 0, Event::Link { direction: direction.first().reverse(), size: 9000, what });
+        run.end(200)
+    };
+    let (down, up) = (of(TrafficDirection::Down), of(TrafficDirection::Up));
+    assert_eq!(down.values, up.values);
+    assert_eq!(down.paths, up.paths);
+    assert_eq!((up.get("completion_s"), up.get("syns_sent")), (Some(0.08), Some(1.0)));
+    // 1,500 bytes of the 80,000 that 8 Mbit/s carry in the 80 ms from the SYN on.
+    near(up.paths[0].get("utilisation"), 1500.0 / 80_000.0);
+}
+
+#[test]
+fn both_directions_add_up_and_stand_for_themselves() {
+    let direction = TrafficDirection::Both;
+    let mut run = Run::new(MeterConfig { direction, ..config(0, None, Some(4000)) });
+    run.client(10, 0, SYN_SENT).server(40, 0, written(2000)).client(30, 0, written(2000));
+    run.server(41, 0, sent(0, SendKind::First)).server(42, 1, sent(1000, SendKind::First));
+    run.client(31, 0, sent(0, SendKind::First)).client(32, 0, sent(1000, SendKind::Retransmission));
+    run.client(60, 0, delivered(0, 2000)).server(80, 0, delivered(0, 1000)).server(110, 0, delivered(1000, 2000));
+    run.link(50, 0, LinkEvent::Departed);
+    let up = Event::Link { direction: Direction::Up, size: 500, what: LinkEvent::Departed };
+    let result = run.tell(51, None, 0, up).end(900);
+    assert!(result.finished);
+    near(result.get("completion_s"), 0.1);
+    near(result.get("completion_down_s"), 0.05);
+    near(result.get("completion_up_s"), 0.1);
+    near(result.get("goodput_bps"), 4000.0 * 8.0 / 0.1);
+    near(result.get("goodput_down_bps"), 2000.0 * 8.0 / 0.1);
+    near(result.get("goodput_up_bps"), 2000.0 * 8.0 / 0.1);
+    near(result.get("retransmitted_packets"), 1.0);
+    near(result.paths[0].get("sent_bytes"), 3000.0);
+    // The capacity of a path with two ways is that of both; this configuration knows one.
+    near(result.paths[0].get("utilisation"), 2000.0 / 100_000.0);
 }

@@ -2,13 +2,13 @@
 
 use crate::capacity::after_changes;
 use crate::{CapacityCurve, FrameTimes};
-use anabranch_network::{Bottleneck, Change, LossSpec, Place, RadioChange, Topology, WaySpec};
-use anabranch_units::{Direction, Duration, Instant};
+use anabranch_network::{Bottleneck, Change, LossSpec, PathSpec, Place, RadioChange, Topology, WaySpec};
+use anabranch_units::{Direction, Duration, Instant, Side};
 
 /// Changes of the network, in order of time.
 pub type Timeline = [(Instant, Change)];
 
-/// Upper bounds for data that flows from server to client, whichever path carries the first subflow, and be it plain TCP
+/// Upper bounds for data that flows one way, whichever path carries the first subflow, and be it plain TCP
 /// over one of the paths.
 ///
 /// A path crosses exactly one bottleneck, so the maximum flow has a closed form: each bottleneck is filled, at every
@@ -49,7 +49,7 @@ struct Shared {
 struct Lane {
     /// Least one-way delay behind the bottleneck.
     delay: Duration,
-    /// Time from the first SYN until the server may send data on the path.
+    /// Time from the first SYN until the sender may send data on the path.
     handshake: Duration,
     /// Payload of a packet, bytes.
     mss: f64,
@@ -73,13 +73,20 @@ struct Use {
 }
 
 impl Oracle {
-    /// Over the paths `paths` of `topology`, of which any may carry the first subflow. Unknown paths are left out.
-    pub fn new(topology: &Topology, timeline: &Timeline, paths: &[usize], sizes: SegmentSizes) -> Self {
+    /// Over the paths `paths` of `topology`, of which any may carry the first subflow, for data that flow this way. Unknown
+    /// paths are left out.
+    pub fn new(
+        topology: &Topology,
+        timeline: &Timeline,
+        paths: &[usize],
+        sizes: SegmentSizes,
+        direction: Direction,
+    ) -> Self {
         let alone = paths.iter().map(|path| (std::slice::from_ref(path), *path, sizes.plain));
         let together =
             sizes.multipath.into_iter().flat_map(|header| paths.iter().map(move |path| (paths, *path, header)));
         let way = |(over, first, header): (&[usize], usize, u32)| WayBound {
-            bottlenecks: bottlenecks(topology, timeline, (over, first), (sizes.mss, header)),
+            bottlenecks: bottlenecks((topology, timeline), (over, first), (sizes.mss, header), direction),
             other_first: over.len() > 1 && Some(&first) != over.first(),
         };
         Self { ways: together.chain(alone).map(way).collect() }
@@ -134,26 +141,26 @@ impl Oracle {
 
 /// The bottlenecks that the paths `over` cross, the first subflow being on the path `first`.
 fn bottlenecks(
-    topology: &Topology,
-    timeline: &Timeline,
+    (topology, timeline): (&Topology, &Timeline),
     (over, first): (&[usize], usize),
     (mss, header): (u32, u32),
+    direction: Direction,
 ) -> Vec<Shared> {
-    let ends = |i: usize| topology.paths.get(i).map(|path| Ends::new(i, &path.down, &path.up, timeline));
+    let ends = |i: usize| topology.paths.get(i).map(|path| Ends::new(i, path, direction, timeline));
     let opening = ends(first);
     let mut found: Vec<(Option<usize>, Shared)> = Vec::new();
     for index in over {
         let Some(path) = ends(*index) else { continue };
         let join = opening.as_ref().filter(|_| *index != first);
         let lane = path.lane(join, timeline, mss, header);
-        let link = match path.down.bottleneck {
+        let link = match path.data.bottleneck {
             Bottleneck::Own(_) => None,
             Bottleneck::Shared(link) => Some(link),
         };
         match found.iter_mut().find(|(l, _)| link.is_some() && *l == link) {
             Some((_, shared)) => shared.lanes.push(lane),
             None => {
-                let Some(capacity) = Oracle::capacity(topology, timeline, *index, Direction::Down) else { continue };
+                let Some(capacity) = Oracle::capacity(topology, timeline, *index, direction) else { continue };
                 found.push((link, Shared { capacity, lanes: vec![lane] }));
             }
         }
@@ -304,18 +311,20 @@ enum Earlier {
     Slots(Duration),
 }
 
-/// Both directions of a path, with what the timeline does to their delays.
+/// Both directions of a path, that of the data and that of acknowledgments, with what the timeline does to their delays.
 struct Ends<'a> {
     index: usize,
-    down: &'a WaySpec,
+    direction: Direction,
+    data: &'a WaySpec,
     /// Least delays.
-    down_delay: Duration,
-    up_delay: Duration,
+    data_delay: Duration,
+    ack_delay: Duration,
     delay_varies: bool,
 }
 
 impl<'a> Ends<'a> {
-    fn new(index: usize, down: &'a WaySpec, up: &WaySpec, timeline: &Timeline) -> Self {
+    fn new(index: usize, path: &'a PathSpec, direction: Direction, timeline: &Timeline) -> Self {
+        let (data, acks) = (path.way(direction), path.way(direction.reverse()));
         let least = |way: &WaySpec, direction| {
             let changes = timeline.iter().filter_map(move |(_, change)| match change {
                 Change::Delay(i, d, delay) if (*i, *d) == (index, direction) => Some(Earlier::Delay(*delay)),
@@ -339,52 +348,60 @@ impl<'a> Ends<'a> {
             delay.saturating_sub(jitter + slots)
         };
         let varies = |change: &Change| match change {
-            Change::Delay(i, d, _) | Change::Jitter(i, d, _) | Change::Radio(i, d, _) => {
-                (*i, *d) == (index, Direction::Down)
-            }
+            Change::Delay(i, d, _) | Change::Jitter(i, d, _) | Change::Radio(i, d, _) => (*i, *d) == (index, direction),
             _ => false,
         };
         Self {
             index,
-            down,
-            down_delay: least(down, Direction::Down),
-            up_delay: least(up, Direction::Up),
-            delay_varies: !down.jitter.is_none()
-                || down.radio.impairs()
-                || down.recorded_delay.is_some()
+            direction,
+            data,
+            data_delay: least(data, direction),
+            ack_delay: least(acks, direction.reverse()),
+            delay_varies: !data.jitter.is_none()
+                || data.radio.impairs()
+                || data.recorded_delay.is_some()
                 || timeline.iter().any(|(_, change)| varies(change)),
         }
     }
 
     fn rtt(&self) -> Duration {
-        self.down_delay + self.up_delay
+        self.data_delay + self.ack_delay
+    }
+
+    /// Time from the SYN of a subflow on the path until its sender may send data: a server once the third segment of the handshake
+    /// is in; a client once it has the SYN/ACK, of a join the fourth segment (RFC 8684 §3.2).
+    fn handshake(&self, joins: bool) -> Duration {
+        match (self.direction.sender(), joins) {
+            (Side::Client, false) => self.rtt(),
+            (Side::Client, true) => self.rtt() * 2,
+            (Side::Server, _) => self.rtt() + self.ack_delay,
+        }
     }
 
     /// `first` = the path of the first subflow, if this is another one.
     fn lane(&self, first: Option<&Self>, timeline: &Timeline, mss: u32, header: u32) -> Lane {
-        // The server may send once the third segment of the handshake is in: one and a half round trips. A join
-        // begins when the client has the first subflow's SYN/ACK (RFC 8684 §3.1, §3.2).
-        let own = self.rtt() + self.up_delay;
+        // A join begins when the client has the first subflow's SYN/ACK (RFC 8684 §3.1, §3.2).
+        let own = self.handshake(first.is_some());
         let handshake = first.map_or(own, |first| first.rtt() + own);
-        let size = (i64::from(mss) + i64::from(header) + i64::from(self.down.overhead)).max(1);
-        let corrupt = self.down.corrupt;
+        let size = (i64::from(mss) + i64::from(header) + i64::from(self.data.overhead)).max(1);
+        let corrupt = self.data.corrupt;
         // Of a recorded loss, the least: a bound.
         let least =
-            self.down.recorded_loss.as_ref().map(|steps| steps.parts().map(|(_, loss)| loss).fold(1.0, f64::min));
-        let loss = least.map_or(self.down.loss, LossSpec::Bernoulli);
+            self.data.recorded_loss.as_ref().map(|steps| steps.parts().map(|(_, loss)| loss).fold(1.0, f64::min));
+        let loss = least.map_or(self.data.loss, LossSpec::Bernoulli);
         let mut arriving = vec![(Instant::ZERO, arriving(&loss, corrupt))];
         for (at, change) in timeline {
-            if let Change::Loss(i, Direction::Down, loss) = change
-                && *i == self.index
+            if let Change::Loss(i, way, loss) = change
+                && (*i, *way) == (self.index, self.direction)
             {
                 arriving.push((*at, self::arriving(loss, corrupt)));
             }
         }
         // A packet that is held back may outlive an outage: then outages bound nothing.
-        let held_back = self.delay_varies || self.down.reorder.probability > 0.0;
-        let outages = if held_back { Vec::new() } else { self.down.outages.clone() };
+        let held_back = self.delay_varies || self.data.reorder.probability > 0.0;
+        let outages = if held_back { Vec::new() } else { self.data.outages.clone() };
         let mss = f64::from(mss);
-        Lane { delay: self.down_delay, handshake, mss, share: mss / size as f64, arriving, outages }
+        Lane { delay: self.data_delay, handshake, mss, share: mss / size as f64, arriving, outages }
     }
 }
 

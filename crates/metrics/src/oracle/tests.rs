@@ -43,7 +43,7 @@ const BARE: SegmentSizes = SegmentSizes { mss: 1000, plain: 0, multipath: Some(0
 /// All paths.
 fn oracle(topology: &Topology, timeline: &Timeline) -> Oracle {
     let all: Vec<usize> = (0..topology.paths.len()).collect();
-    Oracle::new(topology, timeline, &all, BARE)
+    Oracle::new(topology, timeline, &all, BARE, Direction::Down)
 }
 
 /// Sizes of segments of 1400 bytes over IPv4 with timestamps.
@@ -66,13 +66,16 @@ fn near(value: Option<f64>, expected: f64) {
 fn goodput_is_the_sum_of_rate_share_and_arrivals() {
     let wlan = path(Bottleneck::Own(fixed(25 * MBIT)), 25, LossSpec::Bernoulli(0.01));
     let topology = network(vec![wlan, own(5, 65)]);
-    let oracle = Oracle::new(&topology, &[], &[0, 1], full_sizes());
+    let oracle = Oracle::new(&topology, &[], &[0, 1], full_sizes(), Direction::Down);
     let share = 1400.0 / 1480.0;
     near(oracle.goodput(ms(60_000), ms(150_000)), 25e6 * share * 0.99 + 5e6 * share);
     assert_eq!(oracle.goodput(ms(5), ms(5)), None);
     // One path alone; one that does not exist.
-    near(Oracle::new(&topology, &[], &[1], full_sizes()).goodput(ms(0), ms(10)), 5e6 * 1400.0 / 1452.0);
-    assert_eq!(Oracle::new(&topology, &[], &[7], full_sizes()).goodput(ms(0), ms(10)), Some(0.0));
+    near(
+        Oracle::new(&topology, &[], &[1], full_sizes(), Direction::Down).goodput(ms(0), ms(10)),
+        5e6 * 1400.0 / 1452.0,
+    );
+    assert_eq!(Oracle::new(&topology, &[], &[7], full_sizes(), Direction::Down).goodput(ms(0), ms(10)), Some(0.0));
 }
 
 #[test]
@@ -168,9 +171,9 @@ fn the_best_first_path_depends_on_how_much_there_is_to_send() {
 fn one_path_alone_needs_no_options_of_multipath_tcp() {
     // The second path, 1000 times as slow, adds less than the options of 28 bytes in 1,480 take.
     let paths = || network(vec![own(20, 10), path(Bottleneck::Own(fixed(20_000)), 10, LossSpec::None)]);
-    let both = Oracle::new(&paths(), &[], &[0, 1], full_sizes());
+    let both = Oracle::new(&paths(), &[], &[0, 1], full_sizes(), Direction::Down);
     near(both.goodput(ms(0), ms(1000)), 20e6 * 1400.0 / 1452.0);
-    let alone = Oracle::new(&paths(), &[], &[0], SegmentSizes { multipath: None, ..full_sizes() });
+    let alone = Oracle::new(&paths(), &[], &[0], SegmentSizes { multipath: None, ..full_sizes() }, Direction::Down);
     assert_eq!(both.completion(ms(0), 1_000_000), alone.completion(ms(0), 1_000_000));
     let frames = [frames(0, 1, 10)];
     assert_eq!(both.frame_delay(&frames, ms(900), 10_000), alone.frame_delay(&frames, ms(900), 10_000));
@@ -323,4 +326,26 @@ proptest! {
         let bound = oracle(&topology, &[]).completion(ms(0), bytes + rest + 1).expect("it arrives");
         prop_assert!(bound + Duration::from_micros(100) >= when.since(ms(0)), "{bytes} bytes at {when}, bound {bound}");
     }
+}
+
+/// An upload has the rate, losses and outages of the way up, and begins half a round trip before a download.
+#[test]
+fn an_upload_has_a_bound_of_its_own() {
+    let mut only = own(80, 10);
+    only.up = WaySpec { delay: Duration::from_millis(30), ..only.up };
+    only.up.bottleneck = Bottleneck::Own(fixed(8 * MBIT));
+    let topology = network(vec![only]);
+    let of = |direction| Oracle::new(&topology, &[], &[0], BARE, direction).completion(ms(5), 1_000_000).unwrap();
+    // SYN and SYN/ACK 40 ms, a megabyte at 8 Mbit/s a second, the way up 30 ms.
+    assert_eq!(of(Direction::Up), Duration::from_millis(40 + 1000 + 30));
+    // The third segment 30 ms more, the megabyte 100 ms, the way down 10 ms.
+    assert_eq!(of(Direction::Down), Duration::from_millis(40 + 30 + 100 + 10));
+    // A second path whose join takes two round trips of its own, from the first SYN/ACK on: 40 + 2 × 20 ms. From then on both
+    // carry: 8 Mbit/s × (T − 70 ms) + 8 Mbit/s × (T − 90 ms) = 8 Mbit.
+    let mut second = own(80, 10);
+    second.up.bottleneck = Bottleneck::Own(fixed(8 * MBIT));
+    let topology = network(vec![topology.paths[0].clone(), second]);
+    let over_both = Oracle::new(&topology, &[], &[0, 1], BARE, Direction::Up);
+    let first_on = |n: usize| Oracle { ways: vec![over_both.ways[n].clone()] };
+    assert_eq!(first_on(0).completion(ms(5), 1_000_000).unwrap(), Duration::from_millis(580));
 }

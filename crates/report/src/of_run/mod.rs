@@ -153,7 +153,8 @@ fn subtitle(rows: &[ResultRow<'_>], seeds: &[u64]) -> String {
 
 /// The head: what limited the runs, the network, the main chart and the means.
 fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures: Vec<Figure>) -> Option<Section> {
-    let mut about = unfinished(rows);
+    let mut about: Vec<String> = network.direction_in_words().into_iter().collect();
+    about.extend(unfinished(rows));
     about.extend(findings(results, rows));
     if rows.iter().any(|row| row.n() > 1) {
         about.push(format!(

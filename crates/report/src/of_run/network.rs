@@ -2,6 +2,7 @@
 
 use crate::describe::figure;
 use crate::svg::{CLOSE, escape, open_bare};
+use anabranch_units::TrafficDirection;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -11,11 +12,57 @@ use std::fmt::Write as _;
 pub struct Network {
     /// Discarded time before the measured time, in seconds.
     pub warmup_s: f64,
-    /// In the scenario's order, each from server to client.
+    /// Which ends send data.
+    #[serde(skip_serializing_if = "is_down")]
+    pub direction: TrafficDirection,
+    /// In the scenario's order, each from sender to receiver; where both ends send, from server to client.
     pub paths: Vec<PathShape>,
+    /// The paths from client to server, where both ends send.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub back: Vec<PathShape>,
 }
 
-/// One path, from server to client.
+fn is_down(direction: &TrafficDirection) -> bool {
+    *direction == TrafficDirection::Down
+}
+
+impl Network {
+    /// The shapes that are drawn; where both ends send, the name of each says in which direction it is.
+    fn shapes(&self) -> Vec<PathShape> {
+        let of = |path: &PathShape, way: &str| PathShape { name: format!("{}, {way}", path.name), ..path.clone() };
+        let pairs = self.paths.iter().zip(&self.back);
+        match self.direction {
+            TrafficDirection::Both => pairs.flat_map(|(down, up)| [of(down, "down"), of(up, "up")]).collect(),
+            TrafficDirection::Down | TrafficDirection::Up => self.paths.clone(),
+        }
+    }
+
+    /// Names of the hosts that send and receive.
+    fn hosts(&self) -> [&'static str; 2] {
+        match self.direction {
+            TrafficDirection::Down => ["server", "client"],
+            TrafficDirection::Up => ["client", "server"],
+            TrafficDirection::Both => ["sender", "receiver"],
+        }
+    }
+
+    /// Which end sends, unless it is the server, as usual.
+    pub(super) fn direction_in_words(&self) -> Option<String> {
+        let words = match self.direction {
+            TrafficDirection::Down => return None,
+            TrafficDirection::Up => {
+                "An upload: data flow from the client to the server, whose paths are shown in this direction."
+            }
+            TrafficDirection::Both => {
+                "Data flow both ways at once. Goodput, completion and counts are of both directions together; values over time are of \
+                 each, and packets of what the server sends."
+            }
+        };
+        Some(words.to_owned())
+    }
+}
+
+/// One path, from sender to receiver.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathShape {
@@ -90,7 +137,7 @@ fn scale(paths: &[PathShape]) -> f64 {
 
 /// The paths, drawn to scale; `None` without any. Colours are the page's.
 pub fn picture(network: &Network) -> Option<String> {
-    let paths = &network.paths;
+    let paths = &network.shapes();
     let widest = paths.iter().map(|path| path.rate_bps).fold(0.0, f64::max);
     if paths.is_empty() || widest <= 0.0 {
         return None;
@@ -99,7 +146,7 @@ pub fn picture(network: &Network) -> Option<String> {
     let words: Vec<String> =
         paths.iter().map(|path| format!("{}: {}", path.name, path.in_words().join(", "))).collect();
     let mut text = open_bare(WIDTH, height as usize, &format!("The network. {}.", words.join(". ")));
-    let hosts = [(2.0, "server"), (WIDTH as f64 - HOST - 2.0, "client")];
+    let hosts = [2.0, WIDTH as f64 - HOST - 2.0].into_iter().zip(network.hosts());
     for (x, name) in hosts {
         let (tall, middle) = (height - LEGEND, x + HOST / 2.0);
         let _ = writeln!(
@@ -205,7 +252,7 @@ mod tests {
     #[test]
     fn paths_are_drawn_to_scale_with_their_figures() {
         let paths = vec![path("wlan", 25e6, 0.025, 0.01, 100), path("3<g", 5e6, 0.065, 0.0, 3750)];
-        let picture = picture(&Network { warmup_s: 0.0, paths }).unwrap();
+        let picture = picture(&Network { paths, ..Network::default() }).unwrap();
         assert!(picture.contains("wlan</tspan> 25 Mbit/s · 25 ms one way · 1 % lost<"), "{picture}");
         assert!(picture.contains(">queue of 100 packets: 48 ms when full<"));
         assert!(picture.contains("3&lt;g</tspan> 5 Mbit/s · 65 ms one way · no loss<"));
@@ -221,7 +268,7 @@ mod tests {
     #[test]
     fn what_has_no_paths_or_no_rate_has_no_picture() {
         assert_eq!(picture(&Network::default()), None);
-        assert_eq!(picture(&Network { warmup_s: 0.0, paths: vec![path("a", 0.0, 0.1, 0.0, 1)] }), None);
+        assert_eq!(picture(&Network { paths: vec![path("a", 0.0, 0.1, 0.0, 1)], ..Network::default() }), None);
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use anabranch_metrics::{CapacityCurve, MetricRef};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, WaySpec};
 use anabranch_run::{Job, layout};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Direction, Duration, Instant};
 
-/// Recorded rate from server to client, in bit/s.
+/// Recorded rate on the way of the data, in bit/s.
 pub const RATE: &str = "trace_rate_bps";
 /// Recorded delay of both directions together, in seconds. A direction without a recording counts with its constant delay.
 pub const RTT: &str = "trace_rtt_s";
-/// Recorded probability of loss from server to client, 0 to 1.
+/// Recorded probability of loss on the way of the data, 0 to 1.
 pub const LOSS: &str = "trace_loss";
 
 /// A column: its name, and a value per sample.
@@ -19,16 +19,17 @@ type Column = (String, Vec<Option<f64>>);
 pub fn columns(job: &Job, (step, samples): (Duration, u64)) -> Vec<Column> {
     let topology = layout::topology(&job.scenario, job.seed);
     let used = topology.paths.iter().enumerate().filter(|(path, _)| job.choice.uses(*path));
-    used.flat_map(|(_, path)| of_path(path, (step, samples))).collect()
+    let way = job.scenario.direction().first();
+    used.flat_map(|(_, path)| of_path(path, way, (step, samples))).collect()
 }
 
-fn of_path(path: &PathSpec, (step, samples): (Duration, u64)) -> Vec<Column> {
+fn of_path(path: &PathSpec, direction: Direction, (step, samples): (Duration, u64)) -> Vec<Column> {
     let column = |name: &str, value: &dyn Fn(Instant) -> f64| {
         let begins = (0..samples).map(|sample| Instant::ZERO + step * sample);
         (MetricRef::of_path(&path.name, name).to_string(), begins.map(|begin| Some(value(begin))).collect())
     };
-    let mut columns = Vec::new();
-    if let Bottleneck::Own(BottleneckSpec { capacity, .. }) = &path.down.bottleneck
+    let (way, mut columns) = (path.way(direction), Vec::new());
+    if let Bottleneck::Own(BottleneckSpec { capacity, .. }) = &way.bottleneck
         && matches!(capacity, CapacitySpec::Trace(_) | CapacitySpec::Steps(_))
     {
         let curve = CapacityCurve::new(capacity.clone());
@@ -37,7 +38,7 @@ fn of_path(path: &PathSpec, (step, samples): (Duration, u64)) -> Vec<Column> {
     if path.down.recorded_delay.is_some() || path.up.recorded_delay.is_some() {
         columns.push(column(RTT, &|begin| (delay(&path.down, begin) + delay(&path.up, begin)).as_secs_f64()));
     }
-    if let Some(loss) = &path.down.recorded_loss {
+    if let Some(loss) = &way.recorded_loss {
         columns.push(column(LOSS, &|begin| loss.at(begin)));
     }
     columns

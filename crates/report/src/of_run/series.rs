@@ -67,27 +67,33 @@ impl Series {
         Ok(series)
     }
 
-    /// The samples of a job's recorder, as their file reads, with the columns of the paths in use alone; and what the recordings of
-    /// these paths offer meanwhile.
-    pub fn of(sampled: &anabranch_recorders::Series, job: &Job) -> Self {
+    /// The samples of a job's recorders, one per direction of its data, as their file reads, with the columns of the paths in use alone;
+    /// and what the recordings of these paths offer meanwhile. What the client sends where both send is of paths `NAME, up`.
+    pub fn of(sampled: &[anabranch_recorders::Series], job: &Job) -> Self {
         let paths = &job.scenario.topology.paths;
         let used = |path: usize| job.choice.uses(path);
-        let named = |column: &anabranch_recorders::Column| match column.path {
-            None => Some(column.name.to_owned()),
-            Some(path) if used(path.index()) => {
-                Some(MetricRef::of_path(&paths[path.index()].name, column.name).to_string())
+        let named = |column: &anabranch_recorders::Column, second: bool| match (column.path, second) {
+            (None, false) => Some(column.name.to_owned()),
+            (None, true) => Some(format!("up.{}", column.name)),
+            (Some(path), second) if used(path.index()) => {
+                let own = format!("{}{}", paths[path.index()].name, if second { ", up" } else { "" });
+                Some(MetricRef::of_path(&own, column.name).to_string())
             }
-            Some(_) => None,
+            (Some(_), _) => None,
         };
         let known = |value: &f64| value.is_finite().then_some(*value);
-        let of = |column: &anabranch_recorders::Column| {
-            Some(Column { name: named(column)?, values: column.values.iter().map(known).collect() })
+        let of = |(column, second)| {
+            let column: &anabranch_recorders::Column = column;
+            Some(Column { name: named(column, second)?, values: column.values.iter().map(known).collect() })
         };
-        let samples = sampled.columns.first().map_or(0, |column| column.values.len());
-        let time_s = (0..samples as u64).map(|sample| (sampled.step * sample).as_secs_f64()).collect();
-        let offered = recorded::columns(job, (sampled.step, samples as u64));
+        let Some(first) = sampled.first() else { return Self::default() };
+        let samples = first.columns.first().map_or(0, |column| column.values.len());
+        let time_s = (0..samples as u64).map(|sample| (first.step * sample).as_secs_f64()).collect();
+        let offered = recorded::columns(job, (first.step, samples as u64));
         let offered = offered.into_iter().map(|(name, values)| Column { name, values });
-        Self { time_s, columns: sampled.columns.iter().filter_map(of).chain(offered).collect() }
+        let ways = sampled.iter().zip([false, true]);
+        let columns = ways.flat_map(|(way, second)| way.columns.iter().map(move |column| (column, second)));
+        Self { time_s, columns: columns.filter_map(of).chain(offered).collect() }
     }
 
     /// How many curves it has.

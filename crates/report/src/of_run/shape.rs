@@ -3,6 +3,7 @@
 use super::network::{Network, PathShape};
 use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LossSpec, PathSpec, Topology};
 use anabranch_scenario::Scenario;
+use anabranch_units::Direction;
 
 /// Bytes of a full packet, as queues that count packets are shown.
 const PACKET: f64 = 1500.0;
@@ -10,27 +11,30 @@ const PACKET: f64 = 1500.0;
 impl Network {
     /// The network of a scenario; of a sweep, without what it varies.
     pub fn of(scenario: &Scenario) -> Self {
-        let topology = &scenario.topology;
-        let paths = topology.paths.iter().map(|path| shape(topology, path)).collect();
-        Self { warmup_s: scenario.warmup.as_secs_f64(), paths }
+        let (topology, direction) = (&scenario.topology, scenario.direction());
+        let shapes = |way| -> Vec<PathShape> { topology.paths.iter().map(|path| shape(topology, path, way)).collect() };
+        let back = if direction.is_both() { shapes(Direction::Up) } else { Vec::new() };
+        let paths = shapes(direction.first());
+        Self { warmup_s: scenario.warmup.as_secs_f64(), direction, paths, back }
     }
 }
 
-fn shape(topology: &Topology, path: &PathSpec) -> PathShape {
-    let link = match &path.down.bottleneck {
+fn shape(topology: &Topology, path: &PathSpec, direction: Direction) -> PathShape {
+    let way = path.way(direction);
+    let link = match &way.bottleneck {
         Bottleneck::Own(_) => None,
         Bottleneck::Shared(index) => topology.links.get(*index),
     };
     let mut shape = PathShape {
         name: path.name.clone(),
         link: link.map(|link| link.name.clone()),
-        delay_s: path.down.delay.as_secs_f64(),
-        loss: mean_loss(path.down.loss),
+        delay_s: way.delay.as_secs_f64(),
+        loss: mean_loss(way.loss),
         ..PathShape::default()
     };
-    let own = match &path.down.bottleneck {
+    let own = match &way.bottleneck {
         Bottleneck::Own(bottleneck) => Some(bottleneck),
-        Bottleneck::Shared(_) => link.map(|link| &link.down),
+        Bottleneck::Shared(_) => link.map(|link| link.bottleneck(direction)),
     };
     if let Some(BottleneckSpec { capacity, queue, .. }) = own {
         (shape.rate_bps, shape.recorded) = match capacity {
@@ -81,6 +85,32 @@ mod tests {
         let network = network("shared", include_str!("../../../../scenarios/shared-bottleneck.toml"));
         let shared: Vec<PathShape> = network.paths.into_iter().filter(|path| path.link.is_some()).collect();
         assert!(!shared.is_empty() && shared.iter().all(|path| path.rate_bps > 0.0), "{shared:?}");
+    }
+
+    #[test]
+    fn paths_are_shown_in_the_direction_of_the_data() {
+        let of = |direction: &str| {
+            let path =
+                "[[path]]\nname = 'a'\nrate = { down = '80mbit', up = '8mbit' }\ndelay = '5ms'\nloss = { up = '2%' }\n";
+            let text = format!("{path}[[traffic]]\nkind = 'bulk'\nsize = '1MB'\ndirection = '{direction}'\n");
+            network("a", &text)
+        };
+        let shapes = |network: &Network| -> Vec<(String, f64, f64)> {
+            let all = network.paths.iter().chain(&network.back);
+            all.map(|path| (path.name.clone(), path.rate_bps, path.loss)).collect()
+        };
+        let (down, up, both) = (of("down"), of("up"), of("both"));
+        assert_eq!(shapes(&down), [("a".to_owned(), 80e6, 0.0)]);
+        assert_eq!(shapes(&up), [("a".to_owned(), 8e6, 0.02)]);
+        assert_eq!(shapes(&both), [("a".to_owned(), 80e6, 0.0), ("a".to_owned(), 8e6, 0.02)]);
+        assert!(down.direction_in_words().is_none());
+        assert!(up.direction_in_words().unwrap().contains("from the client to the server"));
+        assert!(both.direction_in_words().unwrap().contains("both ways"));
+        let drawn = super::super::draw_network(&both).unwrap();
+        assert!(drawn.contains("a, down</tspan> 80 Mbit/s") && drawn.contains("a, up</tspan> 8 Mbit/s"), "{drawn}");
+        let place = |network: &Network, host: &str| super::super::draw_network(network).unwrap().find(host).unwrap();
+        assert!(place(&down, ">server<") < place(&down, ">client<"));
+        assert!(place(&up, ">client<") < place(&up, ">server<"));
     }
 
     #[test]

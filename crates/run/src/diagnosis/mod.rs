@@ -17,7 +17,7 @@ use crate::summary::baselines_of;
 use anabranch_metrics::{MetricRef, names};
 use anabranch_network::Bottleneck;
 use anabranch_scenario::{Scenario, Traffic, TrafficKind};
-use anabranch_units::Duration;
+use anabranch_units::{Direction, Duration};
 use serde::{Deserialize, Serialize};
 
 /// A finding about the rows of a cell.
@@ -251,14 +251,17 @@ fn is_held_by_loss(row: &RunRow<'_>, path: &str, alone: &RunRow<'_>) -> bool {
         .is_some_and(|(lost, (used, alone))| lost >= LOSS && used < FULL && alone <= used * MORE)
 }
 
-/// The sum of the paths' rates times the longest round trip, without queues, in bytes; `None` where paths share links.
+/// The sum of the paths' rates times the longest round trip, without queues, in bytes, in the direction of the data that has more;
+/// `None` where paths share links.
 fn product(scenario: &Scenario) -> Option<u64> {
-    let rate = |way: &Bottleneck| match way {
+    let rate = |bottleneck: &Bottleneck| match bottleneck {
         Bottleneck::Own(own) => Some(own.capacity.initial_rate().as_bps() as f64),
         Bottleneck::Shared(_) => None,
     };
     let paths = &scenario.topology.paths;
-    let rates = paths.iter().map(|path| rate(&path.down.bottleneck)).sum::<Option<f64>>()?;
+    let rates = |way: &Direction| paths.iter().map(|path| rate(&path.way(*way).bottleneck)).sum::<Option<f64>>();
+    let rates = scenario.direction().ways().iter().map(rates).collect::<Option<Vec<f64>>>()?;
+    let rates = rates.into_iter().fold(0.0, f64::max);
     let longest = paths.iter().map(|path| path.down.delay + path.up.delay).max()?;
     Some((rates / 8.0 * longest.as_secs_f64()) as u64)
 }

@@ -39,7 +39,7 @@ use crate::scenario::{Cross, CrossKind, Host, PathOptions, Scenario, TimeRange, 
 use crate::tree::{Node, Report, Span, Table, Value};
 use anabranch_engine::FirstPath;
 use anabranch_network::{Discipline, MiddleboxSpec, SlotsSpec, WakeSpec};
-use anabranch_units::Duration;
+use anabranch_units::{Duration, Side};
 use fields::Fields;
 use network::Names;
 
@@ -148,6 +148,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let applications = traffic::traffic(report, &traffic);
     let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
     scenario.settings.tcp.nagle = applications.iter().flatten().all(bulk);
+    scenario.traffic = applications.clone().unwrap_or_default();
     let names = Names::read(report, &paths, &links, &media);
     connection::read(report, &connection, &names, &mut scenario);
     tcp::read(report, &tcp, &mut scenario);
@@ -166,13 +167,13 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_race(report, &connection, &scenario);
     check_presence(report, &paths, &scenario);
     if let Some(network) = &network {
-        mtu::check(report, &paths, timeline.as_deref(), network, &hosts);
+        mtu::check(report, &paths, timeline.as_deref(), network, (&hosts, scenario.host(Side::Client)));
     }
 
     let network = network.filter(|_| report.calls() == begin)?;
     scenario.topology = network.topology;
     scenario.paths = network.options;
-    scenario.traffic = applications?;
+    applications?;
     scenario.cross = flows.into_iter().collect::<Option<_>>()?;
     scenario.timeline = timeline?;
     Some(Reading { scenario, limits: network.limits })
@@ -254,10 +255,10 @@ fn check_paths(report: &mut Report, root: &Table, paths: &[Fields<'_>], mptcp: b
 /// A kernel opens its connections over one path.
 fn check_race(report: &mut Report, connection: &Fields<'_>, scenario: &Scenario) {
     let race = scenario.settings.first_path == FirstPath::Race;
-    if let (true, Host::Linux, Some(node)) = (race, scenario.hosts.receiver, connection.written("first_path")) {
+    if let (true, Host::Linux, Some(node)) = (race, scenario.host(Side::Client), connection.written("first_path")) {
         report
             .error(Code::Conflict, node.at, "a Linux client does not race its paths")
-            .label("needs `receiver = \"engine\"`")
+            .label("needs an engine as the client's host")
             .help("name the path over which it opens the connection, or let this engine be the client");
     }
 }

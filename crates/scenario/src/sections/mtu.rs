@@ -23,9 +23,14 @@ pub(super) fn check_least(report: &mut Report, node: &Node, mtu: u32, ip: u8) {
 
 /// Reports path `n` if a client that is a kernel would not join it: the server announces its address of an IP version at the beginning, and
 /// the kernel forgets what it has no path to.
-fn check_start(report: &mut Report, fields: &Fields<'_>, (n, network): (usize, &Network), hosts: &Hosts) {
+fn check_start(
+    report: &mut Report,
+    fields: &Fields<'_>,
+    (n, network): (usize, &Network),
+    (hosts, client): (&Hosts, Host),
+) {
     let version = network.options[n].version(hosts);
-    if let Some(node) = fields.written("start").filter(|_| hosts.receiver == Host::Linux)
+    if let Some(node) = fields.written("start").filter(|_| client == Host::Linux)
         && opens_a_version_late(&network.options, hosts, n)
     {
         report
@@ -35,7 +40,7 @@ fn check_start(report: &mut Report, fields: &Fields<'_>, (n, network): (usize, &
                 format!("a Linux client joins no first path of IPv{version} that appears later"),
             )
             .label("the other paths of its IP version appear later, too, if there are any")
-            .help("let a path of this version be there from the beginning, or let this engine be the receiver");
+            .help("let a path of this version be there from the beginning, or let this engine be the client");
     }
 }
 
@@ -45,7 +50,7 @@ pub(super) fn check(
     paths: &[Fields<'_>],
     timeline: Option<&[TimelineEntry]>,
     network: &Network,
-    hosts: &Hosts,
+    (hosts, client): (&Hosts, Host),
 ) {
     for (n, ((fields, path), options)) in paths.iter().zip(&network.topology.paths).zip(&network.options).enumerate() {
         let nodes = fields.places("mtu");
@@ -54,7 +59,7 @@ pub(super) fn check(
                 check_least(report, node, mtu, options.version(hosts));
             }
         }
-        check_start(report, fields, (n, network), hosts);
+        check_start(report, fields, (n, network), (hosts, client));
         let sets =
             |entry: &TimelineEntry| matches!(entry.change, TimelineChange::Network(Change::Mtu(of, ..)) if of == n);
         let changes = timeline.is_none_or(|timeline| timeline.iter().any(sets));

@@ -50,12 +50,13 @@ impl TrafficKind {
 
 /// The key that chooses the kind.
 pub(crate) fn kind() -> Row<'static> {
-    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: the server sends as much as it can; frames: it writes frames of one size at a steady pace; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
+    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: an end, the server unless direction says otherwise, sends as much as it can; frames: it writes frames of one size at a steady pace; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
 }
 
 /// Keys of one kind.
 #[rustfmt::skip] // A table reads best with one key per row.
 pub(crate) fn rows(traffic: &mut Traffic) -> Vec<Row<'_>> {
+    let has_direction = !traffic.kind.has_requests();
     let mut rows = match &mut traffic.kind {
         TrafficKind::Bulk { size } => vec![
             Row::optional("size", BYTES, size, "bytes to transfer").silent("until the end"),
@@ -80,6 +81,9 @@ pub(crate) fn rows(traffic: &mut Traffic) -> Vec<Row<'_>> {
             Row::new("sizes", word(), sizes, "distribution of the page's bytes over its objects: equal, or lognormal (σ = 1.318 of the logarithm, Barford and Crovella 1998) and scaled to the page's size"),
         ],
     };
+    if has_direction {
+        rows.push(Row::new("direction", word(), &mut traffic.direction, "which end sends the data. down: the server, a download; up: the client, an upload; both: each end at once, over the same connections, `size` or `count` each. Metrics are of the sending end; of both, goodput, completion and counts add up, and goodput and completion stand for each direction too"));
+    }
     rows.extend([
         Row::new("flows", FLOWS, &mut traffic.flows, "number of simultaneous instances, each on its own connection"),
         Row::new("arrivals", ARRIVALS, &mut traffic.arrivals, "when the flows begin: all at the start, or at random times after it"),

@@ -1,8 +1,9 @@
 //! The applications that run over every path set.
 
+use super::mirrored::mirrored;
 use anabranch_network::{Bottleneck, BottleneckSpec, PathSpec, Topology};
 use anabranch_scenario::{ConnectionsPer, ObjectSizes, Scenario, Traffic, TrafficKind};
-use anabranch_units::{Duration, Rate};
+use anabranch_units::{Direction, Duration, Rate, TrafficDirection};
 
 /// An application over a path set.
 #[derive(Clone, Debug)]
@@ -53,7 +54,8 @@ pub fn applications(paths: &Scenario, names: &[&str]) -> Vec<Application> {
 }
 
 fn scenario(paths: &Scenario, name: &str) -> Scenario {
-    let capacity = capacity(&paths.topology);
+    let direction = paths.direction();
+    let capacity = capacity(&paths.topology, direction.first());
     let flows = paths.traffic.first().map_or(1, |traffic| traffic.flows).max(1);
     let each = |size: u64| (size / u64::from(flows)).max(1);
     let (kind, duration) = match name {
@@ -69,8 +71,14 @@ fn scenario(paths: &Scenario, name: &str) -> Scenario {
         }
     };
     let flows = if matches!(kind, TrafficKind::Web { .. }) { 1 } else { flows };
+    // Who serves a page over the paths of an upload is at their near end.
+    let (direction, paths) = match direction {
+        TrafficDirection::Up if kind.has_requests() => (TrafficDirection::Down, &mirrored(paths.clone())),
+        _ if kind.has_requests() => (TrafficDirection::Down, paths),
+        _ => (direction, paths),
+    };
     let mut scenario = Scenario {
-        traffic: vec![Traffic { flows, ..kind.into() }],
+        traffic: vec![Traffic { flows, direction, ..kind.into() }],
         duration: Some(duration + paths.start_jitter),
         warmup: Duration::ZERO,
         ..paths.clone()
@@ -90,22 +98,22 @@ fn unlimited(capacity: Rate) -> Duration {
     LONGEST.min(capacity.time_for(MOST_BYTES)).max(SHORTEST)
 }
 
-/// The bottleneck of a path towards the client, unless it is shared.
-fn own(path: &PathSpec) -> Option<&BottleneckSpec> {
-    match &path.down.bottleneck {
+/// The bottleneck of a path on this way, unless it is shared.
+fn own(path: &PathSpec, way: Direction) -> Option<&BottleneckSpec> {
+    match &path.way(way).bottleneck {
         Bottleneck::Own(own) => Some(own),
         Bottleneck::Shared(_) => None,
     }
 }
 
-/// The capacity of all paths together towards the client, at first; of a recording, its mean; of a policed path, its contract.
-fn capacity(topology: &Topology) -> Rate {
-    let links = topology.links.iter().map(|link| &link.down);
+/// The capacity of all paths together on this way, at first; of a recording, its mean; of a policed path, its contract.
+fn capacity(topology: &Topology, way: Direction) -> Rate {
+    let links = topology.links.iter().map(|link| link.bottleneck(way));
     let bps = |bottleneck: &BottleneckSpec| {
         let contract = bottleneck.police.map_or(u64::MAX, |police| police.rate.as_bps());
         bottleneck.capacity.initial_rate().as_bps().min(contract)
     };
-    let own = topology.paths.iter().filter_map(own);
+    let own = topology.paths.iter().filter_map(|path| own(path, way));
     Rate::from_bps(own.chain(links).map(bps).sum())
 }
 
@@ -113,6 +121,21 @@ fn capacity(topology: &Topology) -> Rate {
 mod tests {
     use super::*;
     use anabranch_scenario::Document;
+
+    #[test]
+    fn applications_over_an_upload_send_up() {
+        let text = "[[path]]\nname = 'a'\nrate = { down = '80mbit', up = '8mbit' }\ndelay = '5ms'\n\
+                    [[traffic]]\nkind = 'bulk'\nsize = '1MB'\ndirection = 'up'\n";
+        let scenario = Document::parse("x.toml", text).unwrap().scenario;
+        let [bulk, page, frames] = &applications(&scenario, &[BULK, WEB, FRAMES])[..] else { panic!("three") };
+        assert_eq!(bulk.scenario.direction(), TrafficDirection::Up);
+        let TrafficKind::Frames { size, .. } = frames.scenario.traffic[0].kind else { panic!("frames") };
+        // 60 % of what passes up in 40 ms.
+        assert_eq!((frames.scenario.direction(), size), (TrafficDirection::Up, 24_000));
+        // Whoever serves the page has the thin direction.
+        assert_eq!(page.scenario.direction(), TrafficDirection::Down);
+        assert_eq!(page.scenario.topology.paths[0].down, scenario.topology.paths[0].up);
+    }
 
     #[test]
     fn frames_over_a_policed_path_fit_its_contract() {

@@ -3,6 +3,7 @@
 mod advice;
 mod applications;
 mod first_path;
+mod mirrored;
 mod room;
 mod score;
 mod standing;
@@ -26,7 +27,7 @@ pub(crate) const KIND: &str = "kind";
 pub(crate) const PART: &str = "part";
 pub(crate) const TRAFFIC: &str = "traffic";
 
-/// A scenario whose traffic (except the number of its flows) and duration do not count.
+/// A scenario whose traffic (except the number of its flows, and which end sends) and duration do not count.
 #[derive(Clone, Debug)]
 pub struct PathSet {
     /// The kind of its paths: `near/far`, `loss`.
