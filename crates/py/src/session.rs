@@ -127,10 +127,7 @@ impl Scheduler for Stepwise {
 
 /// Bits per second towards the client, of all paths and links when the run begins.
 fn capacity(topology: &Topology) -> f64 {
-    let of = |way: &Bottleneck| match way {
-        Bottleneck::Own(own) => own.capacity.initial_rate().as_bps() as f64,
-        Bottleneck::Shared(_) => 0.0,
-    };
+    let of = |way: &Bottleneck| way.own().map_or(0.0, |own| own.capacity.initial_rate().as_bps() as f64);
     let own: f64 = topology.paths.iter().map(|path| of(&path.down.bottleneck)).sum();
     let links: f64 = topology.links.iter().map(|link| link.down.capacity.initial_rate().as_bps() as f64).sum();
     own + links

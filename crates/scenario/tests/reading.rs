@@ -54,7 +54,7 @@ fn up(scenario: &Scenario) -> &WaySpec {
 fn queue(way: &WaySpec) -> QueueSpec {
     match &way.bottleneck {
         Bottleneck::Own(own) => own.queue,
-        Bottleneck::Shared(_) => panic!("shared"),
+        Bottleneck::Route(_) => panic!("shared"),
     }
 }
 
@@ -64,7 +64,7 @@ fn rate(way: &WaySpec) -> Rate {
             CapacitySpec::Fixed(rate) => rate,
             _ => panic!("not a plain rate"),
         },
-        Bottleneck::Shared(_) => panic!("shared"),
+        Bottleneck::Route(_) => panic!("shared"),
     }
 }
 
@@ -276,8 +276,8 @@ fn a_link_is_shared_and_its_bdp_counts_its_longest_path() {
     assert_eq!(s.topology.links[0].down.queue, QueueSpec::Bytes(150_000));
     assert_eq!(s.topology.links[0].up.queue, QueueSpec::Bytes(50_000));
     let [a, b] = &s.topology.paths[..] else { panic!() };
-    assert_eq!((&a.down.bottleneck, &a.up.bottleneck), (&Bottleneck::Shared(0), &Bottleneck::Shared(0)));
-    assert_eq!((&b.down.bottleneck, queue(&b.up)), (&Bottleneck::Shared(0), QueueSpec::Packets(9)));
+    assert_eq!((&a.down.bottleneck, &a.up.bottleneck), (&Bottleneck::shared(0), &Bottleneck::shared(0)));
+    assert_eq!((&b.down.bottleneck, queue(&b.up)), (&Bottleneck::shared(0), QueueSpec::Packets(9)));
 }
 
 fn fixed(ms: u64) -> TimeRange {
@@ -817,7 +817,7 @@ fn a_trace_has_rate_delay_and_loss_of_each_direction() {
             CapacitySpec::Steps(steps) => steps.steps().at(at(1600)),
             _ => panic!("no recorded rate"),
         },
-        Bottleneck::Shared(_) => panic!("shared"),
+        Bottleneck::Route(_) => panic!("shared"),
     };
     assert_eq!((steps(&a.down), steps(&a.up)), (Rate::from_bps(20_000_000), Rate::from_bps(600_000)));
     let delays = |way: &WaySpec| [0, 1000, 3000].map(|now| way.recorded_delay.as_ref().map(|delay| delay.at(at(now))));

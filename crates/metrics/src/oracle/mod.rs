@@ -2,8 +2,9 @@
 
 use crate::capacity::after_changes;
 use crate::{CapacityCurve, FrameTimes};
-use anabranch_network::{Bottleneck, Change, LossSpec, Place, RadioChange, Topology, WaySpec};
+use anabranch_network::{Change, LossSpec, RadioChange, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
+use routes::{Routes, is_routed};
 
 /// Changes of the network, in order of time.
 pub type Timeline = [(Instant, Change)];
@@ -11,8 +12,8 @@ pub type Timeline = [(Instant, Change)];
 /// Upper bounds for data that flows from server to client, whichever path carries the first subflow, and be it plain TCP
 /// over one of the paths.
 ///
-/// A path crosses exactly one bottleneck, so the maximum flow has a closed form: each bottleneck is filled, at every
-/// moment, by the path across it that gets most payload through.
+/// Where a path crosses one bottleneck, the maximum flow has a closed form: each bottleneck is filled, at every moment, by the path across
+/// it that gets most payload through. Paths over several links, and those that share one with them, are the flows of a linear program.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     ways: Vec<WayBound>,
@@ -22,6 +23,7 @@ pub struct Oracle {
 #[derive(Clone, Debug)]
 struct WayBound {
     bottlenecks: Vec<Shared>,
+    routes: Routes,
     /// The way differs from the one before only in its first path.
     other_first: bool,
 }
@@ -78,28 +80,27 @@ impl Oracle {
         let alone = paths.iter().map(|path| (std::slice::from_ref(path), *path, sizes.plain));
         let together =
             sizes.multipath.into_iter().flat_map(|header| paths.iter().map(move |path| (paths, *path, header)));
-        let way = |(over, first, header): (&[usize], usize, u32)| WayBound {
-            bottlenecks: bottlenecks(topology, timeline, (over, first), (sizes.mss, header)),
-            other_first: over.len() > 1 && Some(&first) != over.first(),
+        let way = |(over, first, header): (&[usize], usize, u32)| {
+            let (routed, single): (Vec<usize>, Vec<usize>) = over.iter().partition(|path| is_routed(topology, **path));
+            let sizes = (sizes.mss, header);
+            WayBound {
+                bottlenecks: bottlenecks(topology, timeline, (&single, first), sizes),
+                routes: Routes::new(topology, timeline, (&routed, first), sizes),
+                other_first: over.len() > 1 && Some(&first) != over.first(),
+            }
         };
         Self { ways: together.chain(alone).map(way).collect() }
     }
 
-    /// The capacity of the bottleneck that path `path` crosses; `None` if there is no such path or link.
+    /// The capacity of the bottleneck that path `path` crosses, of several the one that is narrowest at first; `None` if there is no such path or link.
     pub fn capacity(
         topology: &Topology,
         timeline: &Timeline,
         path: usize,
         direction: Direction,
     ) -> Option<CapacityCurve> {
-        let spec = topology.paths.get(path)?;
-        match &spec.way(direction).bottleneck {
-            Bottleneck::Own(own) => Some(after_changes(own, timeline, (Place::Path(path), direction))),
-            Bottleneck::Shared(link) => {
-                let spec = topology.links.get(*link)?;
-                Some(after_changes(spec.bottleneck(direction), timeline, (Place::Link(*link), direction)))
-            }
-        }
+        let (place, spec) = topology.narrowest(path, direction)?;
+        Some(after_changes(spec, timeline, (place, direction)))
     }
 
     /// Best goodput of unlimited data from `from` to `until`, in bits per second: Σ rate × payload share × (1 − loss), over
@@ -139,17 +140,14 @@ fn bottlenecks(
     (over, first): (&[usize], usize),
     (mss, header): (u32, u32),
 ) -> Vec<Shared> {
-    let ends = |i: usize| topology.paths.get(i).map(|path| Ends::new(i, &path.down, &path.up, timeline));
+    let ends = |i: usize| Ends::new(topology, i, timeline);
     let opening = ends(first);
     let mut found: Vec<(Option<usize>, Shared)> = Vec::new();
     for index in over {
         let Some(path) = ends(*index) else { continue };
         let join = opening.as_ref().filter(|_| *index != first);
         let lane = path.lane(join, timeline, mss, header);
-        let link = match path.down.bottleneck {
-            Bottleneck::Own(_) => None,
-            Bottleneck::Shared(link) => Some(link),
-        };
+        let link = path.down.bottleneck.route().first().copied();
         match found.iter_mut().find(|(l, _)| link.is_some() && *l == link) {
             Some((_, shared)) => shared.lanes.push(lane),
             None => {
@@ -172,7 +170,13 @@ impl WayBound {
 
     /// Nothing that counts strictly changes.
     fn is_constant(&self) -> bool {
-        self.bottlenecks.iter().all(|shared| shared.capacity.is_constant() && shared.lanes.iter().all(Lane::is_steady))
+        let routes = self.routes.links.iter().all(|link| link.capacity.is_constant());
+        routes
+            && self.routes.lanes.iter().all(Lane::is_steady)
+            && self
+                .bottlenecks
+                .iter()
+                .all(|shared| shared.capacity.is_constant() && shared.lanes.iter().all(Lane::is_steady))
     }
 
     /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later; `None`, too, if it is not `below`
@@ -223,7 +227,8 @@ impl WayBound {
 
     /// Payload bytes that all bottlenecks together can carry.
     fn payload(&self, of: impl Fn(&Lane) -> Use) -> f64 {
-        self.bottlenecks.iter().map(|shared| shared.payload(&of)).sum()
+        let bottlenecks: f64 = self.bottlenecks.iter().map(|shared| shared.payload(&of)).sum();
+        bottlenecks + self.routes.payload(&of)
     }
 }
 
@@ -279,6 +284,12 @@ impl Lane {
         self.mss * seen as f64
     }
 
+    /// The best efficiency of all times that count.
+    fn best_efficiency(&self, how: Use) -> f64 {
+        let cuts = self.cuts(how).collect::<Vec<_>>();
+        cuts.into_iter().map(|at| self.efficiency(at, how)).fold(0.0, f64::max)
+    }
+
     /// Payload that arrives ÷ bytes on the link, for what leaves the bottleneck from `at` until the next cut.
     fn efficiency(&self, at: Instant, how: Use) -> f64 {
         let arrival = at + how.shift;
@@ -311,11 +322,17 @@ struct Ends<'a> {
     /// Least delays.
     down_delay: Duration,
     up_delay: Duration,
+    /// Share of the packets that its links let through.
+    links_arriving: f64,
     delay_varies: bool,
 }
 
 impl<'a> Ends<'a> {
-    fn new(index: usize, down: &'a WaySpec, up: &WaySpec, timeline: &Timeline) -> Self {
+    /// `None` if there is no such path.
+    fn new(topology: &'a Topology, index: usize, timeline: &Timeline) -> Option<Self> {
+        let path = topology.paths.get(index)?;
+        let (down, up) = (&path.down, &path.up);
+        let links = |way| routes::least_delay(topology, timeline, path, way);
         let least = |way: &WaySpec, direction| {
             let changes = timeline.iter().filter_map(move |(_, change)| match change {
                 Change::Delay(i, d, delay) if (*i, *d) == (index, direction) => Some(Earlier::Delay(*delay)),
@@ -344,16 +361,18 @@ impl<'a> Ends<'a> {
             }
             _ => false,
         };
-        Self {
+        Some(Self {
             index,
             down,
-            down_delay: least(down, Direction::Down),
-            up_delay: least(up, Direction::Up),
-            delay_varies: !down.jitter.is_none()
+            down_delay: least(down, Direction::Down) + links(Direction::Down),
+            up_delay: least(up, Direction::Up) + links(Direction::Up),
+            links_arriving: routes::arriving(topology, timeline, path),
+            delay_varies: routes::delays_vary(topology, timeline, path)
+                || !down.jitter.is_none()
                 || down.radio.impairs()
                 || down.recorded_delay.is_some()
                 || timeline.iter().any(|(_, change)| varies(change)),
-        }
+        })
     }
 
     fn rtt(&self) -> Duration {
@@ -372,12 +391,12 @@ impl<'a> Ends<'a> {
         let least =
             self.down.recorded_loss.as_ref().map(|steps| steps.parts().map(|(_, loss)| loss).fold(1.0, f64::min));
         let loss = least.map_or(self.down.loss, LossSpec::Bernoulli);
-        let mut arriving = vec![(Instant::ZERO, arriving(&loss, corrupt))];
+        let mut arriving = vec![(Instant::ZERO, self.links_arriving * arriving(&loss, corrupt))];
         for (at, change) in timeline {
             if let Change::Loss(i, Direction::Down, loss) = change
                 && *i == self.index
             {
-                arriving.push((*at, self::arriving(loss, corrupt)));
+                arriving.push((*at, self.links_arriving * self::arriving(loss, corrupt)));
             }
         }
         // A packet that is held back may outlive an outage: then outages bound nothing.
@@ -415,6 +434,9 @@ pub const fn header_len(ip: u8, timestamps: bool, dss: Option<u32>) -> u32 {
     };
     ip + 20 + timestamps + dss
 }
+
+mod packing;
+mod routes;
 
 #[cfg(test)]
 mod tests;

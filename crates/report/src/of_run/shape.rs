@@ -1,8 +1,9 @@
 //! A scenario's network as its report shows it.
 
 use super::network::{Network, PathShape};
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LossSpec, PathSpec, Topology};
+use anabranch_network::{BottleneckSpec, CapacitySpec, DropTail, LinkSpec, LossSpec, Topology};
 use anabranch_scenario::Scenario;
+use anabranch_units::Direction;
 
 /// Bytes of a full packet, as queues that count packets are shown.
 const PACKET: f64 = 1500.0;
@@ -11,28 +12,26 @@ impl Network {
     /// The network of a scenario; of a sweep, without what it varies.
     pub fn of(scenario: &Scenario) -> Self {
         let topology = &scenario.topology;
-        let paths = topology.paths.iter().map(|path| shape(topology, path)).collect();
+        let paths = (0..topology.paths.len()).map(|path| shape(topology, path)).collect();
         Self { warmup_s: scenario.warmup.as_secs_f64(), paths }
     }
 }
 
-fn shape(topology: &Topology, path: &PathSpec) -> PathShape {
-    let link = match &path.down.bottleneck {
-        Bottleneck::Own(_) => None,
-        Bottleneck::Shared(index) => topology.links.get(*index),
-    };
+fn shape(topology: &Topology, index: usize) -> PathShape {
+    let path = &topology.paths[index];
+    let links: Vec<&LinkSpec> =
+        path.down.bottleneck.route().iter().filter_map(|link| topology.links.get(*link)).collect();
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    let behind = links.iter().filter_map(|link| link.behind(Direction::Down));
+    let lost = behind.map(|way| mean_loss(way.loss)).filter(|loss| *loss > 0.0);
     let mut shape = PathShape {
         name: path.name.clone(),
-        link: link.map(|link| link.name.clone()),
-        delay_s: path.down.delay.as_secs_f64(),
-        loss: mean_loss(path.down.loss),
+        link: (!names.is_empty()).then(|| names.join(", ")),
+        delay_s: topology.delay(path, Direction::Down).as_secs_f64(),
+        loss: lost.fold(mean_loss(path.down.loss), |all, loss| all + (1.0 - all) * loss),
         ..PathShape::default()
     };
-    let own = match &path.down.bottleneck {
-        Bottleneck::Own(bottleneck) => Some(bottleneck),
-        Bottleneck::Shared(_) => link.map(|link| &link.down),
-    };
-    if let Some(BottleneckSpec { capacity, queue, .. }) = own {
+    if let Some((_, BottleneckSpec { capacity, queue, .. })) = topology.narrowest(index, Direction::Down) {
         (shape.rate_bps, shape.recorded) = match capacity {
             CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => (capacity.initial_rate().as_bps() as f64, false),
             CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => (capacity.initial_rate().as_bps() as f64, true),

@@ -253,10 +253,7 @@ fn is_held_by_loss(row: &RunRow<'_>, path: &str, alone: &RunRow<'_>) -> bool {
 
 /// The sum of the paths' rates times the longest round trip, without queues, in bytes; `None` where paths share links.
 fn product(scenario: &Scenario) -> Option<u64> {
-    let rate = |way: &Bottleneck| match way {
-        Bottleneck::Own(own) => Some(own.capacity.initial_rate().as_bps() as f64),
-        Bottleneck::Shared(_) => None,
-    };
+    let rate = |way: &Bottleneck| Some(way.own()?.capacity.initial_rate().as_bps() as f64);
     let paths = &scenario.topology.paths;
     let rates = paths.iter().map(|path| rate(&path.down.bottleneck)).sum::<Option<f64>>()?;
     let longest = paths.iter().map(|path| path.down.delay + path.up.delay).max()?;

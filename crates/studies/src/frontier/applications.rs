@@ -1,6 +1,6 @@
 //! The applications that run over every path set.
 
-use anabranch_network::{Bottleneck, BottleneckSpec, PathSpec, Topology};
+use anabranch_network::{BottleneckSpec, PathSpec, Topology};
 use anabranch_scenario::{ConnectionsPer, ObjectSizes, Scenario, Traffic, TrafficKind};
 use anabranch_units::{Duration, Rate};
 
@@ -92,10 +92,7 @@ fn unlimited(capacity: Rate) -> Duration {
 
 /// The bottleneck of a path towards the client, unless it is shared.
 fn own(path: &PathSpec) -> Option<&BottleneckSpec> {
-    match &path.down.bottleneck {
-        Bottleneck::Own(own) => Some(own),
-        Bottleneck::Shared(_) => None,
-    }
+    path.down.bottleneck.own()
 }
 
 /// The capacity of all paths together towards the client, at first; of a recording, its mean; of a policed path, its contract.
