@@ -167,6 +167,11 @@ impl Layout {
         Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, seed, &self.entrances), checks })
     }
 
+    /// The network, and how it changes.
+    pub(crate) fn network(&self) -> (&Topology, &[(Instant, Change)]) {
+        (&self.topology, &self.timeline)
+    }
+
     /// The paths that appear before the client of the connections under test, or go. Plain TCP has no address to withdraw.
     fn comings(&self, job: &Job) -> Vec<(Instant, WorldChange)> {
         let mut comings = Vec::new();

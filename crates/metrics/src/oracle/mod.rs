@@ -2,7 +2,7 @@
 
 use crate::capacity::after_changes;
 use crate::{CapacityCurve, FrameTimes};
-use anabranch_network::{Change, LossSpec, RadioChange, Topology, WaySpec};
+use anabranch_network::{Change, LossSpec, Place, RadioChange, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant};
 use routes::{Routes, is_routed};
 
@@ -101,6 +101,17 @@ impl Oracle {
     ) -> Option<CapacityCurve> {
         let (place, spec) = topology.narrowest(path, direction)?;
         Some(after_changes(spec, timeline, (place, direction)))
+    }
+
+    /// The capacity of a link; `None` if there is none with this index.
+    pub fn link_capacity(
+        topology: &Topology,
+        timeline: &Timeline,
+        link: usize,
+        direction: Direction,
+    ) -> Option<CapacityCurve> {
+        let spec = topology.links.get(link)?.bottleneck(direction);
+        Some(after_changes(spec, timeline, (Place::Link(link), direction)))
     }
 
     /// Best goodput of unlimited data from `from` to `until`, in bits per second: Σ rate × payload share × (1 − loss), over
