@@ -14,7 +14,7 @@ fn of(section: &str) -> impl Iterator<Item = (&'static Key, [&'static str; 2])> 
 /// Two values, as TOML has them; `None` for what makes another topology, of which there is nothing to change.
 fn values(name: &str) -> Option<[&'static str; 2]> {
     Some(match name {
-        "name" | "link" | "medium" | "trace" | "trace_start" | "trace_end" => return None,
+        "name" | "link" | "route" | "medium" | "trace" | "trace_start" | "trace_end" => return None,
         "rate" => ["'9mbit'", "'8mbit'"],
         "burst" => ["'8KB'", "'9KB'"],
         "police" => ["{ rate = '7mbit', burst = '9KB' }", "{ rate = '6mbit', burst = '9KB' }"],
@@ -78,7 +78,7 @@ fn scenario(keys: &str, rest: &str) -> String {
     let delay = if keys.starts_with("delay") { "" } else { "delay = '10ms'\n" };
     let mtu = if keys.starts_with("mtu ") { "" } else { "mtu = 1480\n" };
     format!(
-        "duration = '300ms'\n[connection]\ncongestion = 'cubic'\n[[link]]\nname = 'l'\nrate = '10mbit'\n[[path]]\nname = \
+        "duration = '300ms'\n[connection]\ncongestion = 'cubic'\n[[link]]\nname = 'l'\nrate = '10mbit'\ndelay = '9ms'\n[[path]]\nname = \
          'a'\n{rate}{delay}{signal}{mtu}{keys}\n[[path]]\nname = 'b'\nlink = 'l'\ndelay = '5ms'\n{rest}"
     )
 }
@@ -191,7 +191,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         "name" => "what the fields are named after",
         "rate" | "delay" | "loss" => "dragged in the picture",
         "outage" => "Cut 1 s",
-        "link" | "device" | "medium" | "shared" => "another network: a scenario to choose",
+        "link" | "route" | "device" | "medium" | "shared" => "another network: a scenario to choose",
         "trace" | "trace_start" | "trace_end" => "the page reads no files",
         "preset" => "defaults of the other keys",
         "overhead" | "duplicate" | "corrupt" => "a technology's properties, which do not waver",

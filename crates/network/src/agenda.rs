@@ -45,6 +45,11 @@ impl Agenda {
         Self { dues: vec![never.due(); slots], rests: vec![never.rest(); slots], first: never, slot: 0 }
     }
 
+    /// Number of slots.
+    pub(crate) fn len(&self) -> usize {
+        self.dues.len()
+    }
+
     /// Adds `slots` slots without an action.
     pub(crate) fn grow(&mut self, slots: usize) {
         let slots = self.dues.len() + slots;

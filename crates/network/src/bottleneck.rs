@@ -1,9 +1,10 @@
 //! A queue and its capacity, for one direction.
 
+use crate::counts::LinkCounts;
 use crate::{
     BottleneckSpec, Capacity, Discipline, DropTail, Markable, Next, Qdisc, QueueState, Verdict, Verdicts, Waiting,
 };
-use anabranch_trace::{LinkEvent, Recorder};
+use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant, PathId, Rate};
 use anabranch_wire::Ecn;
 use slab::Slab;
@@ -60,6 +61,10 @@ pub(crate) struct Packet<T> {
     pub(crate) way: Option<WayId>,
     /// Bytes with the path's overhead.
     pub(crate) size: u32,
+    /// Links of its route behind it.
+    pub(crate) hop: u16,
+    /// The path's events of queues are those of another link.
+    pub(crate) is_quiet: bool,
     /// Time of arrival.
     pub(crate) arrived: Instant,
     /// A hash of its 5-tuple, if it has no item that knows it.
@@ -68,7 +73,9 @@ pub(crate) struct Packet<T> {
 
 impl<T> Packet<T> {
     fn record(&self, recorder: &mut dyn Recorder, at: Instant, what: LinkEvent) {
-        if let Some(way) = self.way {
+        if let Some(way) = self.way
+            && !(self.is_quiet && what.is_of_queue())
+        {
             way.record(recorder, at, self.size, what);
         }
     }
@@ -97,7 +104,7 @@ pub(crate) struct Queue<T> {
     leaving: u32,
     /// When that one leaves, or the discipline hands out the next one.
     departs: Instant,
-    departed: u64,
+    counts: LinkCounts,
     qdisc: Box<dyn Qdisc>,
     /// Whether the queueing discipline looks at packets' flows.
     by_flow: bool,
@@ -115,7 +122,7 @@ impl<T: Markable> Queue<T> {
             state: QueueState::default(),
             leaving: 0,
             departs: Instant::MAX,
-            departed: 0,
+            counts: LinkCounts::default(),
             qdisc: spec.queue.build(spec.capacity.initial_rate(), seed, name),
             by_flow: spec.queue.discipline().is_some_and(Discipline::is_by_flow),
             capacity: spec.capacity.build(),
@@ -146,9 +153,14 @@ impl<T: Markable> Queue<T> {
         (self.packets.len(), self.state.bytes + u64::from(leaving))
     }
 
-    /// Packets that have left.
-    pub(crate) fn departed(&self) -> u64 {
-        self.departed
+    /// Packets that have left, and their fate so far.
+    pub(crate) fn counts(&self) -> &LinkCounts {
+        &self.counts
+    }
+
+    /// A packet was dropped, before the queue or in it.
+    pub(crate) fn count_drop(&mut self, cause: DropCause) {
+        self.counts.note_drop(cause);
     }
 
     /// A packet arrives. Every packet that left before `now` has been fetched.
@@ -170,6 +182,7 @@ impl<T: Markable> Queue<T> {
             return self.carry_out_all(now, recorder);
         }
         let waits = if before.busy { self.state } else { QueueState::default() };
+        self.counts.queue_max = self.counts.queue_max.max(waits.packets);
         let joined = LinkEvent::Enqueued { queue_packets: waits.packets, queue_bytes: waits.bytes };
         self.packets[handle as usize].record(recorder, now, joined);
         self.carry_out_all(now, recorder);
@@ -193,7 +206,8 @@ impl<T: Markable> Queue<T> {
             }
             let packet = self.packets.remove(self.leaving as usize);
             packet.record(recorder, at, LinkEvent::Departed);
-            self.departed += 1;
+            self.counts.packets += 1;
+            self.counts.bytes += u64::from(packet.size);
             self.start(at, recorder, false);
             return Some((at, packet));
         }
@@ -268,6 +282,7 @@ impl<T: Markable> Queue<T> {
             Verdict::Dropped(cause) => {
                 let packet = self.packets.remove(handle as usize);
                 self.leave_queue(packet.size);
+                self.counts.note_drop(cause);
                 packet.record(recorder, now, LinkEvent::Dropped(cause));
             }
             Verdict::Marked => {
@@ -276,6 +291,7 @@ impl<T: Markable> Queue<T> {
                     item.mark();
                 }
                 packet.record(recorder, now, LinkEvent::Marked);
+                self.counts.marked += 1;
             }
         }
     }
@@ -306,7 +322,7 @@ impl<T: Markable> Queue<T> {
 mod tests {
     use super::*;
     use crate::{Aqm, Fifo, FixedRate};
-    use anabranch_trace::{DropCause, Event, Origin};
+    use anabranch_trace::{Event, Origin};
 
     /// Drops every packet that waited longer than this, except the last one: CoDel's drops at the head without its
     /// control law.
@@ -371,7 +387,8 @@ mod tests {
         let mut events = Events(Vec::new());
         for seq in 0..400 {
             let (item, way) = (Some(Item(capable, false)), Some(WayId::new(0, Direction::Up)));
-            let packet = Packet { item, seq, way, size: 1500, arrived: Instant::ZERO, flow: 0 };
+            let packet =
+                Packet { item, seq, way, size: 1500, arrived: Instant::ZERO, flow: 0, hop: 0, is_quiet: false };
             queue.arrive(Instant::ZERO, &mut events, packet);
         }
         let left: Vec<_> = core::iter::from_fn(|| queue.depart(Instant::from_millis(400), &mut events)).collect();
@@ -398,7 +415,7 @@ mod tests {
             state: QueueState::default(),
             leaving: 0,
             departs: Instant::MAX,
-            departed: 0,
+            counts: LinkCounts::default(),
             qdisc: Box::new(Fifo::new(Impatient(Duration::from_millis(1)))),
             by_flow: false,
             capacity: Box::new(FixedRate::new(Rate::from_bps(12_000_000))),
@@ -408,8 +425,16 @@ mod tests {
         let mut drops = Drops::default();
         for item in 0..7u32 {
             let way = Some(WayId::new(0, Direction::Up));
-            let packet =
-                Packet { item: Some(item), seq: item.into(), way, size: 1500, arrived: Instant::ZERO, flow: 0 };
+            let packet = Packet {
+                item: Some(item),
+                seq: item.into(),
+                way,
+                size: 1500,
+                arrived: Instant::ZERO,
+                flow: 0,
+                hop: 0,
+                is_quiet: false,
+            };
             queue.arrive(Instant::ZERO, &mut drops, packet);
         }
         assert_eq!(queue.state(), QueueState { packets: 5, bytes: 7500, busy: true });

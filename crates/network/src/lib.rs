@@ -7,6 +7,7 @@ mod cake;
 mod capacity;
 mod cobalt;
 mod codel;
+mod counts;
 mod discipline;
 mod dualpi2;
 mod fifo;
@@ -38,6 +39,7 @@ pub use cake::{Cake, CakeSpec};
 pub use capacity::{Capacity, FixedRate, TraceDriven};
 pub use cobalt::{Cobalt, CobaltSpec};
 pub use codel::{Codel, CodelSpec};
+pub use counts::LinkCounts;
 pub use discipline::{Discipline, Limit, ManagedQueue};
 pub use dualpi2::{DualPi2, DualPi2Spec};
 pub use fifo::FifoSpec;
@@ -60,8 +62,8 @@ pub use radio::{ArqSpec, RadioChange, RadioSpec, SlotsSpec, WakeSpec};
 pub use recording::{Recorded, Recording, RecordingError};
 pub use red::{Red, RedSpec};
 pub use spec::{
-    Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, Place, QueueSpec,
-    ReorderSpec, Topology, WaySpec,
+    BehindChange, Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, Change, LinkSpec, LossSpec, PathSpec, Place,
+    QueueSpec, ReorderSpec, Topology, WaySpec,
 };
 pub use steps::{RateSteps, Steps};
 pub use trace::{TraceError, TraceFault};

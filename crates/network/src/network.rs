@@ -17,6 +17,9 @@ use anabranch_units::{Direction, Duration, Instant};
 mod air;
 mod before;
 mod changes;
+mod routes;
+
+use routes::Routes;
 
 /// A packet that arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +60,9 @@ pub struct Network<T> {
     media: Vec<Medium>,
     /// Where a middlebox stands or stood, or a device sleeps or slept.
     front: Option<Box<Front<Entering<T>>>>,
-    /// One agenda per direction: a slot per path, then one per drain; with a front, then one per path.
+    /// Where a route crosses several links, or a link has a delay or impairments.
+    routes: Option<Box<Routes<T>>>,
+    /// One agenda per direction: a slot per path, then one per drain; with routes, then one; with a front, then one per path.
     agendas: [Agenda; 2],
     lookahead: Duration,
     /// Packets so far.
@@ -138,7 +143,7 @@ impl<T: Clone + Markable> Network<T> {
     /// has each queue of kind RED: `path.<name>.<direction>.red`, `link.<name>.<direction>.red`.
     ///
     /// # Panics
-    /// If a path names a shared link that the topology does not have.
+    /// If a path names a link that the topology does not have, or a route has none.
     pub fn new(topology: &Topology, seed: u64) -> Self {
         let ways = 2 * topology.paths.len();
         let mut network = Self {
@@ -148,6 +153,7 @@ impl<T: Clone + Markable> Network<T> {
             links: topology.links.len(),
             media: Vec::new(),
             front: None,
+            routes: None,
             agendas: [Agenda::new(0), Agenda::new(0)],
             lookahead: Duration::ZERO,
             sent: 0,
@@ -161,9 +167,11 @@ impl<T: Clone + Markable> Network<T> {
             network.add_way(&path.down, paths, seed, Direction::Down, &["path", &path.name, "down"].join("."));
             network.add_way(&path.up, paths, seed, Direction::Up, &["path", &path.name, "up"].join("."));
         }
-        let slots = paths + network.drains.len();
+        network.add_routes(topology, seed);
+        let slots = network.cables_slot() + usize::from(network.routes.is_some());
         network.agendas = [Agenda::new(slots), Agenda::new(slots)];
         (0..network.drains.len()).for_each(|drain| network.note_least_delay(drain));
+        network.note_routes();
         network.add_fronts(&topology.paths);
         network.note_lookahead();
         network
@@ -217,7 +225,10 @@ impl<T: Clone + Markable> Network<T> {
                 Entrance::Own(Tail::new(own, WayId::of(self.ways.len())))
             }
             Bottleneck::Own(own) => Entrance::Drain(self.add_drain(own, paths, seed, direction, name)),
-            Bottleneck::Shared(link) => Entrance::Drain(self.link_drain(*link, direction)),
+            Bottleneck::Route(links) => {
+                links.iter().for_each(|link| _ = self.link_drain(*link, direction));
+                Entrance::Drain(self.link_drain(links[0], direction))
+            }
         };
         self.ways.push(Way::new(spec, seed, name));
         self.entries.push(Entry { overhead: spec.overhead, mtu: spec.mtu, reports_mtu: spec.reports_mtu, entrance });
@@ -288,8 +299,8 @@ impl<T: Clone + Markable> Network<T> {
         size: u32,
         flow: u64,
     ) {
-        self.rouse(now, recorder);
-        self.join(now, recorder, self.link_drain(link, direction), None, Entering { size, item: None, flow });
+        self.rouse(now, direction, recorder);
+        self.join(now, recorder, self.link_drain(link, direction), (None, 0), Entering { size, item: None, flow });
     }
 
     fn join_path(
@@ -301,7 +312,7 @@ impl<T: Clone + Markable> Network<T> {
         entering: Entering<T>,
     ) {
         let way = WayId::new(path, direction);
-        self.rouse(now, recorder);
+        self.rouse(now, direction, recorder);
         if self.front.is_some() {
             return self.pass(now, recorder, way, entering);
         }
@@ -321,7 +332,7 @@ impl<T: Clone + Markable> Network<T> {
         match entrance {
             Entrance::Drain(drain) => {
                 let drain = *drain;
-                self.join(now, recorder, drain, Some(way), Entering { size, ..entering });
+                self.join(now, recorder, drain, (Some(way), 0), Entering { size, ..entering });
             }
             Entrance::Own(tail) => {
                 self.sent += 1;
@@ -335,12 +346,13 @@ impl<T: Clone + Markable> Network<T> {
         }
     }
 
+    /// A packet comes to a drain, behind so many links of its route.
     fn join(
         &mut self,
         now: Instant,
         recorder: &mut dyn Recorder,
         drain: usize,
-        way: Option<WayId>,
+        (way, hop): (Option<WayId>, u16),
         entering: Entering<T>,
     ) {
         self.drain(drain, now, recorder);
@@ -351,20 +363,23 @@ impl<T: Clone + Markable> Network<T> {
         self.sent += 1;
         let Entering { size, item, flow } = entering;
         if self.drains[drain].police.as_mut().is_some_and(|police| !police.take(now, size)) {
+            self.drains[drain].queue.count_drop(DropCause::Police);
             if let Some(way) = way {
                 way.record(recorder, now, size, LinkEvent::Dropped(DropCause::Police));
             }
             return;
         }
         if !self.has_room(drain, now, size) {
+            self.drains[drain].queue.count_drop(DropCause::Queue);
             if let Some(way) = way {
                 way.record(recorder, now, size, LinkEvent::Dropped(DropCause::Queue));
             }
             return;
         }
+        let is_quiet = self.routes.as_ref().zip(way).is_some_and(|(routes, way)| routes.is_quiet(way, hop));
         let queue = &mut self.drains[drain].queue;
         let before = queue.departs();
-        queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, arrived: now, flow });
+        queue.arrive(now, recorder, Packet { item, seq: self.sent, way, size, hop, is_quiet, arrived: now, flow });
         match medium {
             Some(medium) => self.pass_on(medium, now),
             None if queue.departs() != before => self.note(drain),
@@ -376,10 +391,11 @@ impl<T: Clone + Markable> Network<T> {
     fn has_room(&self, drain: usize, now: Instant, size: u32) -> bool {
         let &Drain { ref queue, to_far_end: Some(mut limit), .. } = &self.drains[drain] else { return true };
         let (packets, bytes) = queue.inside();
-        let packets = packets + self.behind(drain).map(Way::len).sum::<usize>();
+        let cable = self.routes.as_ref().and_then(|routes| routes.cable(drain));
+        let packets = packets + cable.map_or(0, Way::len) + self.behind(drain).map(Way::len).sum::<usize>();
         let bytes = match limit {
             // Only here a sum over all packets, for each that comes.
-            DropTail::Bytes(_) => bytes + self.behind(drain).map(Way::bytes).sum::<u64>(),
+            DropTail::Bytes(_) => bytes + cable.map_or(0, Way::bytes) + self.behind(drain).map(Way::bytes).sum::<u64>(),
             DropTail::Packets(_) => bytes,
         };
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
@@ -407,8 +423,25 @@ impl<T: Clone + Markable> Network<T> {
         // Arrivals make room for packets that are sent; both directions divide a medium, keep a device awake, and pass a middlebox.
         let is_coupled = self.drains.iter().any(|drain| drain.to_far_end.is_some() || drain.medium.is_some());
         let is_coupled = is_coupled || self.front.is_some();
-        let least = self.ways.iter().map(Way::least_delay).min().unwrap_or(Duration::ZERO);
+        let unrouted = self.entries.iter().zip(&self.ways).filter(|(entry, _)| !self.is_routed(entry));
+        let links = self.routes.iter().flat_map(|routes| routes.lookaheads());
+        let least = unrouted.map(|(_, way)| way.least_delay()).chain(links).min().unwrap_or(Duration::ZERO);
         self.lookahead = if is_coupled { Duration::ZERO } else { least };
+    }
+
+    /// Whether a way goes on behind a link whose delay counts with the link's.
+    fn is_routed(&self, entry: &Entry) -> bool {
+        self.routes.is_some() && matches!(entry.entrance, Entrance::Drain(drain) if drain < 2 * self.links)
+    }
+
+    /// Slot of what stands before the first path's bottleneck.
+    fn front_slot(&self) -> usize {
+        self.cables_slot() + usize::from(self.routes.is_some())
+    }
+
+    /// Slot of the packets between links.
+    fn cables_slot(&self) -> usize {
+        self.ways.len() / 2 + self.drains.len()
     }
 
     /// The next packet of a direction that arrives at or before `now`, in order of due time; ties in order of sending. `None`: no more
@@ -429,10 +462,18 @@ impl<T: Clone + Markable> Network<T> {
             }
             let paths = self.ways.len() / 2;
             if slot >= paths {
-                self.rouse(known, recorder);
-                match slot - paths {
-                    drain if drain < self.drains.len() => self.drain(drain, self.until(known, direction), recorder),
-                    beyond => self.act(WayId::new(beyond - self.drains.len(), direction), recorder),
+                self.rouse(known, direction, recorder);
+                let front = self.front_slot();
+                match slot {
+                    slot if slot >= front => self.act(WayId::new(slot - front, direction), recorder),
+                    _ if self.routes.is_some() => {
+                        self.advance(self.until(known, direction), direction, recorder);
+                        let agenda = &self.agendas[direction as usize];
+                        if agenda.slot() == self.cables_slot() && agenda.due() <= now {
+                            self.advance_last(direction, recorder);
+                        }
+                    }
+                    slot => self.drain(slot - paths, self.until(known, direction), recorder),
                 }
                 continue;
             }
@@ -468,7 +509,7 @@ impl<T: Clone + Markable> Network<T> {
             Outcome::HeldBack => return None,
             Outcome::Delivered(item) => (Some(item), None),
             Outcome::Corrupted(item) => (Some(item), Some(DropCause::Corruption)),
-            Outcome::Dropped(cause) => (None, Some(cause)),
+            Outcome::Dropped(cause, _) => (None, Some(cause)),
         };
         if let Some(cause) = dropped {
             id.record(recorder, at, size, LinkEvent::Dropped(cause));
@@ -496,19 +537,20 @@ impl<T: Clone + Markable> Network<T> {
     pub fn departed(&self, path: usize, direction: Direction) -> u64 {
         match &self.entries[WayId::new(path, direction).index()].entrance {
             Entrance::Own(tail) => tail.departed(),
-            Entrance::Drain(drain) => self.drains[*drain].queue.departed(),
+            Entrance::Drain(drain) => self.drains[*drain].queue.counts().packets,
         }
     }
 
     /// Records every departure up to `now`: for the end of a run.
     pub fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
-        self.rouse(now, recorder);
+        [Direction::Down, Direction::Up].into_iter().for_each(|direction| self.rouse(now, direction, recorder));
         (0..self.drains.len()).for_each(|drain| self.drain(drain, now, recorder));
         (0..self.ways.len()).for_each(|way| self.settle_entrance(way, now, recorder));
     }
 
     /// Brings a way's bottleneck up to `now`.
     fn settle_entrance(&mut self, way: usize, now: Instant, recorder: &mut dyn Recorder) {
+        self.advance(now, WayId::of(way).direction(), recorder);
         match &mut self.entries[way].entrance {
             Entrance::Own(tail) => tail.settle(now, recorder),
             Entrance::Drain(drain) => {
@@ -523,7 +565,8 @@ impl<T: Clone + Markable> Network<T> {
         let asleep =
             self.front.iter().flat_map(|front| front.rooms.packets()).filter_map(|packet| packet.item.as_ref());
         let queued = self.drains.iter().flat_map(|drain| drain.queue.items());
-        asleep.chain(queued).chain(self.ways.iter().flat_map(Way::items))
+        let between = self.routes.iter().flat_map(|routes| routes.items());
+        asleep.chain(queued).chain(between).chain(self.ways.iter().flat_map(Way::items))
     }
 
     /// The number of packets under way.
@@ -552,6 +595,9 @@ impl<T: Clone + Markable> Network<T> {
     /// A packet that left a drain travels on.
     #[inline(always)]
     fn travel(&mut self, at: Instant, packet: Packet<T>) {
+        if self.routes.is_some() {
+            return self.enter_link(at, packet);
+        }
         if let (Some(way), Some(item)) = (packet.way, packet.item)
             && self.ways[way.index()].enter(at, packet.seq, packet.size, item)
         {
@@ -561,8 +607,12 @@ impl<T: Clone + Markable> Network<T> {
 
     /// A drain's next action may have changed.
     fn note(&mut self, drain: usize) {
+        let place = drain;
         let drain = &self.drains[drain];
         self.agendas[drain.direction as usize].set(drain.slot, drain.bound());
+        if let Some(routes) = &mut self.routes {
+            routes.note_drain(drain.direction, place, drain.queue.departs());
+        }
     }
 
     /// A way's next action has changed.
@@ -574,14 +624,20 @@ impl<T: Clone + Markable> Network<T> {
 
     /// The delays behind a bottleneck may have changed.
     fn note_least_delay(&mut self, drain: usize) {
-        self.drains[drain].least_delay = self.behind(drain).map(Way::least_delay).min().unwrap_or(Duration::MAX);
+        let routed = self.routes.as_ref().and_then(|routes| routes.least_delay(drain));
+        let behind = || self.behind(drain).map(Way::least_delay).min().unwrap_or(Duration::MAX);
+        self.drains[drain].least_delay = routed.unwrap_or_else(behind);
         self.note(drain);
     }
 
-    /// The ways behind a bottleneck.
+    /// The ways behind a bottleneck, if it is their last.
     fn behind(&self, drain: usize) -> impl Iterator<Item = &Way<T>> {
-        let shares = move |entry: &Entry| matches!(entry.entrance, Entrance::Drain(of) if of == drain);
-        self.entries.iter().zip(&self.ways).filter(move |(entry, _)| shares(entry)).map(|(_, way)| way)
+        let shares = move |(way, entry): (usize, &Entry)| match (&self.routes, &entry.entrance) {
+            (Some(routes), Entrance::Drain(of)) if *of < 2 * self.links => routes.ends_at(way, drain),
+            (_, Entrance::Drain(of)) => *of == drain,
+            (_, Entrance::Own(_)) => false,
+        };
+        self.entries.iter().enumerate().zip(&self.ways).filter(move |(entry, _)| shares(*entry)).map(|(_, way)| way)
     }
 
     /// Index of a shared link's bottleneck.

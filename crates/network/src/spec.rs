@@ -37,7 +37,36 @@ impl PathSpec {
     }
 }
 
-/// A bottleneck that several paths cross.
+impl Topology {
+    /// The bottleneck of a direction of a path that is narrowest at first, and its owner; of several, the first on the way. `None`
+    /// if there is no such path or link. A recorded capacity counts with its mean.
+    pub fn narrowest(&self, path: usize, direction: Direction) -> Option<(Place, &BottleneckSpec)> {
+        match &self.paths.get(path)?.way(direction).bottleneck {
+            Bottleneck::Own(own) => Some((Place::Path(path), own)),
+            Bottleneck::Route(links) => {
+                let link = *links.iter().min_by_key(|link| {
+                    let spec = self.links.get(**link).map(|link| link.bottleneck(direction));
+                    spec.map_or(Rate::from_bps(0), |spec| spec.capacity.initial_rate())
+                })?;
+                Some((Place::Link(link), self.links.get(link)?.bottleneck(direction)))
+            }
+        }
+    }
+
+    /// Propagation delay of a direction of a path, those of its links included.
+    pub fn delay(&self, path: &PathSpec, direction: Direction) -> Duration {
+        let way = path.way(direction);
+        let links = way.bottleneck.route().iter().filter_map(|link| self.links.get(*link)?.behind(direction));
+        links.fold(way.delay, |sum, behind| sum + behind.delay)
+    }
+
+    /// Propagation delay of both directions of a path together.
+    pub fn round_trip(&self, path: &PathSpec) -> Duration {
+        self.delay(path, Direction::Down) + self.delay(path, Direction::Up)
+    }
+}
+
+/// A bottleneck that several paths cross, and what lies behind it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkSpec {
     /// Name, unique among paths and links.
@@ -46,9 +75,22 @@ pub struct LinkSpec {
     pub down: BottleneckSpec,
     /// Client → server.
     pub up: BottleneckSpec,
+    /// Delay and impairments behind the bottleneck, down and up; `None` = neither. A damaged packet ends at the link's far end.
+    /// The other parts of a path are no parts of a link.
+    pub behind: Option<Box<[WaySpec; 2]>>,
 }
 
 impl LinkSpec {
+    /// A link without delay and impairments.
+    pub fn new(name: &str, down: BottleneckSpec, up: BottleneckSpec) -> Self {
+        Self { name: name.into(), down, up, behind: None }
+    }
+
+    /// Delay and impairments of one direction.
+    pub fn behind(&self, direction: Direction) -> Option<&WaySpec> {
+        self.behind.as_ref().map(|behind| &behind[direction as usize])
+    }
+
     /// One direction.
     pub fn bottleneck(&self, direction: Direction) -> &BottleneckSpec {
         match direction {
@@ -150,8 +192,36 @@ impl WaySpec {
 pub enum Bottleneck {
     /// The path's own.
     Own(BottleneckSpec),
-    /// The link with this index in [`Topology::links`].
-    Shared(usize),
+    /// Links by their index in [`Topology::links`], in the order in which a packet meets them; at least one.
+    Route(Vec<usize>),
+}
+
+impl Bottleneck {
+    /// One link.
+    pub fn shared(link: usize) -> Self {
+        Self::Route(vec![link])
+    }
+
+    /// The path's own.
+    pub fn own(&self) -> Option<&BottleneckSpec> {
+        match self {
+            Self::Own(own) => Some(own),
+            Self::Route(_) => None,
+        }
+    }
+
+    /// The links; none if the path has its own.
+    pub fn route(&self) -> &[usize] {
+        match self {
+            Self::Own(_) => &[],
+            Self::Route(links) => links,
+        }
+    }
+
+    /// Whether the link is one of them.
+    pub fn crosses(&self, link: usize) -> bool {
+        self.route().contains(&link)
+    }
 }
 
 /// The capacity of a bottleneck.
@@ -268,6 +338,23 @@ pub enum Change {
     Reorder(usize, Direction, ReorderSpec),
     /// The capacity of a drop-tail queue; packets beyond it that wait already stay. A managed queue keeps its own.
     Queue(Place, Direction, DropTail),
+    /// What lies behind the bottleneck of the link with this index.
+    Behind(usize, Direction, BehindChange),
+}
+
+/// A change behind the bottleneck of a link.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BehindChange {
+    /// The delay.
+    Delay(Duration),
+    /// The variation of the delay.
+    Jitter(JitterSpec),
+    /// A layer under the link.
+    Radio(RadioChange),
+    /// The random loss.
+    Loss(LossSpec),
+    /// The part of the packets that are held back.
+    Reorder(ReorderSpec),
 }
 
 impl Change {
@@ -283,6 +370,7 @@ impl Change {
             | Self::Mtu(..)
             | Self::Middleboxes(..)
             | Self::Loss(..)
+            | Self::Behind(..)
             | Self::Reorder(..) => None,
         }
     }
@@ -299,6 +387,7 @@ impl Change {
             | Self::Radio(_, way, _)
             | Self::Middleboxes(_, way, _)
             | Self::Loss(_, way, _)
+            | Self::Behind(_, way, _)
             | Self::Reorder(_, way, _)
             | Self::Queue(_, way, _) => way,
         }
@@ -320,6 +409,7 @@ impl Change {
             | Self::Middleboxes(path, ..)
             | Self::Loss(path, ..)
             | Self::Reorder(path, ..) => Some(path),
+            Self::Behind(..) => None,
         }
     }
 }

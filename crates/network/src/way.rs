@@ -57,7 +57,7 @@ pub(crate) enum Outcome<T> {
     /// The packet arrived with a wrong checksum.
     Corrupted(T),
     /// The packet did not arrive.
-    Dropped(DropCause),
+    Dropped(DropCause, T),
     /// The packet will arrive later.
     HeldBack,
 }
@@ -315,7 +315,7 @@ impl<T: Clone> Way<T> {
                 fate.dropped = fate.dropped.or(Some(DropCause::Loss));
             }
             if let Some(cause) = fate.dropped {
-                return Some(Arrival { at, size, outcome: Outcome::Dropped(cause) });
+                return Some(Arrival { at, size, outcome: Outcome::Dropped(cause, packet.item) });
             }
             packet.corrupted = fate.corrupted;
             packet.due += fate.held_back;
@@ -328,7 +328,7 @@ impl<T: Clone> Way<T> {
             }
         }
         let outcome = match packet.corrupted {
-            _ if self.outages.at(at) => Outcome::Dropped(DropCause::Outage),
+            _ if self.outages.at(at) => Outcome::Dropped(DropCause::Outage, packet.item),
             true => Outcome::Corrupted(packet.item),
             false => Outcome::Delivered(packet.item),
         };

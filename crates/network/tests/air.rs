@@ -122,10 +122,14 @@ fn a_station_with_little_to_send_leaves_the_air_to_the_others() {
 #[test]
 fn a_link_is_one_station_however_many_paths_cross_it() {
     let medium = air(100, 1);
-    let link =
-        |name: &str| LinkSpec { name: name.into(), down: station(12_000, &medium), up: station(12_000, &medium) };
+    let link = |name: &str| LinkSpec {
+        name: name.into(),
+        down: station(12_000, &medium),
+        up: station(12_000, &medium),
+        behind: None,
+    };
     let across = |n: usize| {
-        let end = || way(Bottleneck::Shared(0), MS);
+        let end = || way(Bottleneck::shared(0), MS);
         PathSpec { name: format!("p{n}"), down: end(), up: end() }
     };
     let topology = Topology { paths: vec![across(0), across(1)], links: vec![link("ap"), link("neighbour")] };

@@ -63,11 +63,12 @@ fn a_path_that_holds_nothing_carries_a_packet_whatever_the_limit() {
 
 #[test]
 fn a_shared_link_counts_what_is_on_all_of_its_paths() {
-    let over = |name, ms| path(name, way(Bottleneck::Shared(0), MS * ms));
+    let over = |name, ms| path(name, way(Bottleneck::shared(0), MS * ms));
     let link = LinkSpec {
         name: "l".into(),
         down: bottleneck(netem(DropTail::Packets(2))),
         up: bottleneck(QueueSpec::Packets(9)),
+        behind: None,
     };
     let topology = Topology { paths: vec![over("a", 10), over("b", 50)], links: vec![link] };
     let (mut network, mut log) = (Network::new(&topology, 1), Log::default());

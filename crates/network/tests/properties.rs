@@ -110,7 +110,7 @@ fn any_radio() -> impl Strategy<Value = RadioSpec> {
 }
 
 fn any_way() -> impl Strategy<Value = WaySpec> {
-    let bottleneck = prop_oneof![any_bottleneck().prop_map(Bottleneck::Own), Just(Bottleneck::Shared(0))];
+    let bottleneck = prop_oneof![any_bottleneck().prop_map(Bottleneck::Own), Just(Bottleneck::shared(0))];
     // Duplicates always or never, so that they can be counted.
     let faults = (any_loss(), prop_oneof![Just(0.0), Just(0.2)], prop_oneof![Just(0.0), Just(1.0)], 0.0..0.2);
     let outages = prop::collection::vec((0u64..100_000, 0u64..30_000), 0..3);
@@ -176,7 +176,7 @@ fn on_air(mut topology: Topology, media: &[usize], packets: u32) -> Topology {
     let ways = topology.paths.iter_mut().flat_map(|path| [&mut path.down, &mut path.up]);
     let owns = ways.filter_map(|way| match &mut way.bottleneck {
         Bottleneck::Own(own) => Some(own),
-        Bottleneck::Shared(_) => None,
+        Bottleneck::Route(_) => None,
     });
     let links = topology.links.iter_mut().flat_map(|link| [&mut link.down, &mut link.up]);
     for (bottleneck, medium) in owns.chain(links).zip(media).filter(|(_, medium)| **medium > 0) {
@@ -194,7 +194,7 @@ fn any_topology() -> impl Strategy<Value = Topology> {
             .enumerate()
             .map(|(n, (down, up))| PathSpec { name: format!("p{n}"), down, up })
             .collect(),
-        links: vec![LinkSpec { name: "l".into(), down, up }],
+        links: vec![LinkSpec { name: "l".into(), down, up, behind: None }],
     })
 }
 
@@ -352,14 +352,14 @@ proptest! {
         // Departures are known in advance at the one bottleneck and found later at the other.
         let mut shared = topology.clone();
         for (n, path) in shared.paths.iter_mut().enumerate() {
-            let own = |way: &mut WaySpec| match core::mem::replace(&mut way.bottleneck, Bottleneck::Shared(n + 1)) {
+            let own = |way: &mut WaySpec| match core::mem::replace(&mut way.bottleneck, Bottleneck::shared(n + 1)) {
                 Bottleneck::Own(own) => own,
-                Bottleneck::Shared(link) => {
-                    way.bottleneck = Bottleneck::Shared(link);
+                route @ Bottleneck::Route(_) => {
+                    way.bottleneck = route;
                     bottleneck(QueueSpec::Packets(0))
                 }
             };
-            shared.links.push(LinkSpec { name: format!("l{n}"), down: own(&mut path.down), up: own(&mut path.up) });
+            shared.links.push(LinkSpec::new(&format!("l{n}"), own(&mut path.down), own(&mut path.up)));
         }
         // A layer applies to packets that join the way: known in advance, they have done so before.
         let deeds: Vec<_> = deeds
@@ -431,10 +431,10 @@ proptest! {
         deeds in any_deeds(false),
     ) {
         let spec = BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(bps)), QueueSpec::Packets(limit as u32));
-        let over = |n: usize| way(Bottleneck::Shared(0), Duration::from_micros(delays[n]));
+        let over = |n: usize| way(Bottleneck::shared(0), Duration::from_micros(delays[n]));
         let topology = Topology {
             paths: (0..3).map(|n| PathSpec { name: format!("p{n}"), down: over(n), up: over(n) }).collect(),
-            links: vec![LinkSpec { name: "l".into(), down: spec.clone(), up: spec }],
+            links: vec![LinkSpec { name: "l".into(), down: spec.clone(), up: spec, behind: None }],
         };
         let (mut now, mut item, mut expected) = (us(0), 0, vec![]);
         // Times at which accepted packets begin transmission and leave.

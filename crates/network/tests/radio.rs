@@ -19,8 +19,8 @@ fn topologies(radio: RadioSpec) -> [Topology; 3] {
     let of = |bottleneck| WaySpec { radio, ..way(bottleneck, MS * 10) };
     let alone = |queue| Topology { paths: vec![path("a", of(Bottleneck::Own(bottleneck(queue))))], links: vec![] };
     let end = || bottleneck(QueueSpec::Packets(100_000));
-    let link = LinkSpec { name: "l".into(), down: end(), up: end() };
-    let shared = Topology { paths: vec![path("a", of(Bottleneck::Shared(0)))], links: vec![link] };
+    let link = LinkSpec { name: "l".into(), down: end(), up: end(), behind: None };
+    let shared = Topology { paths: vec![path("a", of(Bottleneck::shared(0)))], links: vec![link] };
     [alone(QueueSpec::Packets(100_000)), alone(codel), shared]
 }
 

@@ -103,8 +103,8 @@ fn a_shorter_queue_keeps_what_waits_and_admits_no_more() {
     let own = (droptail(QueueSpec::Packets(9), MS), Place::Path(0));
     let mut behind = droptail(QueueSpec::Packets(9), MS);
     let Bottleneck::Own(bottleneck) = &behind.paths[0].down.bottleneck else { panic!("a queue of its own") };
-    behind.links = vec![LinkSpec { name: "l".into(), down: bottleneck.clone(), up: bottleneck.clone() }];
-    behind.paths[0].down.bottleneck = Bottleneck::Shared(0);
+    behind.links = vec![LinkSpec { name: "l".into(), down: bottleneck.clone(), up: bottleneck.clone(), behind: None }];
+    behind.paths[0].down.bottleneck = Bottleneck::shared(0);
     for (topology, place) in [own, (behind, Place::Link(0))] {
         let mut network = Network::new(&topology, 1);
         let mut log = Log::default();
@@ -191,10 +191,14 @@ fn a_trace_drains_as_mahimahi_does() {
 
 #[test]
 fn paths_of_a_shared_link_overtake_each_other() {
-    let link =
-        LinkSpec { name: "l".into(), down: bottleneck(QueueSpec::Packets(5)), up: bottleneck(QueueSpec::Packets(5)) };
+    let link = LinkSpec {
+        name: "l".into(),
+        down: bottleneck(QueueSpec::Packets(5)),
+        up: bottleneck(QueueSpec::Packets(5)),
+        behind: None,
+    };
     let over = |name: &str, ms| -> PathSpec {
-        let way = way(Bottleneck::Shared(0), MS * ms);
+        let way = way(Bottleneck::shared(0), MS * ms);
         PathSpec { up: way.clone(), ..path(name, way) }
     };
     let mut network = Network::new(&Topology { paths: vec![over("far", 50), over("near", 2)], links: vec![link] }, 1);

@@ -70,7 +70,8 @@ impl Driver for Equipped {
         match (&job.choice, self.0) {
             (Choice::Multipath(plug_in), Some(ask)) if plug_in.name == OWN => {
                 let job = Job { choice: stand_in(), ..job.clone() };
-                driver.run_with(&job, listener, |flows| equip(flows, ask))
+                let sender = job.scenario.direction().first().sender();
+                driver.run_with(&job, listener, |flows| equip(flows, sender, ask))
             }
             _ => driver.run(job, listener),
         }

@@ -127,10 +127,7 @@ impl Scheduler for Stepwise {
 
 /// Bits per second on this way, of all paths and links when the run begins.
 fn capacity(topology: &Topology, way: Direction) -> f64 {
-    let of = |bottleneck: &Bottleneck| match bottleneck {
-        Bottleneck::Own(own) => own.capacity.initial_rate().as_bps() as f64,
-        Bottleneck::Shared(_) => 0.0,
-    };
+    let of = |bottleneck: &Bottleneck| bottleneck.own().map_or(0.0, |own| own.capacity.initial_rate().as_bps() as f64);
     let own: f64 = topology.paths.iter().map(|path| of(&path.way(way).bottleneck)).sum();
     let links: f64 = topology.links.iter().map(|link| link.bottleneck(way).capacity.initial_rate().as_bps() as f64).sum();
     own + links

@@ -5,7 +5,7 @@ use crate::setup::{fifo, setup};
 use anabranch_engine::FirstPath;
 use anabranch_metrics::CrossFlow;
 use anabranch_network::{Bottleneck, Change, LinkSpec, PathSpec, Place, Topology, WaySpec};
-use anabranch_scenario::{Cross, CrossData, CrossKind, Distribution, PACKET_SIZES, PlugIn, Scenario, TimeRange};
+use anabranch_scenario::{Cross, CrossData, CrossKind, Distribution, Over, PACKET_SIZES, PlugIn, Scenario, TimeRange};
 use anabranch_sim::{FlowSetup, Party, SourceSetup, address, paths_between};
 use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rate, Rng, Side};
 use anabranch_workload::{
@@ -79,14 +79,40 @@ fn sizes(mean: u32, packets: Distribution) -> PacketSizes {
     }
 }
 
-/// The flows that are not TCP.
-pub(crate) fn sources(scenario: &Scenario, seed: u64) -> Vec<SourceSetup> {
-    let entries = scenario.cross.iter().enumerate();
-    let flows = entries.flat_map(|(n, cross)| (0..cross.count).map(move |k| (cross, name(n, k))));
-    flows.filter_map(|(cross, name)| source(cross, seed, &name)).collect()
+/// Where the flows of an entry that are not TCP enter the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entrance {
+    /// Index of the path, or of the link.
+    over: usize,
+    /// `over` counts links.
+    shared: bool,
 }
 
-fn source(cross: &Cross, seed: u64, name: &str) -> Option<SourceSetup> {
+/// The entrance of each entry; the paths that flows over several links need are added to `ground`.
+pub(crate) fn entrances(scenario: &Scenario, ground: &mut ChangingNetwork) -> Vec<Entrance> {
+    let entrance = |cross: &Cross| match (&cross.over, &cross.kind) {
+        (Over::Path(path), _) => Entrance { over: *path, shared: false },
+        (Over::Links(links), CrossKind::Udp { .. } | CrossKind::UdpOnOff { .. }) if links.len() > 1 => {
+            let path = across(&ground.topology, links);
+            Entrance { over: ground.add(path), shared: false }
+        }
+        (Over::Links(links), _) => Entrance { over: links[0], shared: true },
+    };
+    scenario.cross.iter().map(entrance).collect()
+}
+
+/// The flows that are not TCP.
+pub(crate) fn sources(scenario: &Scenario, seed: u64, entrances: &[Entrance]) -> Vec<SourceSetup> {
+    let entries = scenario.cross.iter().enumerate().zip(entrances);
+    let flows = entries.flat_map(|((n, cross), entrance)| (0..cross.count).map(move |k| (cross, name(n, k), entrance)));
+    let setup = |(cross, name, entrance): (&Cross, String, &Entrance)| {
+        let Entrance { over, shared } = *entrance;
+        Some(SourceSetup { source: source(cross, seed, &name)?, over, shared, direction: cross.direction })
+    };
+    flows.filter_map(setup).collect()
+}
+
+fn source(cross: &Cross, seed: u64, name: &str) -> Option<Box<dyn PacketSource>> {
     let start = start(cross, seed, name);
     let source: Box<dyn PacketSource> = match cross.kind {
         CrossKind::Tcp { .. } => return None,
@@ -99,7 +125,7 @@ fn source(cross: &Cross, seed: u64, name: &str) -> Option<SourceSetup> {
             Box::new(OnOff::new(spec, start, cross.stop, Rng::stream(seed, name)))
         }
     };
-    Some(SourceSetup { source, over: cross.over, shared: cross.shared, direction: cross.direction })
+    Some(source)
 }
 
 /// The TCP flows; the paths that they need are added to `ground`.
@@ -134,15 +160,17 @@ impl ChangingNetwork {
     /// The network's path for a TCP flow: the path that the scenario names, unless the flow crosses a link or has a delay of
     /// its own.
     fn path_for(&mut self, cross: &Cross, delay: Option<Duration>, name: &str) -> usize {
-        let spec = match (cross.shared, delay) {
-            (false, None) => return cross.over,
-            (false, Some(delay)) => self.beside(cross.over, delay, name),
-            (true, None) => across(&self.topology, cross.over),
-            (true, Some(delay)) => {
-                let way = || WaySpec::clean(Bottleneck::Shared(cross.over), delay);
-                PathSpec { name: name.into(), down: way(), up: way() }
-            }
+        let spec = match (&cross.over, delay) {
+            (Over::Path(path), None) => return *path,
+            (Over::Path(path), Some(delay)) => self.beside(*path, delay, name),
+            (Over::Links(links), None) => across(&self.topology, links),
+            (Over::Links(links), Some(delay)) => PathSpec { name: name.into(), ..over(links, [delay; 2]) },
         };
+        self.add(spec)
+    }
+
+    /// Adds a path. Returns its index.
+    fn add(&mut self, spec: PathSpec) -> usize {
         self.topology.paths.push(spec);
         self.topology.paths.len() - 1
     }
@@ -179,7 +207,7 @@ impl ChangingNetwork {
     fn share_bottleneck(&mut self, path: usize) {
         let own = |way: &WaySpec| match &way.bottleneck {
             Bottleneck::Own(own) => Some(own.clone()),
-            Bottleneck::Shared(_) => None,
+            Bottleneck::Route(_) => None,
         };
         let spec = &mut self.topology.paths[path];
         let (down, up) = (own(&spec.down), own(&spec.up));
@@ -187,10 +215,10 @@ impl ChangingNetwork {
         let Some(either) = down.clone().or(up.clone()) else { return };
         let link = self.topology.links.len();
         for (way, _) in [(&mut spec.down, &down), (&mut spec.up, &up)].into_iter().filter(|(_, own)| own.is_some()) {
-            way.bottleneck = Bottleneck::Shared(link);
+            way.bottleneck = Bottleneck::shared(link);
         }
         let (down, up) = (down.unwrap_or(either.clone()), up.unwrap_or(either));
-        self.topology.links.push(LinkSpec { name: spec.name.clone(), down, up });
+        self.topology.links.push(LinkSpec::new(&spec.name, down, up));
         for (_, change) in &mut self.timeline {
             if let Some(place) = change.bottleneck_mut().filter(|place| **place == Place::Path(path)) {
                 *place = Place::Link(link);
@@ -199,13 +227,24 @@ impl ChangingNetwork {
     }
 }
 
-/// A path across a shared link that adds nothing to it.
-fn across(topology: &Topology, link: usize) -> PathSpec {
-    let way = |delay| WaySpec::clean(Bottleneck::Shared(link), delay);
-    // Its delay is that of the first path across the link, so that it meets the bottleneck on equal terms.
-    let over = |p: &&PathSpec| p.down.bottleneck == Bottleneck::Shared(link);
-    let (down, up) = topology.paths.iter().find(over).map_or(Default::default(), |p| (p.down.delay, p.up.delay));
-    PathSpec { name: format!("cross.{}", topology.links[link].name), down: way(down), up: way(up) }
+/// A path over links that adds nothing to them.
+fn across(topology: &Topology, links: &[usize]) -> PathSpec {
+    let name = |link: &usize| topology.links[*link].name.as_str();
+    let name = links.iter().map(name).fold("cross".to_owned(), |sum, name| sum + "." + name);
+    // Over one link its delay is that of the first path across it, so that it meets the bottleneck on equal terms.
+    let first = match links {
+        [link] => topology.paths.iter().find(|path| path.down.bottleneck.crosses(*link)),
+        _ => None,
+    };
+    let delays = first.map_or(Default::default(), |path| [path.down.delay, path.up.delay]);
+    PathSpec { name, ..over(links, delays) }
+}
+
+/// A path without a name over links, in the order of the way down, with its own delays.
+fn over(links: &[usize], [down, up]: [Duration; 2]) -> PathSpec {
+    let way = |links, delay| WaySpec::clean(Bottleneck::Route(links), delay);
+    let back = links.iter().rev().copied().collect();
+    PathSpec { name: String::new(), down: way(links.to_vec(), down), up: way(back, up) }
 }
 
 impl TcpFlow {

@@ -5,7 +5,7 @@ use crate::live::Live;
 use crate::plan::is_random;
 use crate::values::Values;
 use anabranch_metrics::WrittenFrames;
-use anabranch_scenario::{Cell, PlugIn, Scenario};
+use anabranch_scenario::{Cell, Over, PlugIn, Scenario};
 use anabranch_units::{ConnId, Duration, Instant};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -118,7 +118,8 @@ impl Job {
         };
         if let Choice::Single(own) = self.choice {
             // A flow over a link may take its delay from any path across that link.
-            let is_idle = |path: usize| scenario.cross.iter().all(|cross| !cross.shared && cross.over != path);
+            let is_idle =
+                |path: usize| scenario.cross.iter().all(|cross| matches!(cross.over, Over::Path(of) if of != path));
             for other in
                 (0..scenario.topology.paths.len()).filter(|&path| path != own && is_idle(path)).collect::<Vec<_>>()
             {

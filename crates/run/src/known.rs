@@ -3,7 +3,7 @@
 use anabranch_engine::CongestionControl;
 use anabranch_engine::congestion::{Acked, Loss, Window};
 use anabranch_engine::schedule::PathView;
-use anabranch_network::{Bottleneck, PathSpec, Topology};
+use anabranch_network::{Bottleneck, BottleneckSpec, PathSpec, Topology};
 use anabranch_scenario::PlugIn;
 use anabranch_units::{Direction, Duration, Instant, PathId, Rate};
 
@@ -35,22 +35,22 @@ pub(crate) struct Fill {
 }
 
 /// For each path of `topology`, on this way, the window for one of `connections`, paced at the path's rate; a shared
-/// link is divided among the paths across it. `packet` = bytes of a full IP packet.
+/// link is divided among the paths across it, and the link with the least share counts. `packet` = bytes of a full IP packet.
 pub(crate) fn fills(topology: &Topology, way: Direction, packet: u64, connections: u32) -> Vec<Fill> {
-    let crowd = |link: usize| {
-        let crosses = |path: &&PathSpec| matches!(path.way(way).bottleneck, Bottleneck::Shared(l) if l == link);
-        topology.paths.iter().filter(crosses).count() as u64
+    let rate = |bottleneck: &BottleneckSpec, sharers: usize| {
+        bottleneck.capacity.initial_rate().as_bps() / (sharers as u64).max(1)
+    };
+    let of_link = |link: usize| {
+        let across = topology.paths.iter().filter(|path| path.way(way).bottleneck.crosses(link)).count();
+        topology.links.get(link).map_or(0, |link| rate(link.bottleneck(way), across))
     };
     let fill = |path: &PathSpec| {
-        let (capacity, sharers) = match &path.way(way).bottleneck {
-            Bottleneck::Own(own) => (Some(&own.capacity), 1),
-            Bottleneck::Shared(link) => {
-                (topology.links.get(*link).map(|link| &link.bottleneck(way).capacity), crowd(*link))
-            }
+        let rate = match &path.way(way).bottleneck {
+            Bottleneck::Own(own) => rate(own, 1),
+            Bottleneck::Route(links) => links.iter().map(|link| of_link(*link)).min().unwrap_or(0),
         };
-        let rate = capacity.map_or(0, |capacity| capacity.initial_rate().as_bps()) / sharers.max(1);
         let rate = Rate::from_bps(rate.max(1));
-        let bytes = rate.bytes_in(path.down.delay + path.up.delay) / u64::from(connections.max(1));
+        let bytes = rate.bytes_in(topology.round_trip(path)) / u64::from(connections.max(1));
         let packets = (bytes.div_ceil(packet.max(1)) + SPARE).max(LEAST);
         Fill { packets: u32::try_from(packets).unwrap_or(u32::MAX), rate, holds: connections <= 1 }
     };

@@ -1,6 +1,6 @@
 //! A job's world, its flows, its measurements. Every driver starts from this.
 
-use crate::cross::{ChangingNetwork, TcpFlow, sources, tcp_flows};
+use crate::cross::{ChangingNetwork, Entrance, TcpFlow, entrances, sources, tcp_flows};
 use crate::crowd::Connections;
 use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
@@ -16,7 +16,9 @@ use anabranch_metrics::{
     CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes, Timed,
     WrittenFrames, header_len, names, oracle_ratio,
 };
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, RateSteps, Steps, Topology};
+use anabranch_network::{
+    Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, Place, RateSteps, Steps, Topology,
+};
 use anabranch_scenario::{
     Host, MtuSignal, PathOptions, PlugIn, Presence, Scenario, TimelineChange, TimelineEntry, TraceStart,
 };
@@ -69,7 +71,7 @@ pub fn topology(scenario: &Scenario, seed: u64) -> Topology {
                 Bottleneck::Own(BottleneckSpec { capacity: CapacitySpec::Steps(steps), .. }) => {
                     *steps = Arc::new(RateSteps::from(begun(steps.steps(), from)));
                 }
-                Bottleneck::Own(_) | Bottleneck::Shared(_) => {}
+                Bottleneck::Own(_) | Bottleneck::Route(_) => {}
             }
             way.recorded_delay = way.recorded_delay.as_ref().map(|steps| Arc::new(begun(steps, from)));
             way.recorded_loss = way.recorded_loss.as_ref().map(|steps| Arc::new(begun(steps, from)));
@@ -121,6 +123,8 @@ pub struct Layout {
     pub multipath: bool,
     crowd: Connections,
     cross: Vec<TcpFlow>,
+    /// Of each entry of cross traffic.
+    entrances: Vec<Entrance>,
     /// The scenario's, and what cross traffic needs behind it.
     topology: Topology,
     timeline: Vec<(Instant, Change)>,
@@ -143,8 +147,10 @@ impl Layout {
         let mut ground =
             ChangingNetwork { topology: topology(scenario, job.seed), timeline: network_changes(scenario) };
         let cross = tcp_flows(scenario, job.seed, &mut ground);
+        let entrances = entrances(scenario, &mut ground);
         let ChangingNetwork { topology, timeline } = ground;
-        Ok(Self { over, multipath, crowd: Connections::new(traffic, start, job.seed), cross, topology, timeline })
+        let crowd = Connections::new(traffic, start, job.seed);
+        Ok(Self { over, multipath, crowd, cross, entrances, topology, timeline })
     }
 
     /// The network with everything in it but the flows.
@@ -158,7 +164,12 @@ impl Layout {
         timeline.extend(self.options(job));
         timeline.extend(self.comings(job));
         let (topology, seed) = (self.topology.clone(), job.seed);
-        Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, job.seed), checks })
+        Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, seed, &self.entrances), checks })
+    }
+
+    /// The network, and how it changes.
+    pub(crate) fn network(&self) -> (&Topology, &[(Instant, Change)]) {
+        (&self.topology, &self.timeline)
     }
 
     /// The paths that appear before the client of the connections under test, or go. Plain TCP has no address to withdraw.
@@ -314,10 +325,10 @@ impl Layout {
     /// Flows with congestion control that may send at a time through the bottleneck of `path`, this way: one for each
     /// connection under test and each of its paths there, and TCP that is cross traffic.
     fn sharers(&self, path: usize, way: Direction) -> u32 {
-        let of = |path: usize| &self.topology.paths[path].way(way).bottleneck;
-        let meets = |other: &usize| match of(path) {
-            Bottleneck::Own(_) => *other == path,
-            shared @ Bottleneck::Shared(_) => of(*other) == shared,
+        let place = self.topology.narrowest(path, way).map(|(place, _)| place);
+        let meets = |other: &usize| match place {
+            Some(Place::Link(link)) => self.topology.paths[*other].way(way).bottleneck.crosses(link),
+            Some(Place::Path(_)) | None => *other == path,
         };
         let own = self.over.iter().filter(|other| meets(other)).count() as u32 * self.crowd.at_once();
         let rivals = self.cross.iter().filter_map(|flow| flow.path_of(way));
@@ -433,7 +444,7 @@ impl Layout {
                     prices: scenario.option_changes(n).map(|(at, options)| (at, options.policy.price)).collect(),
                     capacities: self.capacities(n),
                     marks: self.direction().ways().iter().any(|way| self.marks(path, *way)),
-                    outages: [&path.down, &path.up].iter().flat_map(|way| &way.outages).copied().collect(),
+                    outages: self.outages(path),
                 })
                 .collect(),
         }
@@ -456,6 +467,15 @@ impl Layout {
         })
     }
 
+    /// Times in which nothing arrives over a path, in either direction: its own outages, and those of its links.
+    fn outages(&self, path: &PathSpec) -> Vec<(Instant, Instant)> {
+        let of_links = [Direction::Down, Direction::Up].into_iter().flat_map(|way| {
+            let route = path.way(way).bottleneck.route().iter();
+            route.filter_map(move |link| self.topology.links.get(*link)?.behind(way))
+        });
+        [&path.down, &path.up].into_iter().chain(of_links).flat_map(|way| &way.outages).copied().collect()
+    }
+
     fn capacity(&self, path: usize, way: Direction) -> Option<CapacityCurve> {
         Oracle::capacity(&self.topology, &self.timeline, path, way)
     }
@@ -466,14 +486,11 @@ impl Layout {
         ways.map(|way| self.capacity(path, *way)).collect::<Option<_>>().unwrap_or_default()
     }
 
-    /// Whether the queue of a path on this way marks packets.
+    /// Whether a queue of a path on this way marks packets.
     fn marks(&self, path: &PathSpec, way: Direction) -> bool {
-        match &path.way(way).bottleneck {
-            Bottleneck::Own(own) => own.queue.marks(),
-            Bottleneck::Shared(link) => {
-                self.topology.links.get(*link).is_some_and(|link| link.bottleneck(way).queue.marks())
-            }
-        }
+        let bottleneck = &path.way(way).bottleneck;
+        let links = bottleneck.route().iter().filter_map(|link| self.topology.links.get(*link));
+        bottleneck.own().into_iter().chain(links.map(|link| link.bottleneck(way))).any(|spec| spec.queue.marks())
     }
 
     /// Leaves only the paths that the run used, and adds how near it came to the best possible.

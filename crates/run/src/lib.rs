@@ -14,6 +14,7 @@ mod job;
 mod known;
 mod known_rates;
 pub mod layout;
+mod links;
 mod live;
 mod plan;
 mod preflight;

@@ -6,7 +6,7 @@ use crate::record::CellValues;
 use crate::row_kind::single;
 use crate::swept::SweptKey;
 use anabranch_network::{
-    Bottleneck, BottleneckSpec, CapacitySpec, Change, Discipline, LinkSpec, LossSpec, PathSpec, RadioSpec, WaySpec,
+    BehindChange, BottleneckSpec, CapacitySpec, Change, Discipline, LinkSpec, LossSpec, PathSpec, RadioSpec, WaySpec,
 };
 use anabranch_scenario::{Arrivals, Cell, MtuSignal, ObjectSizes, PlugIn, Scenario, TraceStart, Traffic, TrafficKind};
 use anabranch_units::Duration;
@@ -310,12 +310,18 @@ pub fn is_random(scenario: &Scenario) -> bool {
         || scenario.traffic.iter().any(traffic_is_random)
         || topology.paths.iter().flat_map(|path| [&path.down, &path.up]).any(way_is_random)
         || topology.links.iter().flat_map(|link| [&link.down, &link.up]).any(bottleneck_is_random)
+        || topology.links.iter().flat_map(|link| link.behind.iter().flat_map(|behind| behind.iter())).any(way_is_random)
         || scenario.cross.iter().any(cross::is_random)
         || scenario.network_changes().any(|(_, change)| match &change {
-            Change::Loss(_, _, loss) => loss_is_random(loss),
-            Change::Jitter(_, _, jitter) => !jitter.is_none(),
-            Change::Radio(_, _, change) => RadioSpec::NONE.with(*change).is_random(),
-            Change::Reorder(_, _, reorder) => reorder.probability > 0.0,
+            Change::Loss(_, _, loss) | Change::Behind(_, _, BehindChange::Loss(loss)) => loss_is_random(loss),
+            Change::Jitter(_, _, jitter) | Change::Behind(_, _, BehindChange::Jitter(jitter)) => !jitter.is_none(),
+            Change::Radio(_, _, change) | Change::Behind(_, _, BehindChange::Radio(change)) => {
+                RadioSpec::NONE.with(*change).is_random()
+            }
+            Change::Reorder(_, _, reorder) | Change::Behind(_, _, BehindChange::Reorder(reorder)) => {
+                reorder.probability > 0.0
+            }
+            Change::Behind(_, _, BehindChange::Delay(_)) => false,
             Change::Rate(..)
             | Change::Delay(..)
             | Change::Burst(..)
@@ -328,17 +334,16 @@ pub fn is_random(scenario: &Scenario) -> bool {
 
 /// A direction of the path follows a trace of its own.
 pub(crate) fn has_trace(path: &PathSpec) -> bool {
-    let own = |way: &WaySpec| match &way.bottleneck {
-        Bottleneck::Own(own) => follows_trace(own),
-        Bottleneck::Shared(_) => false,
-    };
+    let own = |way: &WaySpec| way.bottleneck.own().is_some_and(follows_trace);
     let follows = |way: &WaySpec| own(way) || way.recorded_delay.is_some() || way.recorded_loss.is_some();
     [&path.down, &path.up].into_iter().any(follows)
 }
 
-/// A direction of the shared link follows a trace.
+/// A direction of the link follows a trace.
 pub(crate) fn link_has_trace(link: &LinkSpec) -> bool {
-    [&link.down, &link.up].into_iter().any(follows_trace)
+    let recorded = |way: &WaySpec| way.recorded_delay.is_some() || way.recorded_loss.is_some();
+    let behind = link.behind.iter().flat_map(|behind| behind.iter()).any(recorded);
+    behind || [&link.down, &link.up].into_iter().any(follows_trace)
 }
 
 fn follows_trace(bottleneck: &BottleneckSpec) -> bool {
@@ -351,11 +356,8 @@ fn traffic_is_random(traffic: &Traffic) -> bool {
 }
 
 fn way_is_random(way: &WaySpec) -> bool {
-    let own = match &way.bottleneck {
-        Bottleneck::Own(bottleneck) => bottleneck_is_random(bottleneck),
-        Bottleneck::Shared(_) => false,
-    };
-    own || loss_is_random(&way.loss)
+    way.bottleneck.own().is_some_and(bottleneck_is_random)
+        || loss_is_random(&way.loss)
         || way.recorded_loss.is_some()
         || !way.jitter.is_none()
         || way.radio.is_random()

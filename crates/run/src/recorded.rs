@@ -5,7 +5,7 @@ use crate::job::Choice;
 use crate::plan::CellPlan;
 use crate::runs::RunRow;
 use anabranch_metrics::names;
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, Topology};
+use anabranch_network::{BottleneckSpec, CapacitySpec, Topology};
 use anabranch_scenario::{Scenario, TraceStart};
 use anabranch_units::Duration;
 
@@ -21,10 +21,7 @@ struct Recorded<'a> {
 /// All that a run of `choice` can meet.
 fn recorded<'a>(scenario: &'a Scenario, choice: &Choice) -> Vec<Recorded<'a>> {
     let Topology { paths, links } = &scenario.topology;
-    let own = |way: &'a anabranch_network::WaySpec| match &way.bottleneck {
-        Bottleneck::Own(own) => Some(own),
-        Bottleneck::Shared(_) => None,
-    };
+    let own = |way: &'a anabranch_network::WaySpec| way.bottleneck.own();
     let of_paths = (0..paths.len()).filter(|path| choice.uses(*path)).filter_map(|index| {
         let path = &paths[index];
         let period = shortest([own(&path.down), own(&path.up)].into_iter().flatten())?;

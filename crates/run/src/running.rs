@@ -2,6 +2,7 @@
 
 use crate::job::{Job, RunError, RunOutcome};
 use crate::layout::{Layout, measured, outcome};
+use crate::links;
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_sim::{Halt, Stuck, World};
 use anabranch_trace::{Digest, Recorder, Tee};
@@ -60,7 +61,8 @@ impl<R: Recorder> Running<R> {
         let mut metrics = meter.finish(now);
         self.plan.judge(&self.job, &mut metrics);
         let measured = Some(measured(&metrics));
-        let outcome = RunOutcome { measured, ..outcome(&metrics, digest.finish(), events) };
+        let mut outcome = RunOutcome { measured, ..outcome(&metrics, digest.finish(), events) };
+        links::add(&mut outcome, &self.world, self.plan.network(), self.job.scenario.topology.links.len());
         (outcome, metrics, listener)
     }
 }

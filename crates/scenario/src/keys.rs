@@ -151,7 +151,7 @@ impl Section {
             Section::Middlebox => "a box on a path that changes, makes, holds back or refuses segments",
             Section::Police => "a policer's token bucket before the queue of a path or a link",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
-            Section::Link => "a bottleneck that several paths name",
+            Section::Link => "a bottleneck that paths and cross traffic cross, with what lies behind it",
             Section::Medium => {
                 "air over which one of several stations sends at a time: each direction of a path or link that names it is one"
             }
@@ -274,6 +274,8 @@ pub enum Form {
     TraceStart,
     /// The name of a link.
     LinkName,
+    /// A list of names of links.
+    Route,
     /// The name of a medium.
     MediumName,
     /// A key that may change while the experiment runs.
@@ -326,6 +328,11 @@ pub struct Key {
 }
 
 impl Key {
+    /// Whether the absent key has a value.
+    pub(crate) fn has_default(&self) -> bool {
+        matches!(self.fallback, Fallback::Value(_))
+    }
+
     /// Whether the key has a meaning for this kind.
     pub fn counts_for(&self, kind: &str) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
@@ -424,6 +431,7 @@ impl Form {
             Form::FirstPath => "\"first\", \"race\" or the name of a [[path]]".into(),
             Form::TraceStart => "\"begin\", \"seed\", or a time in the trace, such as \"20s\"".into(),
             Form::LinkName => "the name of a [[link]]".into(),
+            Form::Route => "a list of names of [[link]]s".into(),
             Form::MediumName => "the name of a [[medium]]".into(),
             Form::Changeable => {
                 format!("{}, with .down or .up for one direction, or connection.scheduler", changeable_of_ways())

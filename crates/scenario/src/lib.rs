@@ -30,8 +30,8 @@ pub use listed::{ListFault, listed, outside_brackets};
 pub use quantity::{parse_duration, parse_size, si_number};
 pub use scenario::{
     Arrivals, Cell, ConnectionsPer, Cross, CrossData, CrossKind, Distribution, Host, Hosts, MtuSignal, ObjectSizes,
-    OptionChange, PACKET_SIZES, PathOptions, PlugIn, Presence, Scenario, TimeRange, TimelineChange, TimelineEntry,
-    TraceStart, Traffic, TrafficKind,
+    OptionChange, Over, PACKET_SIZES, PathOptions, PlugIn, Presence, Scenario, TimeRange, TimelineChange,
+    TimelineEntry, TraceStart, Traffic, TrafficKind,
 };
 pub use schema::schema;
 pub use sections::full_packet;

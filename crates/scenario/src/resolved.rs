@@ -3,7 +3,7 @@
 use crate::document::Document;
 use crate::quantity::QueueLimit;
 use crate::row::{Row, lines};
-use crate::scenario::{Cross, Scenario, TimelineEntry, TraceStart, Traffic};
+use crate::scenario::{Cross, Over, Scenario, TimelineEntry, TraceStart, Traffic};
 use crate::sections::bucket::{BURST, POLICE};
 use crate::sections::queue::{QUEUE, Queue};
 use crate::sections::{
@@ -11,7 +11,8 @@ use crate::sections::{
 };
 use crate::tree::quoted;
 use crate::written;
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, PathSpec, WaySpec};
+use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LinkSpec, PathSpec, WaySpec};
+use anabranch_units::Direction;
 use std::fmt::Display;
 
 impl Document {
@@ -26,12 +27,15 @@ impl Document {
         for (index, link) in scenario.topology.links.iter().enumerate() {
             out.header("[[link]]");
             out.line("name", quoted(&link.name));
-            let crossing = |way: &WaySpec| way.bottleneck == Bottleneck::Shared(index);
+            let crossing = |way: &WaySpec| way.bottleneck.crosses(index);
             let least = out.least_queues(crossing);
             let steps =
                 |end: &BottleneckSpec| matches!(&end.capacity, CapacitySpec::Steps(steps) if steps.steps().holds());
-            out.trace(self.limits.link_traces.get(index), [&link.down, &link.up].into_iter().any(steps));
+            let held = link.behind.iter().flat_map(|behind| behind.iter()).any(holds);
+            out.trace(self.limits.link_traces.get(index), held || [&link.down, &link.up].into_iter().any(steps));
             out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index), least);
+            let [mut down, mut up] = [Direction::Down, Direction::Up].map(|way| behind(link, way));
+            out.ways(path::behind, [&mut down, &mut up]);
         }
         out.media();
         scenario.cross.iter().for_each(|cross| out.cross(cross));
@@ -94,22 +98,20 @@ impl Writer<'_> {
     fn path(&mut self, index: usize, path: &PathSpec) {
         let scenario = &self.document.scenario;
         let links = &scenario.topology.links;
-        let link = |way: &WaySpec| match way.bottleneck {
-            Bottleneck::Shared(link) => links.get(link).map(|link| quoted(&link.name)),
-            Bottleneck::Own(_) => None,
-        };
+        let name = |link: &usize| links.get(*link).map(|link| quoted(&link.name));
+        let link = |way: &WaySpec| way.bottleneck.route().first().and_then(name);
         self.header("[[path]]");
         self.line("name", quoted(&path.name));
-        self.pair("link", link(&path.down), link(&path.up));
+        match path.down.bottleneck.route() {
+            [] | [_] => self.pair("link", link(&path.down), link(&path.up)),
+            route => self.line("route", list(route.iter().filter_map(name))),
+        }
         let holds = [&path.down, &path.up].into_iter().any(holds);
         self.trace(self.document.limits.path_traces.get(index), holds);
         let least = [&path.down, &path.up].map(|way| self.least_queue(way.overhead));
         self.bottleneck(own(&path.down), own(&path.up), self.document.limits.paths.get(index), least);
         let (mut down, mut up) = (path.down.clone(), path.up.clone());
-        for (row, other) in path::way(&mut down).iter().zip(&path::way(&mut up)) {
-            let own = |row: &Row<'_>, way: &WaySpec| row.write().filter(|_| !is_recorded(row.name, way));
-            self.pair(row.name, own(row, &path.down), own(other, &path.up));
-        }
+        self.ways(path::way, [&mut down, &mut up]);
         let mut options = scenario.paths[index];
         let start = match options.trace_start {
             TraceStart::Begin => None,
@@ -119,6 +121,16 @@ impl Writer<'_> {
         self.some("trace_start", start);
         self.line("shared", own(&path.down).is_some_and(|spec| medium::is_own(spec, &path.name)));
         self.text.push_str(&lines(&path::options(&mut options)));
+    }
+
+    /// The keys of both directions of a path or link that `rows` reads.
+    fn ways(&mut self, rows: fn(&mut WaySpec) -> Vec<Row<'_>>, [down, up]: [&mut WaySpec; 2]) {
+        let recorded = [&*down, &*up].map(|way| [way.recorded_delay.is_some(), way.recorded_loss.is_some()]);
+        let is_recorded = |key: &str, [delay, loss]: [bool; 2]| key == "delay" && delay || key == "loss" && loss;
+        for (row, other) in rows(down).iter().zip(&rows(up)) {
+            let own = |row: &Row<'_>, recorded| row.write().filter(|_| !is_recorded(row.name, recorded));
+            self.pair(row.name, own(row, recorded[0]), own(other, recorded[1]));
+        }
     }
 
     /// The media that paths and links name, each once.
@@ -205,13 +217,17 @@ impl Writer<'_> {
 
     fn cross(&mut self, cross: &Cross) {
         let topology = &self.document.scenario.topology;
-        let (key, name) = match cross.shared {
-            true => ("link", topology.links.get(cross.over).map(|link| &link.name)),
-            false => ("path", topology.paths.get(cross.over).map(|path| &path.name)),
+        let link = |link: &usize| topology.links.get(*link).map(|link| quoted(&link.name));
+        let (key, name) = match &cross.over {
+            Over::Path(path) => ("path", topology.paths.get(*path).map(|path| quoted(&path.name))),
+            Over::Links(links) => match &links[..] {
+                [one] => ("link", link(one)),
+                links => ("route", Some(list(links.iter().filter_map(link)))),
+            },
         };
         self.header("[[cross]]");
         self.line("kind", quoted(cross.kind.name()));
-        self.some(key, name.map(|name| quoted(name)));
+        self.some(key, name);
         let mut cross = cross.clone();
         self.text.push_str(&lines(&cross::shared(&mut cross)));
         self.text.push_str(&lines(&cross::rows(&mut cross.kind)));
@@ -232,9 +248,14 @@ impl Writer<'_> {
     }
 }
 
-/// The path's trace has the value of this key.
-fn is_recorded(key: &str, way: &WaySpec) -> bool {
-    key == "delay" && way.recorded_delay.is_some() || key == "loss" && way.recorded_loss.is_some()
+/// A list within a line.
+fn list(values: impl Iterator<Item = String>) -> String {
+    format!("[{}]", values.collect::<Vec<_>>().join(", "))
+}
+
+/// What lies behind the bottleneck of a link.
+fn behind(link: &LinkSpec, direction: Direction) -> WaySpec {
+    link.behind(direction).cloned().unwrap_or_else(|| path::Way::default().spec)
 }
 
 /// The last values of the path's trace stay.
@@ -248,8 +269,5 @@ fn holds(way: &WaySpec) -> bool {
 }
 
 fn own(way: &WaySpec) -> Option<&BottleneckSpec> {
-    match &way.bottleneck {
-        Bottleneck::Own(own) => Some(own),
-        Bottleneck::Shared(_) => None,
-    }
+    way.bottleneck.own()
 }

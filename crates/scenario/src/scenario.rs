@@ -315,10 +315,8 @@ impl Traffic {
 /// Cross flows over a path or a link, alike except for their random draws.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cross {
-    /// Path index, or link index if `shared`.
-    pub over: usize,
-    /// `over` counts links.
-    pub shared: bool,
+    /// The path or the links that they cross.
+    pub over: Over,
     /// The kind of flow.
     pub kind: CrossKind,
     /// The direction of its data.
@@ -335,8 +333,17 @@ impl Cross {
     /// One flow of this kind from the start on, over the first path.
     pub(crate) fn blank(kind: CrossKind) -> Self {
         let (direction, start) = (Direction::Down, TimeRange::default());
-        Self { over: 0, shared: false, kind, direction, count: 1, start, stop: None }
+        Self { over: Over::Path(0), kind, direction, count: 1, start, stop: None }
     }
+}
+
+/// The bottlenecks that cross traffic shares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Over {
+    /// That of the path with this index.
+    Path(usize),
+    /// Links by index, in the order in which data from the server meets them; at least one.
+    Links(Vec<usize>),
 }
 
 /// A range of times from which each flow draws one; often a single time.

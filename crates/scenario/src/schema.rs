@@ -93,6 +93,10 @@ fn form(form: Form) -> Value {
         Form::Name | Form::PathName | Form::LinkName | Form::MediumName | Form::FirstPath => {
             json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
         }
+        Form::Route => {
+            let name = self::form(Form::LinkName);
+            json!({ "type": "array", "items": name, "minItems": 1, "uniqueItems": true })
+        }
         Form::Duration { .. } => text_with(&TIME),
         Form::TraceStart => json!({ "anyOf": [{ "enum": form.words() }, text_with(&TIME)] }),
         Form::Rate => text_with(&RATE),

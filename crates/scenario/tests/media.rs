@@ -24,7 +24,7 @@ fn media(scenario: &Scenario) -> Vec<Option<&MediumSpec>> {
     let ways = topology.paths.iter().flat_map(|path| [&path.down, &path.up]);
     let owns = ways.filter_map(|way| match &way.bottleneck {
         Bottleneck::Own(own) => Some(own),
-        Bottleneck::Shared(_) => None,
+        Bottleneck::Route(_) => None,
     });
     let all = owns.chain(topology.links.iter().flat_map(|link| [&link.down, &link.up]));
     all.map(|spec| spec.medium.as_deref()).collect()

@@ -14,13 +14,13 @@ use anabranch_engine::{
     Settings, TcpSettings,
 };
 use anabranch_network::{
-    Bottleneck, BucketSpec, CapacitySpec, Change, CodelSpec, DelayDistribution, DelayTable, DropTail, JitterSpec,
-    LossSpec, Place, QueueSpec, RedSpec, ReorderSpec, Threshold, WaySpec,
+    BehindChange, Bottleneck, BucketSpec, CapacitySpec, Change, CodelSpec, DelayDistribution, DelayTable, DropTail,
+    JitterSpec, LossSpec, Place, QueueSpec, RedSpec, ReorderSpec, Threshold, WaySpec,
 };
 use anabranch_scenario::{
     Arrivals, ConnectionsPer, CrossData, CrossKind, Distribution, Document, ERAS, Fallback, Host, NoFiles, ObjectSizes,
-    Override, PathOptions, PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic, TrafficKind,
-    full_packet, read, swept,
+    Over, Override, PathOptions, PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic,
+    TrafficKind, full_packet, read, swept,
 };
 use anabranch_units::{Direction, Duration, Instant, Rate, Side, TrafficDirection};
 use common::{Folder, data, files, root};
@@ -54,7 +54,7 @@ fn up(scenario: &Scenario) -> &WaySpec {
 fn queue(way: &WaySpec) -> QueueSpec {
     match &way.bottleneck {
         Bottleneck::Own(own) => own.queue,
-        Bottleneck::Shared(_) => panic!("shared"),
+        Bottleneck::Route(_) => panic!("shared"),
     }
 }
 
@@ -64,7 +64,7 @@ fn rate(way: &WaySpec) -> Rate {
             CapacitySpec::Fixed(rate) => rate,
             _ => panic!("not a plain rate"),
         },
-        Bottleneck::Shared(_) => panic!("shared"),
+        Bottleneck::Route(_) => panic!("shared"),
     }
 }
 
@@ -276,8 +276,8 @@ fn a_link_is_shared_and_its_bdp_counts_its_longest_path() {
     assert_eq!(s.topology.links[0].down.queue, QueueSpec::Bytes(150_000));
     assert_eq!(s.topology.links[0].up.queue, QueueSpec::Bytes(50_000));
     let [a, b] = &s.topology.paths[..] else { panic!() };
-    assert_eq!((&a.down.bottleneck, &a.up.bottleneck), (&Bottleneck::Shared(0), &Bottleneck::Shared(0)));
-    assert_eq!((&b.down.bottleneck, queue(&b.up)), (&Bottleneck::Shared(0), QueueSpec::Packets(9)));
+    assert_eq!((&a.down.bottleneck, &a.up.bottleneck), (&Bottleneck::shared(0), &Bottleneck::shared(0)));
+    assert_eq!((&b.down.bottleneck, queue(&b.up)), (&Bottleneck::shared(0), QueueSpec::Packets(9)));
 }
 
 fn fixed(ms: u64) -> TimeRange {
@@ -378,7 +378,7 @@ fn a_timeline_changes_every_key_that_is_changeable() {
             (section, name) => (format!("{section}.{name}"), "'blest'"),
         };
         let text = format!(
-            "duration = '9s'\n[[link]]\nname = 'link'\nrate = '1mbit'\n[[path]]\nname = 'path'\nrate = '2mbit'\ndelay = '1ms'\n\
+            "duration = '9s'\n[[link]]\nname = 'link'\nrate = '1mbit'\ndelay = '1ms'\n[[path]]\nname = 'path'\nrate = '2mbit'\ndelay = '1ms'\n\
              [[timeline]]\nat = '1s'\nset = '{name}'\nvalue = {value}\n"
         );
         let document = parse(&text);
@@ -834,7 +834,7 @@ fn a_trace_has_rate_delay_and_loss_of_each_direction() {
             CapacitySpec::Steps(steps) => steps.steps().at(at(1600)),
             _ => panic!("no recorded rate"),
         },
-        Bottleneck::Shared(_) => panic!("shared"),
+        Bottleneck::Route(_) => panic!("shared"),
     };
     assert_eq!((steps(&a.down), steps(&a.up)), (Rate::from_bps(20_000_000), Rate::from_bps(600_000)));
     let delays = |way: &WaySpec| [0, 1000, 3000].map(|now| way.recorded_delay.as_ref().map(|delay| delay.at(at(now))));
@@ -881,4 +881,43 @@ fn options_and_queues_change_in_a_timeline() {
     assert_eq!(s.option_changes(1).count(), 0);
     let again = Document::parse("x.toml", &document.resolved()).unwrap().scenario;
     assert_eq!(again.timeline, s.timeline);
+}
+
+#[test]
+fn a_route_crosses_links_in_order_and_its_answers_in_reverse() {
+    let text = "duration = '9s'\n[[link]]\nname = 'a'\nrate = '20mbit'\ndelay = { down = '10ms', up = '12ms' }\n\
+        loss = '1%'\narq = { loss = '5%', attempts = 3, delay = '8ms' }\n[[link]]\nname = 'b'\nrate = '8mbit'\n\
+        [[path]]\nname = 'p'\nroute = ['a', 'b']\n[[path]]\nname = 'q'\nroute = ['b']\ndelay = '20ms'\n\
+        [[path]]\nname = 'r'\nlink = 'b'\ndelay = '20ms'\n\
+        [[cross]]\nkind = 'tcp'\nroute = ['b', 'a']\n[[cross]]\nkind = 'udp'\nrate = '1mbit'\nroute = ['a']\n\
+        [[timeline]]\nat = '1s'\nset = 'link.a.delay.up'\nvalue = '15ms'\n\
+        [[timeline]]\nat = '2s'\nset = 'link.b.loss'\nvalue = '3%'\n";
+    let document = parse(text);
+    let s = &document.scenario;
+    let [p, q, r] = &s.topology.paths[..] else { panic!("three paths") };
+    assert_eq!((p.down.bottleneck.route(), p.up.bottleneck.route()), (&[0, 1][..], &[1, 0][..]));
+    assert_eq!((&q.down, &q.up), (&r.down, &r.up), "a link is a route of one");
+    assert_eq!(s.topology.round_trip(p), Duration::from_millis(22));
+    let [a, b] = &s.topology.links[..] else { panic!("two links") };
+    let down = a.behind(Direction::Down).unwrap();
+    assert_eq!((down.loss, down.radio.arq.attempts), (LossSpec::Bernoulli(0.01), Some(3)));
+    assert_eq!(a.behind(Direction::Up).unwrap().loss, LossSpec::None);
+    // 8 Mbit/s × 40 ms, the longer of 22 ms and 40 ms.
+    assert_eq!(b.down.queue, QueueSpec::Bytes(40_000));
+    assert_eq!(
+        s.cross.iter().map(|cross| cross.over.clone()).collect::<Vec<_>>(),
+        [Over::Links(vec![1, 0]), Over::Links(vec![0])]
+    );
+    let expected = [
+        (at(1000), Change::Behind(0, Direction::Up, BehindChange::Delay(Duration::from_millis(15)))),
+        (at(2000), Change::Behind(1, Direction::Down, BehindChange::Loss(LossSpec::Bernoulli(0.03)))),
+    ];
+    assert_eq!(s.network_changes().collect::<Vec<_>>(), expected);
+    // What the timeline changes is there from the beginning.
+    assert!(b.behind(Direction::Down).is_some_and(|way| way.loss == LossSpec::None));
+    assert_eq!(again(&document, Folder(data())).scenario, document.scenario);
+    assert_eq!(
+        with(text, &["link.a.delay=3ms", "link.b.rate=9mbit"]).scenario.topology.delay(p, Direction::Up),
+        Duration::from_millis(3)
+    );
 }

@@ -12,7 +12,7 @@ use anabranch_engine::Cx;
 use anabranch_engine::connection::{Connection, PathSetup};
 use anabranch_engine::endpoint::{Endpoint, Handle};
 use anabranch_engine::schedule::Device;
-use anabranch_network::{Change, Delivery, Network, PathSpec, Topology};
+use anabranch_network::{Change, Delivery, LinkCounts, Network, PathSpec, Topology};
 use anabranch_trace::Recorder;
 use anabranch_units::{Direction, Duration, Instant, PathId, Rng, Side};
 use anabranch_wire::Packet;
@@ -332,6 +332,11 @@ impl World {
     pub fn under_way_to(&self, flow: usize, side: Side, until: Instant) -> usize {
         let host = HostId::new(flow, side);
         self.network.under_way().filter(|parcel| parcel.host == host && parcel.sent <= until).count()
+    }
+
+    /// Packets of one direction of a link, and their fate so far.
+    pub fn link_counts(&self, link: usize, direction: Direction) -> LinkCounts {
+        self.network.link_counts(link, direction)
     }
 
     /// The next packet that reached a host outside.

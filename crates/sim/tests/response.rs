@@ -67,8 +67,8 @@ const SHARED_KBIT: u64 = 10_000;
 /// A path of 20 ms one way over the one shared link.
 fn shared_path(name: &str) -> PathSpec {
     let mut p = path(name, 1, 20, 1);
-    p.down.bottleneck = Bottleneck::Shared(0);
-    p.up.bottleneck = Bottleneck::Shared(0);
+    p.down.bottleneck = Bottleneck::shared(0);
+    p.up.bottleneck = Bottleneck::shared(0);
     p
 }
 
@@ -77,7 +77,7 @@ fn share(congestion: &str, seed: u64) -> f64 {
     // A queue as large as the path: 10 Mbit/s for 40 ms.
     let end = BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(SHARED_KBIT * 1000)), QueueSpec::Packets(34));
     let mut t = Transfer::new(["a", "b", "c"].map(shared_path).into());
-    t.links = vec![LinkSpec { name: "link".into(), down: end.clone(), up: end }];
+    t.links = vec![LinkSpec { name: "link".into(), down: end.clone(), up: end, behind: None }];
     t.seed = seed;
     t.congestion = congestion.into();
     let mut coupled = t.flow(0, &[(PathId(0), false), (PathId(1), false)]);

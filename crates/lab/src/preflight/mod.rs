@@ -7,7 +7,7 @@ mod estimate;
 
 use crate::probe::Probe;
 use crate::{LabError, RealTime, privilege};
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, QueueSpec, Topology, WaySpec};
+use anabranch_network::{BottleneckSpec, CapacitySpec, LinkSpec, PathSpec, QueueSpec, Topology, WaySpec};
 use anabranch_run::layout::host;
 use anabranch_run::{Driver, Job, Plan, Preflight, Refusal, RunError, RunOutcome, WayCheck, WayFigures};
 use anabranch_scenario::Host;
@@ -36,12 +36,14 @@ pub fn compare(configured: &Topology, actual: &Topology, v6: bool, limit: Durati
     let mut ways = Vec::new();
     for (n, path) in configured.paths.iter().enumerate() {
         for (direction, way) in [(Direction::Down, &path.down), (Direction::Up, &path.up)] {
-            let bottleneck = bottleneck(configured, way, direction);
-            let mut check = WayCheck::new(&path.name, direction, figures(bottleneck, way));
+            let Some((_, bottleneck)) = configured.narrowest(n, direction) else { continue };
+            let delay = configured.delay(path, direction);
+            let mut check = WayCheck::new(&path.name, direction, figures(bottleneck, delay));
             match Sounding::new(bottleneck, way.overhead) {
+                _ if way.bottleneck.route().len() > 1 => check.skipped = Some("it crosses several links".into()),
                 None => check.skipped = Some("its capacity is recorded".into()),
                 Some(sounding) => {
-                    let takes = sounding.lasts + way.delay;
+                    let takes = sounding.lasts + delay;
                     if spent + takes > limit {
                         check.skipped = Some(format!("it would take {:.1} s", takes.as_secs_f64()));
                     } else {
@@ -77,19 +79,14 @@ fn sound(
 fn clean(topology: &Topology) -> Topology {
     let way = |way: &WaySpec| WaySpec { overhead: way.overhead, ..WaySpec::clean(way.bottleneck.clone(), way.delay) };
     let path = |path: &PathSpec| PathSpec { name: path.name.clone(), down: way(&path.down), up: way(&path.up) };
-    Topology { paths: topology.paths.iter().map(path).collect(), links: topology.links.clone() }
+    let link = |link: &LinkSpec| LinkSpec {
+        behind: link.behind.as_ref().map(|behind| Box::new([way(&behind[0]), way(&behind[1])])),
+        ..link.clone()
+    };
+    Topology { paths: topology.paths.iter().map(path).collect(), links: topology.links.iter().map(link).collect() }
 }
 
-/// The direction's own bottleneck, or the shared one.
-fn bottleneck<'a>(topology: &'a Topology, way: &'a WaySpec, direction: Direction) -> &'a BottleneckSpec {
-    match (&way.bottleneck, direction) {
-        (Bottleneck::Own(own), _) => own,
-        (Bottleneck::Shared(link), Direction::Down) => &topology.links[*link].down,
-        (Bottleneck::Shared(link), Direction::Up) => &topology.links[*link].up,
-    }
-}
-
-fn figures(bottleneck: &BottleneckSpec, way: &WaySpec) -> WayFigures {
+fn figures(bottleneck: &BottleneckSpec, delay: Duration) -> WayFigures {
     WayFigures {
         rate_bps: match &bottleneck.capacity {
             CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => {
@@ -97,7 +94,7 @@ fn figures(bottleneck: &BottleneckSpec, way: &WaySpec) -> WayFigures {
             }
             CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => None,
         },
-        delay_s: Some(way.delay.as_secs_f64()),
+        delay_s: Some(delay.as_secs_f64()),
         queue_packets: match bottleneck.queue {
             QueueSpec::Packets(packets) => Some(packets.into()),
             // A queue that counts bytes, or is actively managed, has no configured limit in packets.

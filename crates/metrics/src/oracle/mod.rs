@@ -2,8 +2,9 @@
 
 use crate::capacity::after_changes;
 use crate::{CapacityCurve, FrameTimes};
-use anabranch_network::{Bottleneck, Change, LossSpec, PathSpec, Place, RadioChange, Topology, WaySpec};
+use anabranch_network::{Change, LossSpec, Place, RadioChange, Topology, WaySpec};
 use anabranch_units::{Direction, Duration, Instant, Side};
+use routes::{Routes, is_routed};
 
 /// Changes of the network, in order of time.
 pub type Timeline = [(Instant, Change)];
@@ -11,8 +12,8 @@ pub type Timeline = [(Instant, Change)];
 /// Upper bounds for data that flows one way, whichever path carries the first subflow, and be it plain TCP
 /// over one of the paths.
 ///
-/// A path crosses exactly one bottleneck, so the maximum flow has a closed form: each bottleneck is filled, at every
-/// moment, by the path across it that gets most payload through.
+/// Where a path crosses one bottleneck, the maximum flow has a closed form: each bottleneck is filled, at every moment, by the path across
+/// it that gets most payload through. Paths over several links, and those that share one with them, are the flows of a linear program.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     ways: Vec<WayBound>,
@@ -22,6 +23,7 @@ pub struct Oracle {
 #[derive(Clone, Debug)]
 struct WayBound {
     bottlenecks: Vec<Shared>,
+    routes: Routes,
     /// The way differs from the one before only in its first path.
     other_first: bool,
 }
@@ -85,28 +87,39 @@ impl Oracle {
         let alone = paths.iter().map(|path| (std::slice::from_ref(path), *path, sizes.plain));
         let together =
             sizes.multipath.into_iter().flat_map(|header| paths.iter().map(move |path| (paths, *path, header)));
-        let way = |(over, first, header): (&[usize], usize, u32)| WayBound {
-            bottlenecks: bottlenecks((topology, timeline), (over, first), (sizes.mss, header), direction),
-            other_first: over.len() > 1 && Some(&first) != over.first(),
+        let way = |(over, first, header): (&[usize], usize, u32)| {
+            let is_routed = |path: &&usize| is_routed(topology, **path, direction);
+            let (routed, single): (Vec<usize>, Vec<usize>) = over.iter().partition(is_routed);
+            let (network, sizes) = ((topology, timeline), (sizes.mss, header));
+            WayBound {
+                bottlenecks: bottlenecks(network, (&single, first), sizes, direction),
+                routes: Routes::new(network, (&routed, first), sizes, direction),
+                other_first: over.len() > 1 && Some(&first) != over.first(),
+            }
         };
         Self { ways: together.chain(alone).map(way).collect() }
     }
 
-    /// The capacity of the bottleneck that path `path` crosses; `None` if there is no such path or link.
+    /// The capacity of the bottleneck that path `path` crosses, of several the one that is narrowest at first; `None` if there is no such path or link.
     pub fn capacity(
         topology: &Topology,
         timeline: &Timeline,
         path: usize,
         direction: Direction,
     ) -> Option<CapacityCurve> {
-        let spec = topology.paths.get(path)?;
-        match &spec.way(direction).bottleneck {
-            Bottleneck::Own(own) => Some(after_changes(own, timeline, (Place::Path(path), direction))),
-            Bottleneck::Shared(link) => {
-                let spec = topology.links.get(*link)?;
-                Some(after_changes(spec.bottleneck(direction), timeline, (Place::Link(*link), direction)))
-            }
-        }
+        let (place, spec) = topology.narrowest(path, direction)?;
+        Some(after_changes(spec, timeline, (place, direction)))
+    }
+
+    /// The capacity of a link; `None` if there is none with this index.
+    pub fn link_capacity(
+        topology: &Topology,
+        timeline: &Timeline,
+        link: usize,
+        direction: Direction,
+    ) -> Option<CapacityCurve> {
+        let spec = topology.links.get(link)?.bottleneck(direction);
+        Some(after_changes(spec, timeline, (Place::Link(link), direction)))
     }
 
     /// Best goodput of unlimited data from `from` to `until`, in bits per second: Σ rate × payload share × (1 − loss), over
@@ -146,17 +159,14 @@ fn bottlenecks(
     (mss, header): (u32, u32),
     direction: Direction,
 ) -> Vec<Shared> {
-    let ends = |i: usize| topology.paths.get(i).map(|path| Ends::new(i, path, direction, timeline));
+    let ends = |i: usize| Ends::new((topology, timeline), i, direction);
     let opening = ends(first);
     let mut found: Vec<(Option<usize>, Shared)> = Vec::new();
     for index in over {
         let Some(path) = ends(*index) else { continue };
         let join = opening.as_ref().filter(|_| *index != first);
         let lane = path.lane(join, timeline, mss, header);
-        let link = match path.data.bottleneck {
-            Bottleneck::Own(_) => None,
-            Bottleneck::Shared(link) => Some(link),
-        };
+        let link = path.data.bottleneck.route().first().copied();
         match found.iter_mut().find(|(l, _)| link.is_some() && *l == link) {
             Some((_, shared)) => shared.lanes.push(lane),
             None => {
@@ -179,7 +189,13 @@ impl WayBound {
 
     /// Nothing that counts strictly changes.
     fn is_constant(&self) -> bool {
-        self.bottlenecks.iter().all(|shared| shared.capacity.is_constant() && shared.lanes.iter().all(Lane::is_steady))
+        let routes = self.routes.links.iter().all(|link| link.capacity.is_constant());
+        routes
+            && self.routes.lanes.iter().all(Lane::is_steady)
+            && self
+                .bottlenecks
+                .iter()
+                .all(|shared| shared.capacity.is_constant() && shared.lanes.iter().all(Lane::is_steady))
     }
 
     /// Least time from `start` to the delivery of `size` bytes, if each lane opens so much later; `None`, too, if it is not `below`
@@ -230,7 +246,8 @@ impl WayBound {
 
     /// Payload bytes that all bottlenecks together can carry.
     fn payload(&self, of: impl Fn(&Lane) -> Use) -> f64 {
-        self.bottlenecks.iter().map(|shared| shared.payload(&of)).sum()
+        let bottlenecks: f64 = self.bottlenecks.iter().map(|shared| shared.payload(&of)).sum();
+        bottlenecks + self.routes.payload(&of)
     }
 }
 
@@ -286,6 +303,12 @@ impl Lane {
         self.mss * seen as f64
     }
 
+    /// The best efficiency of all times that count.
+    fn best_efficiency(&self, how: Use) -> f64 {
+        let cuts = self.cuts(how).collect::<Vec<_>>();
+        cuts.into_iter().map(|at| self.efficiency(at, how)).fold(0.0, f64::max)
+    }
+
     /// Payload that arrives ÷ bytes on the link, for what leaves the bottleneck from `at` until the next cut.
     fn efficiency(&self, at: Instant, how: Use) -> f64 {
         let arrival = at + how.shift;
@@ -319,12 +342,17 @@ struct Ends<'a> {
     /// Least delays.
     data_delay: Duration,
     ack_delay: Duration,
+    /// Share of the packets that its links let through.
+    links_arriving: f64,
     delay_varies: bool,
 }
 
 impl<'a> Ends<'a> {
-    fn new(index: usize, path: &'a PathSpec, direction: Direction, timeline: &Timeline) -> Self {
+    /// `None` if there is no such path.
+    fn new((topology, timeline): (&'a Topology, &Timeline), index: usize, direction: Direction) -> Option<Self> {
+        let path = topology.paths.get(index)?;
         let (data, acks) = (path.way(direction), path.way(direction.reverse()));
+        let links = |way| routes::least_delay(topology, timeline, path, way);
         let least = |way: &WaySpec, direction| {
             let changes = timeline.iter().filter_map(move |(_, change)| match change {
                 Change::Delay(i, d, delay) if (*i, *d) == (index, direction) => Some(Earlier::Delay(*delay)),
@@ -351,17 +379,19 @@ impl<'a> Ends<'a> {
             Change::Delay(i, d, _) | Change::Jitter(i, d, _) | Change::Radio(i, d, _) => (*i, *d) == (index, direction),
             _ => false,
         };
-        Self {
+        Some(Self {
             index,
             direction,
             data,
-            data_delay: least(data, direction),
-            ack_delay: least(acks, direction.reverse()),
-            delay_varies: !data.jitter.is_none()
+            data_delay: least(data, direction) + links(direction),
+            ack_delay: least(acks, direction.reverse()) + links(direction.reverse()),
+            links_arriving: routes::arriving(topology, timeline, data, direction),
+            delay_varies: routes::delays_vary(topology, timeline, data, direction)
+                || !data.jitter.is_none()
                 || data.radio.impairs()
                 || data.recorded_delay.is_some()
                 || timeline.iter().any(|(_, change)| varies(change)),
-        }
+        })
     }
 
     fn rtt(&self) -> Duration {
@@ -389,12 +419,12 @@ impl<'a> Ends<'a> {
         let least =
             self.data.recorded_loss.as_ref().map(|steps| steps.parts().map(|(_, loss)| loss).fold(1.0, f64::min));
         let loss = least.map_or(self.data.loss, LossSpec::Bernoulli);
-        let mut arriving = vec![(Instant::ZERO, arriving(&loss, corrupt))];
+        let mut arriving = vec![(Instant::ZERO, self.links_arriving * arriving(&loss, corrupt))];
         for (at, change) in timeline {
             if let Change::Loss(i, way, loss) = change
                 && (*i, *way) == (self.index, self.direction)
             {
-                arriving.push((*at, self::arriving(loss, corrupt)));
+                arriving.push((*at, self.links_arriving * self::arriving(loss, corrupt)));
             }
         }
         // A packet that is held back may outlive an outage: then outages bound nothing.
@@ -432,6 +462,9 @@ pub const fn header_len(ip: u8, timestamps: bool, dss: Option<u32>) -> u32 {
     };
     ip + 20 + timestamps + dss
 }
+
+mod packing;
+mod routes;
 
 #[cfg(test)]
 mod tests;

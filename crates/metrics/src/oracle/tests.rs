@@ -110,8 +110,8 @@ fn bursty_loss_counts_in_the_long_run() {
 
 #[test]
 fn a_shared_link_counts_once_and_serves_the_better_path() {
-    let link = LinkSpec { name: String::new(), down: fixed(10 * MBIT), up: fixed(10 * MBIT) };
-    let shared = |loss| path(Bottleneck::Shared(0), 10, loss);
+    let link = LinkSpec { name: String::new(), down: fixed(10 * MBIT), up: fixed(10 * MBIT), behind: None };
+    let shared = |loss| path(Bottleneck::shared(0), 10, loss);
     let topology = Topology {
         paths: vec![shared(LossSpec::Bernoulli(0.1)), shared(LossSpec::Bernoulli(0.02)), own(4, 10)],
         links: vec![link],
@@ -267,7 +267,7 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
     let bottleneck = prop_oneof![
         (1..20u64).prop_map(|mbit| Bottleneck::Own(fixed(mbit * MBIT / 2))),
         recorded.prop_map(Bottleneck::Own),
-        Just(Bottleneck::Shared(0)),
+        Just(Bottleneck::shared(0)),
     ];
     (bottleneck, 0..30u64, loss, outages).prop_map(|(bottleneck, delay, loss, outages)| {
         let mut path = path(bottleneck, delay, loss);
@@ -285,7 +285,7 @@ proptest! {
         changes in prop::collection::vec((1..300u64, 1..20u64, 0..30u64, 0..4usize), 0..3),
         opening in any::<prop::sample::Index>(),
     ) {
-        let link = LinkSpec { name: String::new(), down: fixed(6 * MBIT), up: fixed(6 * MBIT) };
+        let link = LinkSpec { name: String::new(), down: fixed(6 * MBIT), up: fixed(6 * MBIT), behind: None };
         let topology = Topology { paths, links: vec![link] };
         let mut timeline: Vec<_> = changes.into_iter().map(|(at, mbit, delay, kind)| {
             let rate = Rate::from_bps(mbit * MBIT);

@@ -5,7 +5,7 @@ use crate::bottleneck::WayId;
 use crate::medium::Medium;
 use crate::{Markable, MediumSpec};
 use anabranch_trace::Recorder;
-use anabranch_units::Instant;
+use anabranch_units::{Direction, Instant};
 use std::sync::Arc;
 
 impl<T: Clone + Markable> Network<T> {
@@ -21,11 +21,20 @@ impl<T: Clone + Markable> Network<T> {
         medium
     }
 
-    /// Lets packets that waited for sleeping devices or in middleboxes until `now` enter, in order over both directions: they divide media.
-    pub(super) fn rouse(&mut self, now: Instant, recorder: &mut dyn Recorder) {
-        if self.media.is_empty() {
-            return;
+    /// Brings up to `now` what precedes a packet that is sent then in a direction: packets between links, and those that waited for
+    /// sleeping devices or in middleboxes, these in order over both directions, for they divide media.
+    #[inline(always)]
+    pub(super) fn rouse(&mut self, now: Instant, direction: Direction, recorder: &mut dyn Recorder) {
+        if !self.media.is_empty() {
+            self.rouse_fronts(now, recorder);
         }
+        if self.routes.is_some() {
+            self.advance(self.until(now, direction), direction, recorder);
+        }
+    }
+
+    #[cold]
+    fn rouse_fronts(&mut self, now: Instant, recorder: &mut dyn Recorder) {
         while let Some(way) = self.front.as_ref().and_then(|front| front.first(now)) {
             self.act(WayId::of(way), recorder);
         }

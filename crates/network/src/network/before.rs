@@ -33,11 +33,13 @@ impl<T: Clone + Markable> Network<T> {
         if at <= front.rooms.next(way.index()).due() && at != Instant::MAX {
             let left = front.boxes.wake(way.path(), way.direction());
             self.note_fronts(way.path());
+            [Direction::Down, Direction::Up].into_iter().for_each(|way| self.advance(at, way, recorder));
             return self.leave(at, recorder, way.path(), left);
         }
         let left = front.rooms.leave(way.index());
         self.note_front(way.index());
         if let Some((at, entering)) = left {
+            self.advance(at, way.direction(), recorder);
             self.enter(at, recorder, way, entering);
         }
     }
@@ -70,7 +72,7 @@ impl<T: Clone + Markable> Network<T> {
     /// The next action of a way of its own accord may have changed.
     pub(super) fn note_front(&mut self, way: usize) {
         if let Some(front) = &self.front {
-            let (id, before) = (WayId::of(way), self.ways.len() / 2 + self.drains.len());
+            let (id, before) = (WayId::of(way), self.front_slot());
             self.agendas[id.direction() as usize].set(before + id.path(), front.next(way));
         }
     }

@@ -12,6 +12,7 @@ impl<T: Clone + Markable> Network<T> {
     /// Applies a change. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the rate
     /// of a trace, a burst on a shared medium.
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
+        [Direction::Down, Direction::Up].into_iter().for_each(|direction| self.advance(now, direction, recorder));
         match *change {
             Change::Rate(Place::Path(path), direction, rate) => {
                 self.set_path_rate(WayId::new(path, direction).index(), now, recorder, rate);
@@ -57,6 +58,9 @@ impl<T: Clone + Markable> Network<T> {
             Change::Reorder(path, direction, reorder) => {
                 self.ways[WayId::new(path, direction).index()].set_reorder(reorder);
             }
+            Change::Behind(link, direction, ref change) => {
+                self.change_behind(self.link_drain(link, direction), change);
+            }
             Change::Queue(place, direction, limit) => {
                 if let Some(drain) = self.drain_at(place, direction, now, recorder) {
                     self.drains[drain].queue.set_limit(limit);
@@ -77,6 +81,7 @@ impl<T: Clone + Markable> Network<T> {
             }
             Entrance::Drain(drain) => self.note_least_delay(*drain),
         }
+        self.note_routes();
         self.note_lookahead();
     }
 
@@ -87,6 +92,7 @@ impl<T: Clone + Markable> Network<T> {
         if let Entrance::Drain(drain) = self.entries[way].entrance {
             self.note_least_delay(drain);
         }
+        self.note_routes();
         self.note_lookahead();
     }
 

@@ -1,7 +1,7 @@
 //! A scenario's network as its report shows it.
 
 use super::network::{Network, PathShape};
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, DropTail, LossSpec, PathSpec, Topology};
+use anabranch_network::{BottleneckSpec, CapacitySpec, DropTail, LinkSpec, LossSpec, Topology};
 use anabranch_scenario::Scenario;
 use anabranch_units::Direction;
 
@@ -12,31 +12,29 @@ impl Network {
     /// The network of a scenario; of a sweep, without what it varies.
     pub fn of(scenario: &Scenario) -> Self {
         let (topology, direction) = (&scenario.topology, scenario.direction());
-        let shapes = |way| -> Vec<PathShape> { topology.paths.iter().map(|path| shape(topology, path, way)).collect() };
+        let shapes =
+            |way| -> Vec<PathShape> { (0..topology.paths.len()).map(|path| shape(topology, path, way)).collect() };
         let back = if direction.is_both() { shapes(Direction::Up) } else { Vec::new() };
         let paths = shapes(direction.first());
         Self { warmup_s: scenario.warmup.as_secs_f64(), direction, paths, back }
     }
 }
 
-fn shape(topology: &Topology, path: &PathSpec, direction: Direction) -> PathShape {
+fn shape(topology: &Topology, index: usize, direction: Direction) -> PathShape {
+    let path = &topology.paths[index];
     let way = path.way(direction);
-    let link = match &way.bottleneck {
-        Bottleneck::Own(_) => None,
-        Bottleneck::Shared(index) => topology.links.get(*index),
-    };
+    let links: Vec<&LinkSpec> = way.bottleneck.route().iter().filter_map(|link| topology.links.get(*link)).collect();
+    let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+    let behind = links.iter().filter_map(|link| link.behind(direction));
+    let lost = behind.map(|way| mean_loss(way.loss)).filter(|loss| *loss > 0.0);
     let mut shape = PathShape {
         name: path.name.clone(),
-        link: link.map(|link| link.name.clone()),
-        delay_s: way.delay.as_secs_f64(),
-        loss: mean_loss(way.loss),
+        link: (!names.is_empty()).then(|| names.join(", ")),
+        delay_s: topology.delay(path, direction).as_secs_f64(),
+        loss: lost.fold(mean_loss(way.loss), |all, loss| all + (1.0 - all) * loss),
         ..PathShape::default()
     };
-    let own = match &way.bottleneck {
-        Bottleneck::Own(bottleneck) => Some(bottleneck),
-        Bottleneck::Shared(_) => link.map(|link| link.bottleneck(direction)),
-    };
-    if let Some(BottleneckSpec { capacity, queue, .. }) = own {
+    if let Some((_, BottleneckSpec { capacity, queue, .. })) = topology.narrowest(index, direction) {
         (shape.rate_bps, shape.recorded) = match capacity {
             CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => (capacity.initial_rate().as_bps() as f64, false),
             CapacitySpec::Trace(_) | CapacitySpec::Steps(_) => (capacity.initial_rate().as_bps() as f64, true),

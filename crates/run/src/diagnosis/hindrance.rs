@@ -1,9 +1,9 @@
 //! Hindrances of a run, and the same scenario without each.
 
-use super::{DiagnosisKind, product, size};
+use super::{DiagnosisKind, listed, product, size};
 use crate::plan::loss_is_random;
 use anabranch_network::{Change, LossSpec};
-use anabranch_scenario::{Scenario, TimelineChange};
+use anabranch_scenario::{Over, Scenario, TimelineChange};
 
 /// A receive window of so many times what the paths need is no limit.
 const AMPLE: u64 = 4;
@@ -17,13 +17,8 @@ pub(super) enum Hindrance {
     Window,
     /// Random losses on the path with this index.
     Loss(usize),
-    /// Other flows over the path with this index, or over the shared link.
-    Cross {
-        /// Index of the path.
-        over: usize,
-        /// The index is that of a shared link.
-        shared: bool,
-    },
+    /// Other flows where the cross traffic with this index is; the first one there.
+    Cross(usize),
 }
 
 impl Hindrance {
@@ -32,9 +27,9 @@ impl Hindrance {
         let mut all: Vec<Self> =
             (0..scenario.topology.paths.len()).filter(|path| is_lossy(scenario, *path)).map(Self::Loss).collect();
         for cross in &scenario.cross {
-            let one = Self::Cross { over: cross.over, shared: cross.shared };
-            if !all.contains(&one) {
-                all.push(one);
+            let first = scenario.cross.iter().position(|other| other.over == cross.over).unwrap_or(0);
+            if !all.contains(&Self::Cross(first)) {
+                all.push(Self::Cross(first));
             }
         }
         all
@@ -54,8 +49,9 @@ impl Hindrance {
                 (spec.down.loss, spec.up.loss) = (LossSpec::None, LossSpec::None);
                 scenario.timeline.retain(|entry| !changes_loss(&entry.change, path));
             }
-            Self::Cross { over, shared } => {
-                scenario.cross.retain(|cross| (cross.over, cross.shared) != (over, shared));
+            Self::Cross(first) => {
+                let over = scenario.cross[first].over.clone();
+                scenario.cross.retain(|cross| cross.over != over);
             }
         }
         scenario
@@ -66,7 +62,7 @@ impl Hindrance {
         match self {
             Self::Window => DiagnosisKind::Window,
             Self::Loss(_) => DiagnosisKind::Loss,
-            Self::Cross { .. } => DiagnosisKind::Cross,
+            Self::Cross(_) => DiagnosisKind::Cross,
         }
     }
 
@@ -76,8 +72,12 @@ impl Hindrance {
         match self {
             Self::Window => "the receive window".to_owned(),
             Self::Loss(path) => format!("loss on {}", topology.paths[path].name),
-            Self::Cross { over, shared: false } => format!("other flows over {}", topology.paths[over].name),
-            Self::Cross { over, shared: true } => format!("other flows over {}", topology.links[over].name),
+            Self::Cross(first) => match &scenario.cross[first].over {
+                Over::Path(path) => format!("other flows over {}", topology.paths[*path].name),
+                Over::Links(links) => {
+                    format!("other flows over {}", listed(links.iter().map(|link| topology.links[*link].name.as_str())))
+                }
+            },
         }
     }
 
@@ -90,7 +90,7 @@ impl Hindrance {
                 size(scenario.settings.recv_buffer)
             ),
             Self::Loss(_) => "without it".to_owned(),
-            Self::Cross { .. } => "without them".to_owned(),
+            Self::Cross(_) => "without them".to_owned(),
         }
     }
 }

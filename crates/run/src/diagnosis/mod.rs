@@ -254,10 +254,7 @@ fn is_held_by_loss(row: &RunRow<'_>, path: &str, alone: &RunRow<'_>) -> bool {
 /// The sum of the paths' rates times the longest round trip, without queues, in bytes, in the direction of the data that has more;
 /// `None` where paths share links.
 fn product(scenario: &Scenario) -> Option<u64> {
-    let rate = |bottleneck: &Bottleneck| match bottleneck {
-        Bottleneck::Own(own) => Some(own.capacity.initial_rate().as_bps() as f64),
-        Bottleneck::Shared(_) => None,
-    };
+    let rate = |way: &Bottleneck| Some(way.own()?.capacity.initial_rate().as_bps() as f64);
     let paths = &scenario.topology.paths;
     let rates = |way: &Direction| paths.iter().map(|path| rate(&path.way(*way).bottleneck)).sum::<Option<f64>>();
     let rates = scenario.direction().ways().iter().map(rates).collect::<Option<Vec<f64>>>()?;

@@ -19,7 +19,7 @@ use crate::scenario::{Hosts, PathOptions, TimelineChange};
 use crate::tree::{Node, Report, quoted};
 use crate::vocabulary::Word;
 use crate::written;
-use anabranch_network::{Bottleneck, BottleneckSpec, Change, PathSpec, Place, RadioChange, Topology};
+use anabranch_network::{BehindChange, BottleneckSpec, Change, PathSpec, Place, RadioChange, Topology, WaySpec};
 use anabranch_units::{Direction, Duration};
 
 /// The parts of a scenario that entries of a timeline refer to.
@@ -43,14 +43,23 @@ pub(crate) fn change(
     direction: Direction,
     node: &Node,
 ) -> Option<Change> {
-    let Place::Path(path) = place else { return of_bottleneck(report, reader, place, key, direction, node) };
     let mut way = Way::default().spec;
-    let mut rows = path::way(&mut way);
+    let mut rows = match place {
+        Place::Path(_) => path::way(&mut way),
+        Place::Link(_) => path::behind(&mut way),
+    };
     let Some(row) = rows.iter_mut().find(|row| row.name == key.name) else {
         return of_bottleneck(report, reader, place, key, direction, node);
     };
     row.read(report, key, node).then_some(())?;
     drop(rows);
+    let path = match place {
+        Place::Path(path) => path,
+        Place::Link(link) => {
+            let change = behind(report, reader, key, node, way)?;
+            return Some(Change::Behind(link, direction, change));
+        }
+    };
     match key.name {
         "jitter" => {
             let read = jitter::load(report, reader.traces, node, &mut way.jitter);
@@ -70,6 +79,29 @@ pub(crate) fn change(
         "reorder" => Some(Change::Reorder(path, direction, way.reorder)),
         other => unreachable!("{other} is changeable"),
     }
+}
+
+/// The change behind the bottleneck of a link, of which `way` has the value.
+fn behind(
+    report: &mut Report,
+    reader: &mut Reader<'_, '_>,
+    key: &'static Key,
+    node: &Node,
+    mut way: WaySpec,
+) -> Option<BehindChange> {
+    Some(match key.name {
+        "delay" => BehindChange::Delay(way.delay),
+        "jitter" => {
+            jitter::load(report, reader.traces, node, &mut way.jitter).then_some(())?;
+            BehindChange::Jitter(way.jitter)
+        }
+        "loss" => BehindChange::Loss(way.loss),
+        "reorder" => BehindChange::Reorder(way.reorder),
+        "arq" => BehindChange::Radio(RadioChange::Arq(way.radio.arq)),
+        "aggregate" => BehindChange::Radio(RadioChange::Aggregate(way.radio.aggregate)),
+        "slots" => BehindChange::Radio(RadioChange::Slots(way.radio.slots)),
+        other => unreachable!("{other} is changeable"),
+    })
 }
 
 /// The change of a bottleneck: `rate`, `burst`, `police` or `queue`.
@@ -156,6 +188,16 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
         Change::Loss(index, way, loss) => (format!("path.{}.loss", path(*index)), way, (LOSS.write)(loss)),
         Change::Mtu(index, way, bytes) => (format!("path.{}.mtu", path(*index)), way, bytes.to_string()),
         Change::Reorder(index, way, spec) => (format!("path.{}.reorder", path(*index)), way, (REORDER.write)(spec)),
+        Change::Behind(index, way, change) => {
+            let (name, value) = match change {
+                BehindChange::Delay(delay) => ("delay", written::duration(*delay)),
+                BehindChange::Jitter(jitter) => ("jitter", (JITTER.write)(jitter)),
+                BehindChange::Radio(layer) => radio::written(*layer),
+                BehindChange::Loss(loss) => ("loss", (LOSS.write)(loss)),
+                BehindChange::Reorder(spec) => ("reorder", (REORDER.write)(spec)),
+            };
+            (format!("link.{}.{name}", link(*index)), way, value)
+        }
         Change::Queue(place, way, limit) => (format!("{}.queue", of(place)), way, written::limit((*limit).into())),
     };
     (quoted(&set), format!("{{ {} = {value} }}", direction.name()))
@@ -165,7 +207,7 @@ pub(crate) fn written(topology: &Topology, change: &TimelineChange) -> (String, 
 fn crossing(topology: &Topology, place: Place, direction: Direction) -> impl Iterator<Item = &PathSpec> {
     let paths = topology.paths.iter().enumerate().filter(move |(index, path)| match place {
         Place::Path(path) => *index == path,
-        Place::Link(link) => path.way(direction).bottleneck == Bottleneck::Shared(link),
+        Place::Link(link) => path.way(direction).bottleneck.crosses(link),
     });
     paths.map(|(_, path)| path)
 }
@@ -177,17 +219,14 @@ fn overhead(topology: &Topology, place: Place, direction: Direction) -> i64 {
 
 /// Both one-way delays of the path at `place`; of a link, the longest of those that cross it.
 fn round_trip(topology: &Topology, place: Place, direction: Direction) -> Duration {
-    let delays = crossing(topology, place, direction).map(|path| path.down.delay + path.up.delay);
+    let delays = crossing(topology, place, direction).map(|path| topology.round_trip(path));
     delays.max().unwrap_or_default()
 }
 
 /// The own bottleneck of a path, or a link; `None` for a path across a link.
 fn bottleneck(topology: &Topology, place: Place, direction: Direction) -> Option<&BottleneckSpec> {
     match place {
-        Place::Path(path) => match &topology.paths.get(path)?.way(direction).bottleneck {
-            Bottleneck::Own(own) => Some(own),
-            Bottleneck::Shared(_) => None,
-        },
+        Place::Path(path) => topology.paths.get(path)?.way(direction).bottleneck.own(),
         Place::Link(link) => Some(topology.links.get(link)?.bottleneck(direction)),
     }
 }

@@ -2,12 +2,12 @@
 
 use super::fields::Fields;
 use super::network::Names;
-use super::value;
+use super::{route, value};
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, MAX_BYTES, Section};
 use crate::notation::{CONGESTION, INSTANT, Notation, PACKET, POSITIVE_TIME, RATE, TIME, integer, real, size, word};
 use crate::row::{Row, inline};
-use crate::scenario::{Cross, CrossData, CrossKind, Distribution, PACKET_SIZES, PlugIn, TimeRange};
+use crate::scenario::{Cross, CrossData, CrossKind, Distribution, Over, PACKET_SIZES, PlugIn, TimeRange};
 use crate::tree::{Node, Report};
 use crate::written;
 use anabranch_units::{Duration, Instant, Rate};
@@ -52,8 +52,9 @@ impl CrossKind {
 pub(crate) fn over() -> Vec<Row<'static>> {
     vec![
         Row::by_hand("kind", Form::Words(CrossKind::NAMES), "tcp: as much as TCP carries; tcp-limited: TCP whose application writes packets at exponential intervals, without Nagle's algorithm; udp: constant bit rate; udp-onoff: Pareto on and exponential off times").required(),
-        Row::by_hand("path", Form::PathName, "the path whose bottleneck it shares").silent("required, unless link is given"),
-        Row::by_hand("link", Form::LinkName, "the link that it crosses").silent("required, unless path is given"),
+        Row::by_hand("path", Form::PathName, "the path whose bottleneck it shares").silent("required, unless link or route is given"),
+        Row::by_hand("link", Form::LinkName, "the link that it crosses").silent("required, unless path or route is given"),
+        Row::by_hand("route", Form::Route, "the links that it crosses, in the order in which data from the server meets them").silent("the link or the path"),
     ]
 }
 
@@ -121,7 +122,7 @@ pub(super) fn cross(report: &mut Report, names: &Names, fields: &Fields<'_>) -> 
     if !(packets_fit(report, fields, &cross.kind) && shared_read && kind_read) {
         return None;
     }
-    (cross.over, cross.shared) = over?;
+    cross.over = over?;
     Some(cross)
 }
 
@@ -171,21 +172,23 @@ fn written_range(range: &TimeRange) -> String {
     }
 }
 
-/// Index of the path or link, and whether it is a link.
-fn bottleneck(report: &mut Report, names: &Names, fields: &Fields<'_>) -> Option<(usize, bool)> {
-    if let (Some(_), Some(link)) = (fields.written("path"), fields.written("link")) {
+/// The path or the links.
+fn bottleneck(report: &mut Report, names: &Names, fields: &Fields<'_>) -> Option<Over> {
+    let written: Vec<_> = ["path", "link", "route"].into_iter().filter_map(|key| fields.written(key)).collect();
+    if let [_, second, ..] = written[..] {
         report
-            .error(Code::Conflict, link.at, "cross traffic goes over a `path` or a `link`, not both")
-            .label("the second of the two")
+            .error(Code::Conflict, second.at, "cross traffic goes over a `path`, a `link` or a `route`")
+            .label("the second of them")
             .help("leave one out");
         return None;
     }
-    if fields.written("path").or(fields.written("link")).is_none() {
+    if written.is_empty() {
         fields.missing(report, fields.key("path"));
     }
     let path = fields.get(report, "path", |report, key, node| names.path(report, key, node));
     let link = fields.get(report, "link", |report, key, node| names.link(report, key, node));
-    path.map(|path| (path, false)).or(link.map(|link| (link, true)))
+    let route = fields.get(report, "route", |report, key, node| route::route(report, names, key, node));
+    path.map(Over::Path).or(link.map(|link| Over::Links(vec![link]))).or(route.map(Over::Links))
 }
 
 fn packets_per_second(report: &mut Report, key: &'static Key, node: &Node) -> Option<f64> {

@@ -121,10 +121,11 @@ pub(crate) fn load(report: &mut Report, traces: &mut Traces<'_>, node: &Node, sp
 pub(crate) fn finish(report: &mut Report, traces: &mut Traces<'_>, fields: &Fields<'_>, ways: &mut Pair<Way>) -> bool {
     let before = report.calls();
     let (places, delays) = (fields.places("jitter"), fields.places("delay"));
+    let has_zero = fields.key("delay").has_default();
     for (direction, way) in [(Direction::Down, &mut ways.down.spec), (Direction::Up, &mut ways.up.spec)] {
         let Some(node) = places.get(direction) else { continue };
         load(report, traces, node, &mut way.jitter);
-        let has_delay = delays.get(direction).is_some() || way.recorded_delay.is_some();
+        let has_delay = has_zero || delays.get(direction).is_some() || way.recorded_delay.is_some();
         if has_delay && fields.are_sound(report, &["delay", "jitter", "trace"]) {
             check_spread(report, node, &way.jitter, way.least_delay());
         }

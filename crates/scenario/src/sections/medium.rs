@@ -7,7 +7,7 @@ use crate::diagnostic::Code;
 use crate::notation::{TIME, integer};
 use crate::row::Row;
 use crate::tree::{Node, Report};
-use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, MediumSpec, Topology};
+use anabranch_network::{BottleneckSpec, CapacitySpec, MediumSpec, Topology};
 use anabranch_units::{Direction, Duration};
 use std::sync::Arc;
 
@@ -132,11 +132,10 @@ pub(super) fn check_use(report: &mut Report, fields: &[Fields<'_>], media: &[Arc
     let uses = |medium: &Arc<MediumSpec>| {
         topology.paths.iter().any(|path| {
             [Direction::Down, Direction::Up].into_iter().any(|direction| {
-                let spec = match &path.way(direction).bottleneck {
-                    Bottleneck::Own(own) => Some(own),
-                    Bottleneck::Shared(link) => topology.links.get(*link).map(|link| link.bottleneck(direction)),
-                };
-                spec.and_then(|spec| spec.medium.as_ref()).is_some_and(|used| used.name == medium.name)
+                let bottleneck = &path.way(direction).bottleneck;
+                let links = bottleneck.route().iter().filter_map(|link| topology.links.get(*link));
+                let specs = bottleneck.own().into_iter().chain(links.map(|link| link.bottleneck(direction)));
+                specs.filter_map(|spec| spec.medium.as_ref()).any(|used| used.name == medium.name)
             })
         })
     };

@@ -19,6 +19,7 @@ mod plugin;
 pub(crate) mod preset;
 pub(crate) mod queue;
 pub(crate) mod radio;
+mod route;
 pub(crate) mod tcp;
 mod timeline;
 pub(crate) mod top;
@@ -76,7 +77,10 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
                 table.add(Some(spec.name()), middlebox::rows(&mut spec));
             }
         }
-        Section::Link => table.add(None, path::link()),
+        Section::Link => {
+            table.add(None, path::link());
+            table.add(None, path::behind(&mut path::Way::default().spec));
+        }
         Section::Medium => {
             table.add(None, vec![path::medium_name()]);
             table.add(None, medium::rows(&mut medium::blank("")));
@@ -172,6 +176,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
 
     let network = network.filter(|_| report.calls() == begin)?;
     scenario.topology = network.topology;
+    timeline.iter().flatten().for_each(|entry| timeline::make_room(&mut scenario.topology, &entry.change));
     scenario.paths = network.options;
     applications?;
     scenario.cross = flows.into_iter().collect::<Option<_>>()?;

@@ -5,7 +5,7 @@ use super::fields::{Fields, Pair, missing_direction};
 use super::path::{self, TraceEnd, Way};
 use super::queue::{QUEUE, Queue};
 use super::traces::{Trace, Traces};
-use super::{jitter, medium, radio, value};
+use super::{jitter, medium, radio, route, value};
 use crate::diagnostic::Code;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
@@ -191,7 +191,8 @@ pub(crate) fn read(
     }
     let (paths, links) = (&paths[..paths.len().min(PathId::LIMIT)], &links[..links.len().min(MOST_LINKS)]);
     let air = medium::media(report, names, media);
-    let drafts: Vec<_> = paths.iter().map(|fields| path(report, traces, (names, &air), fields, full_packet)).collect();
+    let read = |fields| path(report, traces, (names, &air, links), fields, full_packet);
+    let drafts: Vec<_> = paths.iter().map(read).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, (names, &air), fields)).collect();
     let options: Vec<_> =
         paths.iter().zip(&drafts).map(|(fields, draft)| options(report, fields, draft.as_ref())).collect();
@@ -236,12 +237,12 @@ fn options(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) 
 fn path(
     report: &mut Report,
     traces: &mut Traces<'_>,
-    (names, media): (&Names, &[Arc<MediumSpec>]),
+    (names, media, links): (&Names, &[Arc<MediumSpec>], &[Fields<'_>]),
     fields: &Fields<'_>,
     full_packet: u64,
 ) -> Option<Pair<Way>> {
     let mut ways = Pair::<Way>::default();
-    let mut link = fields.pair(report, "link", |report, key, node| names.link(report, key, node));
+    let mut route = route::of_path(report, names, fields);
     let mut sources = sources(report, traces, fields);
     let mut queue = fields.pair(report, "queue", QUEUE.read);
     let read = fields.fill_pair(report, path::way(&mut ways.down.spec), path::way(&mut ways.up.spec));
@@ -251,7 +252,7 @@ fn path(
             missing_capacity(report, fields, direction, &sources.get(direction).recorded);
         }
     }
-    check_delays(report, fields, &sources);
+    check_delays(report, fields, &sources, route::has_delay(&route, links));
     for (direction, way) in [(Direction::Down, &mut ways.down), (Direction::Up, &mut ways.up)] {
         let recorded = core::mem::take(&mut sources.get_mut(direction).recorded);
         take_recorded(report, fields, direction, recorded, &mut way.spec);
@@ -267,9 +268,9 @@ fn path(
     }
     let mut with = |direction, way: Way| {
         let Source { capacity, file, .. } = core::mem::take(sources.get_mut(direction));
-        let (link, buckets) = (link.take(direction), *buckets.get(direction));
+        let (links, buckets) = (core::mem::take(route.get_mut(direction)), *buckets.get(direction));
         let medium = media.take(direction);
-        Some(Way { capacity, link, buckets, file, medium, queue: queue.take(direction)?, ..way })
+        Some(Way { capacity, links, buckets, file, medium, queue: queue.take(direction)?, ..way })
     };
     let ways = Pair { down: with(Direction::Down, ways.down)?, up: with(Direction::Up, ways.up)? };
     read.then_some(ways)
@@ -302,21 +303,24 @@ fn link(
         if capacity.is_none() {
             missing_capacity(report, fields, direction, recorded);
         }
-        let trace = fields.places("trace");
-        if let Some(node) = trace.get(direction).filter(|_| recorded.delay.is_some() || recorded.loss.is_some()) {
-            report
-                .error(Code::Conflict, node.at, "a link has no delay and no loss")
-                .label("this trace has")
-                .help("give the trace without those columns to the link, and the others to its paths");
-        }
     }
+    let mut ways = Pair::<Way>::default();
+    let read = fields.fill_pair(report, path::behind(&mut ways.down.spec), path::behind(&mut ways.up.spec));
+    for (direction, way) in [(Direction::Down, &mut ways.down), (Direction::Up, &mut ways.up)] {
+        let recorded = core::mem::take(&mut sources.get_mut(direction).recorded);
+        take_recorded(report, fields, direction, recorded, &mut way.spec);
+    }
+    let read = jitter::finish(report, traces, fields, &mut ways) && read;
+    let read = radio::finish(report, fields, &ways) && read;
     let buckets = buckets(report, fields);
     let mut media = medium::named_by(report, names, media, fields);
     check_media(report, fields, &media, &sources);
     let mut both = |direction| {
         let Source { capacity, file, .. } = core::mem::take(sources.get_mut(direction));
         let (buckets, medium) = (*buckets.get(direction), media.take(direction));
-        Some(Draft { capacity: capacity?, queue: queue.take(direction)?, buckets, file, medium })
+        let behind = core::mem::replace(&mut ways.get_mut(direction).spec, path::Way::default().spec);
+        read.then_some(())?;
+        Some(Draft { capacity: capacity?, queue: queue.take(direction)?, buckets, file, medium, behind })
     };
     Pair { down: both(Direction::Down), up: both(Direction::Up) }
 }
@@ -431,10 +435,11 @@ fn take_recorded(
     (spec.recorded_delay, spec.recorded_loss) = (recorded.delay, recorded.loss);
 }
 
-/// Reports a delay that neither the file nor a trace has.
-fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>) {
+/// Reports a delay that neither the file nor a trace has, nor a link.
+fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>, links_have: bool) {
     let written = fields.places("delay");
-    let lacks = |direction| written.get(direction).is_none() && sources.get(direction).recorded.delay.is_none();
+    let lacks =
+        |direction| !links_have && written.get(direction).is_none() && sources.get(direction).recorded.delay.is_none();
     let (key, node) = (fields.key("delay"), fields.written("delay"));
     match (lacks(Direction::Down), lacks(Direction::Up), node) {
         _ if !fields.are_sound(report, &["delay", "trace"]) => {}
@@ -445,9 +450,12 @@ fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>
     }
 }
 
-/// A direction with a link has no bottleneck of its own. Returns the directions that have a link.
+/// A direction with links has no bottleneck of its own. Returns the directions that have a link.
 fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool> {
-    let link = fields.places("link");
+    let link = match fields.written("route") {
+        Some(route) => Pair { down: Some(route), up: Some(route) },
+        None => fields.places("link"),
+    };
     for name in ["rate", "trace", "burst", "police", "queue", "medium"] {
         let own = fields.places(name);
         if let Some(at) = link.down.and(own.down).or(link.up.and(own.up)) {
@@ -488,6 +496,7 @@ struct Draft {
     buckets: Buckets,
     file: Option<String>,
     medium: Option<Arc<MediumSpec>>,
+    behind: WaySpec,
 }
 
 fn bottleneck(
@@ -502,7 +511,7 @@ fn bottleneck(
 
 /// Bytes of the largest data packet of the paths that cross a link.
 fn largest(drafts: &[Pair<Way>], link: usize, direction: Direction, full_packet: u64) -> u64 {
-    let crossing = drafts.iter().map(|draft| draft.get(direction)).filter(|way| way.link == Some(link));
+    let crossing = drafts.iter().map(|draft| draft.get(direction)).filter(|way| way.links.contains(&link));
     let overhead = crossing.map(|way| way.spec.overhead).max().unwrap_or(0);
     full_packet.saturating_add_signed(overhead.into())
 }
@@ -514,17 +523,20 @@ fn links_of(
     drafts: &[Pair<Way>],
     full_packet: u64,
 ) -> Option<Vec<LinkSpec>> {
+    let behind = |link: usize, direction| bottlenecks.get(link)?.get(direction).as_ref().map(|link| link.behind.delay);
     let spec = |index: usize, direction: Direction| {
         let Draft { capacity, queue, buckets, medium, .. } = bottlenecks[index].get(direction).clone()?;
-        let crossing = || drafts.iter().filter(|draft| draft.get(direction).link == Some(index));
-        let delay = crossing().map(|draft| draft.down.spec.delay + draft.up.spec.delay).max().unwrap_or_default();
+        let crossing = || drafts.iter().filter(|draft| draft.get(direction).links.contains(&index));
+        let delay = crossing().map(|draft| route::round_trip(draft, behind)).max().unwrap_or_default();
         let full_packet = largest(drafts, index, direction, full_packet);
         let queue = resolve_queue(queue, &capacity, delay, full_packet);
         Some(bottleneck(capacity, queue, buckets, medium))
     };
     let link = |(index, name): (usize, &Option<String>)| {
         let (down, up) = (spec(index, Direction::Down)?, spec(index, Direction::Up)?);
-        Some(LinkSpec { name: name.clone()?, down, up })
+        let both = [Direction::Down, Direction::Up].map(|way| bottlenecks[index].get(way).as_ref());
+        let behind = both.map(|draft| draft.map(|draft| draft.behind.clone()));
+        Some(LinkSpec { behind: route::behind(behind), ..LinkSpec::new(name.as_ref()?, down, up) })
     };
     names.links.names.iter().take(bottlenecks.len()).enumerate().map(link).collect()
 }
@@ -532,9 +544,9 @@ fn links_of(
 fn resolve(name: &str, draft: Pair<Way>, full_packet: u64) -> Option<PathSpec> {
     let round_trip = draft.down.spec.delay + draft.up.spec.delay;
     let way = |draft: Way| {
-        let bottleneck = match draft.link {
-            Some(index) => Bottleneck::Shared(index),
-            None => {
+        let bottleneck = match draft.links {
+            links if !links.is_empty() => Bottleneck::Route(links),
+            _ => {
                 let capacity = draft.capacity?;
                 let full_packet = full_packet.saturating_add_signed(draft.spec.overhead.into());
                 let queue = resolve_queue(draft.queue, &capacity, round_trip, full_packet);

@@ -43,17 +43,17 @@ pub(crate) struct Way {
     pub buckets: Buckets,
     /// The file of its trace.
     pub file: Option<String>,
-    /// The shared link in its place.
-    pub link: Option<usize>,
+    /// The links in its place, in the order in which packets of this direction meet them.
+    pub links: Vec<usize>,
     pub medium: Option<Arc<MediumSpec>>,
 }
 
 impl Default for Way {
     fn default() -> Self {
-        let clean = WaySpec::clean(Bottleneck::Shared(0), Duration::ZERO);
+        let clean = WaySpec::clean(Bottleneck::Route(Vec::new()), Duration::ZERO);
         let spec = WaySpec { reorder: NO_REORDERING, ..clean };
         let (queue, buckets) = (Queue::default(), Buckets::default());
-        Self { spec, capacity: None, queue, buckets, file: None, link: None, medium: None }
+        Self { spec, capacity: None, queue, buckets, file: None, links: Vec::new(), medium: None }
     }
 }
 
@@ -62,9 +62,10 @@ impl Default for Way {
 pub(crate) fn bottleneck() -> Vec<Row<'static>> {
     vec![
         Row::by_hand("name", Form::Name, "unique among paths and links").required(),
-        Row::by_hand("rate", Form::Rate, "capacity of the path's own bottleneck; IP header and overhead count").silent("required, unless trace or link is given").both().changeable(),
+        Row::by_hand("rate", Form::Rate, "capacity of the path's own bottleneck; IP header and overhead count").silent("required, unless trace, link or route is given").both().changeable(),
         Row::by_hand("trace", Form::Trace, "a recording. CSV whose header names time_s and any of rate, delay or rtt, loss, each instead of the key; or capacity in mahimahi's format: one millisecond per line, at which 1500 bytes may leave").silent("none").both(),
         Row::by_hand("link", Form::LinkName, "the shared link that is the path's bottleneck, instead of rate, trace and queue").silent("a bottleneck of its own").both(),
+        Row::by_hand("route", Form::Route, "the links that the path crosses, in the order in which data from the server meets them, instead of link; answers meet them in reverse order").silent("the link, or a bottleneck of its own"),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once: the rate is a shaper's token bucket of this size (tc-tbf)").silent("none: each packet takes its time at the rate").both().changeable(),
         Row::by_hand("police", POLICE.form, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both().changeable(),
@@ -72,11 +73,11 @@ pub(crate) fn bottleneck() -> Vec<Row<'static>> {
     ]
 }
 
-/// Keys of one direction.
+/// Keys of one direction of a path.
 #[rustfmt::skip]
 pub(crate) fn way(way: &mut WaySpec) -> Vec<Row<'_>> {
     let mut rows = vec![
-        Row::new("delay", TIME, &mut way.delay, "one-way propagation delay").silent("required, unless a trace has it").both().changeable(),
+        Row::new("delay", TIME, &mut way.delay, "one-way propagation delay").silent("required, unless a trace or a link has it").both().changeable(),
         Row::new("jitter", JITTER, &mut way.jitter, "variation of the delay, drawn per packet (tc-netem's delay): a spread, within which it is uniform, or a table").both().changeable(),
         Row::new("overhead", integer(-39, 65_535), &mut way.overhead, "bytes added to each packet's size; may be negative, to match a stated packet size").both(),
         Row::new("loss", LOSS, &mut way.loss, "random loss after the bottleneck, of every packet, SYNs and ACKs too").down().changeable(),
@@ -126,7 +127,16 @@ pub(crate) fn link() -> Vec<Row<'static>> {
         Row::by_hand("trace_end", Form::Words(TraceEnd::NAMES), TRACE_END).or("loop"),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once").silent("none: each packet takes its time at the rate").both().changeable(),
         Row::by_hand("police", POLICE.form, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
-        Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that names the link").or("1bdp").both().changeable(),
+        Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that crosses the link").or("1bdp").both().changeable(),
         Row::by_hand("medium", Form::MediumName, MEDIUM).silent(OWN_MEDIUM).both(),
     ]
+}
+
+/// Keys of a path that no link has.
+const OF_PATHS: [&str; 5] = ["overhead", "mtu", "device", "middlebox", "wake"];
+
+/// Keys of one direction of a link behind its bottleneck: those of a path that delay or impair packets there.
+pub(crate) fn behind(way: &mut WaySpec) -> Vec<Row<'_>> {
+    let rows = self::way(way).into_iter().filter(|row| !OF_PATHS.contains(&row.name));
+    rows.map(|row| if row.name == "delay" { row.or("0s") } else { row }).collect()
 }

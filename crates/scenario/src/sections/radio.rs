@@ -147,8 +147,9 @@ fn table<'n>(report: &mut Report, key: &'static Key, section: Section, node: &'n
 pub(crate) fn finish(report: &mut Report, fields: &Fields<'_>, ways: &Pair<Way>) -> bool {
     let before = report.calls();
     let (places, delays) = (fields.places("slots"), fields.places("delay"));
+    let has_zero = fields.key("delay").has_default();
     for (direction, Way { spec, .. }) in [(Direction::Down, &ways.down), (Direction::Up, &ways.up)] {
-        let has_delay = delays.get(direction).is_some() || spec.recorded_delay.is_some();
+        let has_delay = has_zero || delays.get(direction).is_some() || spec.recorded_delay.is_some();
         if let Some(node) = places.get(direction).filter(|_| has_delay)
             && fields.are_sound(report, &["delay", "slots", "trace"])
         {

@@ -3,6 +3,7 @@
 use super::change::{self, Reader};
 use super::fields::{Fields, Pair, check_directions, split};
 use super::network::Names;
+use super::path::Way;
 use super::{jitter, options, plugin, radio, value};
 use crate::diagnostic::Code;
 use crate::keys::{Directions, Form, Key, Section, changeable};
@@ -11,7 +12,7 @@ use crate::row::Row;
 use crate::scenario::{Host, MtuSignal, PathOptions, TimelineChange, TimelineEntry};
 use crate::suggest::nearest;
 use crate::tree::{Node, Report};
-use anabranch_network::{Bottleneck, CapacitySpec, Change, Place, RadioChange, Topology, WaySpec};
+use anabranch_network::{BehindChange, Bottleneck, CapacitySpec, Change, Place, RadioChange, Topology, WaySpec};
 use anabranch_units::{Direction, Instant};
 
 /// Keys of one change.
@@ -83,27 +84,41 @@ pub(crate) fn entry(
 /// Reports a change of delay, jitter or slots by which packets would arrive before they are sent. `changes`: in order, each with its value.
 pub(crate) fn check_variation(report: &mut Report, topology: &Topology, changes: &[(Option<&Node>, TimelineEntry)]) {
     let mut ways: Vec<_> = topology.paths.iter().map(|path| [path.down.clone(), path.up.clone()]).collect();
+    let clean = || [Direction::Down, Direction::Up].map(|_| Way::default().spec);
+    let mut links: Vec<_> =
+        topology.links.iter().map(|link| link.behind.as_deref().cloned().unwrap_or_else(clean)).collect();
     for (value, entry) in changes {
         let TimelineChange::Network(change) = &entry.change else { continue };
-        let (path, direction) = match change {
-            Change::Delay(path, direction, _) | Change::Jitter(path, direction, _) => (*path, *direction),
-            Change::Radio(path, direction, RadioChange::Slots(_)) => (*path, *direction),
+        let (way, change) = match change {
+            Change::Delay(path, way, delay) => (&mut ways[*path][*way as usize], BehindChange::Delay(*delay)),
+            Change::Jitter(path, way, jitter) => {
+                (&mut ways[*path][*way as usize], BehindChange::Jitter(jitter.clone()))
+            }
+            Change::Radio(path, way, layer) => (&mut ways[*path][*way as usize], BehindChange::Radio(*layer)),
+            Change::Behind(link, way, change) => (&mut links[*link][*way as usize], change.clone()),
             _ => continue,
         };
-        let way = &mut ways[path][direction as usize];
         match change {
-            Change::Delay(.., delay) => way.delay = *delay,
-            Change::Jitter(.., jitter) => way.jitter = jitter.clone(),
-            Change::Radio(.., layer) => way.radio = way.radio.with(*layer),
-            _ => {}
+            BehindChange::Delay(delay) => way.delay = delay,
+            BehindChange::Jitter(ref jitter) => way.jitter = jitter.clone(),
+            BehindChange::Radio(layer @ RadioChange::Slots(_)) => way.radio = way.radio.with(layer),
+            BehindChange::Radio(_) | BehindChange::Loss(_) | BehindChange::Reorder(_) => continue,
         }
         let Some(node) = value else { continue };
-        if !matches!(change, Change::Radio(..)) {
+        if !matches!(change, BehindChange::Radio(_)) {
             jitter::check_spread(report, node, &way.jitter, way.least_delay());
         }
-        if !matches!(change, Change::Jitter(..)) {
+        if !matches!(change, BehindChange::Jitter(_)) {
             radio::check_step(report, node, way.radio.slots, way.least_delay());
         }
+    }
+}
+
+/// Gives a link the parts that a change sets.
+pub(crate) fn make_room(topology: &mut Topology, change: &TimelineChange) {
+    if let TimelineChange::Network(Change::Behind(link, ..)) = change {
+        let clean = || Box::new([Direction::Down, Direction::Up].map(|_| Way::default().spec));
+        topology.links[*link].behind.get_or_insert_with(clean);
     }
 }
 
@@ -213,16 +228,17 @@ fn refuse_recorded(
     direction: Direction,
     set: &Node,
 ) {
-    let Place::Path(path) = place else { return };
-    let path = topology.and_then(|topology| topology.paths.get(path));
-    let found = path.map(|path| path.way(direction));
+    let found = topology.and_then(|topology| match place {
+        Place::Path(path) => topology.paths.get(path).map(|path| path.way(direction)),
+        Place::Link(link) => topology.links.get(link)?.behind(direction),
+    });
     let recorded = |way: &WaySpec| match key.name {
         "delay" => way.recorded_delay.is_some(),
         _ => way.recorded_loss.is_some(),
     };
     if found.is_some_and(recorded) {
         report
-            .error(Code::Conflict, set.at, format!("this path's {} is that of its trace", key.name))
+            .error(Code::Conflict, set.at, format!("this {}'s {} is that of its trace", key.section.name(), key.name))
             .label("recorded")
             .help("leave the column out of the trace, or this change out");
     }
@@ -239,12 +255,14 @@ fn needs_bottleneck(
     let capacity = match place {
         Place::Path(path) => match &topology?.paths.get(path)?.way(direction).bottleneck {
             Bottleneck::Own(own) => &own.capacity,
-            Bottleneck::Shared(link) => {
-                let link = &topology?.links.get(*link)?.name;
+            Bottleneck::Route(links) => {
+                let names = links.iter().filter_map(|link| Some(&topology?.links.get(*link)?.name));
+                let keys: Vec<_> = names.map(|link| format!("\"link.{link}.{}\"", key.name)).collect();
+                let label = if keys.len() > 1 { "it has those of its links" } else { "its bottleneck is a link" };
                 report
                     .error(Code::Conflict, set.at, format!("this path has no {} of its own", key.name))
-                    .label("its bottleneck is a link")
-                    .help(format!("set \"link.{link}.{}\"", key.name));
+                    .label(label)
+                    .help(format!("set {}", keys.join(" or ")));
                 return None;
             }
         },

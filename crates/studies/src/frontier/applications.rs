@@ -1,7 +1,7 @@
 //! The applications that run over every path set.
 
 use super::mirrored::mirrored;
-use anabranch_network::{Bottleneck, BottleneckSpec, PathSpec, Topology};
+use anabranch_network::{BottleneckSpec, PathSpec, Topology};
 use anabranch_scenario::{ConnectionsPer, ObjectSizes, Scenario, Traffic, TrafficKind};
 use anabranch_units::{Direction, Duration, Rate, TrafficDirection};
 
@@ -100,10 +100,7 @@ fn unlimited(capacity: Rate) -> Duration {
 
 /// The bottleneck of a path on this way, unless it is shared.
 fn own(path: &PathSpec, way: Direction) -> Option<&BottleneckSpec> {
-    match &path.way(way).bottleneck {
-        Bottleneck::Own(own) => Some(own),
-        Bottleneck::Shared(_) => None,
-    }
+    path.way(way).bottleneck.own()
 }
 
 /// The capacity of all paths together on this way, at first; of a recording, its mean; of a policed path, its contract.

@@ -2,7 +2,7 @@
 
 use super::{PathSet, Task, applications, plan, run_all, score};
 use anabranch_run::{Driver, Failure, Observer, Options, Pool};
-use anabranch_scenario::{PlugIn, Scenario, TimelineChange};
+use anabranch_scenario::{Over, PlugIn, Scenario, TimelineChange};
 use serde::{Deserialize, Serialize};
 
 /// One path set with one application and one scheduler, opened on each path.
@@ -96,7 +96,11 @@ pub fn with_first(scenario: &Scenario, first: usize) -> Scenario {
     let mut moved = scenario.clone();
     moved.topology.paths = order.iter().map(|i| scenario.topology.paths[*i].clone()).collect();
     moved.paths = order.iter().map(|i| scenario.paths[*i]).collect();
-    moved.cross.iter_mut().filter(|cross| !cross.shared).for_each(|cross| cross.over = now(cross.over));
+    for cross in &mut moved.cross {
+        if let Over::Path(path) = &mut cross.over {
+            *path = now(*path);
+        }
+    }
     for entry in &mut moved.timeline {
         match &mut entry.change {
             TimelineChange::Scheduler(_) => {}

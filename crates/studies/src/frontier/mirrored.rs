@@ -9,6 +9,7 @@ pub(super) fn mirrored(mut scenario: Scenario) -> Scenario {
     }
     for link in &mut scenario.topology.links {
         core::mem::swap(&mut link.down, &mut link.up);
+        link.behind.iter_mut().for_each(|behind| behind.reverse());
     }
     for cross in &mut scenario.cross {
         cross.direction = cross.direction.reverse();

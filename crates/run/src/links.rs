@@ -1,0 +1,32 @@
+//! What happened on each link of a scenario.
+
+use crate::job::RunOutcome;
+use anabranch_metrics::Oracle;
+use anabranch_network::{Change, Topology};
+use anabranch_sim::World;
+use anabranch_units::{Direction, Instant};
+
+/// Adds the values of the first `links` links of the world's network, each as `link.NAME.DIRECTION.VALUE`: packets dropped, most packets
+/// that waited, and the share of the capacity that was used. They count all traffic from time zero, warm-up included.
+pub(crate) fn add(
+    outcome: &mut RunOutcome,
+    world: &World,
+    (topology, timeline): (&Topology, &[(Instant, Change)]),
+    links: usize,
+) {
+    for (index, link) in topology.links.iter().enumerate().take(links) {
+        for (direction, word) in [(Direction::Down, "down"), (Direction::Up, "up")] {
+            let counts = world.link_counts(index, direction);
+            let mut add = |name: &str, value: f64| {
+                outcome.metrics.insert(format!("link.{}.{word}.{name}", link.name), value);
+            };
+            add("dropped_packets", counts.dropped() as f64);
+            add("queue_max_packets", f64::from(counts.queue_max));
+            let capacity = Oracle::link_capacity(topology, timeline, index, direction);
+            let most = capacity.map_or(0.0, |capacity| capacity.bytes(Instant::ZERO, world.now()));
+            if most > 0.0 {
+                add("utilisation", (counts.bytes as f64 / most).min(1.0));
+            }
+        }
+    }
+}
