@@ -243,7 +243,6 @@ impl Connection {
     /// Settles DATA_FIN, FINs, closed subflows and the connection's end. Called after every input.
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
         self.settle_stream(cx.now);
-        // A subflow that has just closed shows that it did so in order.
         let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
         self.reap(cx);
         if self.lifetime.closed {

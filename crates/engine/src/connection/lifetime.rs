@@ -128,7 +128,7 @@ fn has_closed(s: &Subflow) -> bool {
 }
 
 impl Facts {
-    /// As the parts have them now.
+    /// As the parts have them now: ask before closed subflows go, which show that they closed in order.
     pub fn of(session: &Session, sending: &Sending, receiving: &Receiving, subflows: &[Subflow]) -> Self {
         debug_assert_eq!(
             [sending.is_plain(), receiving.is_plain()],
