@@ -242,13 +242,12 @@ impl Connection {
 
     /// Settles DATA_FIN, FINs, closed subflows and the connection's end. Called after every input.
     pub(super) fn settle(&mut self, cx: &mut Cx<'_>) {
-        self.sending.note_closed(&self.subflows);
         self.settle_stream(cx.now);
+        let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
         self.reap(cx);
         if self.lifetime.closed {
             return;
         }
-        let facts = Facts::of(&self.session, &self.sending, &self.receiving, &self.subflows);
         match self.lifetime.verdict(&facts, &self.frame.settings, cx.now) {
             Verdict::GoesOn => return,
             Verdict::NeverOpened if self.open_next(cx) => return,

@@ -107,7 +107,7 @@ pub(super) struct Facts {
     pub hears: bool,
     /// Some subflow may still carry what is not delivered.
     pub sends: bool,
-    /// There is no subflow.
+    /// There is no subflow that has something left to say.
     pub alone: bool,
     /// Something of ours is not acknowledged.
     pub waits: bool,
@@ -120,8 +120,15 @@ pub(super) fn streams(sending: &Sending, receiving: &Receiving) -> u64 {
     sending.view().data_acked() + receiving.next()
 }
 
+/// Closed in order: the peer has acknowledged our FIN, and its own has come. In plain TCP that is the end of both streams (RFC 9293
+/// §3.6). A peer that does not know of a fall back acknowledges our FIN, too, and waits for mappings (RFC 8684 §3.7): then its own
+/// does not come.
+fn has_closed(s: &Subflow) -> bool {
+    s.receiver.is_finished() && s.fin.offset.is_some_and(|fin| s.sender().una() > fin)
+}
+
 impl Facts {
-    /// As the parts have them now.
+    /// As the parts have them now: ask before closed subflows go, which show that they closed in order.
     pub fn of(session: &Session, sending: &Sending, receiving: &Receiving, subflows: &[Subflow]) -> Self {
         debug_assert_eq!(
             [sending.is_plain(), receiving.is_plain()],
@@ -131,18 +138,19 @@ impl Facts {
         let received_all = receiving.is_finished();
         let (finished, delivered) = (sending.stream.is_finished(), sending.all_delivered());
         let fin_acked = sending.stream.data_fin.is_acked();
+        let closed = subflows.iter().any(has_closed);
         // Events are polled before segments: the end is reported before the last reset leaves.
         let over = |s: &Subflow| matches!(s.state, State::TimeWait | State::Closed) || s.reset.is_some();
         // Attempts to join do not count: they might last forever.
         let open = |s: &Subflow| s.state.is_synchronized() && !s.is_unproven();
         Self {
             multipath: session.is_multipath(),
-            sent_all: fin_acked,
+            sent_all: if session.is_plain() { closed && finished && delivered } else { fin_acked },
             received_all,
             subflows_over: subflows.iter().all(over),
             hears: subflows.iter().any(|s| open(s) && (s.state.may_receive() || received_all)),
             sends: !delivered && subflows.iter().any(|s| s.may_carry() && open(s)),
-            alone: subflows.is_empty(),
+            alone: subflows.iter().all(Subflow::is_gone),
             waits: !(delivered && (fin_acked || !finished)),
             streams: streams(sending, receiving),
         }

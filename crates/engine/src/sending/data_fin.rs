@@ -16,7 +16,6 @@ pub(crate) struct DataFin {
     repeats: u32,
     /// The subflows on which it is still to be sent, without payload: on every one, since one may have died unnoticed.
     due: u32,
-    /// The end of the stream is acknowledged; in plain TCP that is the FIN.
     acked: bool,
 }
 
@@ -42,7 +41,7 @@ impl DataFin {
         self.left
     }
 
-    /// The peer has acknowledged it, or in plain TCP the FIN in its place.
+    /// The peer has acknowledged it.
     pub fn is_acked(&self) -> bool {
         self.acked
     }

@@ -15,13 +15,4 @@ impl Sending {
             subflows.iter_mut().for_each(Subflow::finish);
         }
     }
-
-    /// In plain TCP the FIN is the end of the stream (RFC 9293 §3.6). A peer that does not know of a fall back acknowledges it, too,
-    /// and waits for mappings: its own FIN shows that it does not (RFC 8684 §3.7).
-    pub fn note_closed(&mut self, subflows: &[Subflow]) {
-        let ended = self.is_plain() && self.stream.is_finished() && self.all_delivered();
-        if ended && subflows.iter().any(Subflow::has_closed) {
-            self.stream.data_fin.on_acked();
-        }
-    }
 }

@@ -494,11 +494,6 @@ impl Subflow {
         Some(Sent::fin(at, written))
     }
 
-    /// Closed in order: the peer has acknowledged our FIN, and its own has come.
-    pub fn has_closed(&self) -> bool {
-        self.receiver.is_finished() && self.fin.offset.is_some_and(|fin| self.sender.una() > fin)
-    }
-
     /// Waiting for the peer ends at `until`.
     pub fn wait_until(&mut self, until: Instant) {
         self.linger = until;

@@ -7,10 +7,13 @@ use anabranch_network::{Bottleneck, CodelSpec, DropTail, QueueSpec};
 use anabranch_trace::Event;
 use anabranch_units::{Duration, Side};
 use anabranch_wire::{Ecn, Flags};
+use std::collections::BTreeSet;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Each end sends, so that each meets marks as sender and as receiver.
 const TWO_WAYS: &[(u64, u64)] = &[(6 * MIB, 6 * MIB)];
+/// Transfers among which one has no SYN that is sent again.
+const TRIES: u32 = 4;
 
 /// CoDel marks on every path, in both directions, soon after a queue has built up.
 fn marking(mut plan: Plan) -> Plan {
@@ -40,10 +43,39 @@ fn is_syn(seen: &Seen) -> bool {
     has(seen, Flags::SYN)
 }
 
-/// The number of SYNs and SYN/ACKs of either end, and how many of them set ECN up.
-fn set_up(outcome: &Outcome) -> (usize, usize) {
-    let syns = || outcome.notes.packets.iter().filter(|seen| is_syn(seen));
-    (syns().count(), syns().filter(|seen| has(seen, Flags::ECE)).count())
+/// SYNs and SYN/ACKs: the first that each end sends on a path, how many of these set ECN up, and those that are sent again.
+#[derive(Debug, Default)]
+struct Syns {
+    first: usize,
+    set_up: usize,
+    again: usize,
+}
+
+impl Syns {
+    fn of(outcome: &Outcome) -> Self {
+        let (mut syns, mut ends) = (Self::default(), BTreeSet::new());
+        for seen in outcome.notes.packets.iter().filter(|seen| is_syn(seen)) {
+            let is_first = ends.insert((seen.path, seen.sent));
+            syns.first += usize::from(is_first);
+            syns.set_up += usize::from(is_first && has(seen, Flags::ECE));
+            syns.again += usize::from(!is_first);
+        }
+        syns
+    }
+}
+
+/// Transfers until no SYN is sent again: Linux then sends it without ECN (RFC 3168 §6.1.1.1), and sends it again if the machine is
+/// too busy to answer.
+fn transfer_set_up(plan: &Plan) -> Outcome {
+    for _ in 0..TRIES {
+        let outcome = transfer(plan, TWO_WAYS, 1, PATIENCE);
+        let syns = Syns::of(&outcome);
+        if syns.again == 0 {
+            assert!(syns.first >= 2 && syns.first == syns.set_up, "{syns:?}");
+            return outcome;
+        }
+    }
+    panic!("each of {TRIES} times a SYN was sent again");
 }
 
 /// The kernel judges the engine's bits by its counters, and the engine's record shows the kernel's.
@@ -51,11 +83,9 @@ fn set_up(outcome: &Outcome) -> (usize, usize) {
 fn each_end_echoes_marks_and_slows_down_at_the_others_echo() {
     let Some(_alone) = alone() else { return };
     each(BOTH.into_iter().flat_map(both_ends), 4, |plan: Plan| {
-        let outcome = transfer(&plan, TWO_WAYS, 1, PATIENCE);
+        let outcome = transfer_set_up(&plan);
         outcome.assert_clean(EXCUSED);
         let (notes, segments) = (&outcome.notes, |seen: &&Seen| !is_syn(seen));
-        let (syns, agreed) = set_up(&outcome);
-        assert!(syns >= 2 && syns == agreed, "{agreed} of {syns} set ECN up");
         // The engine sends: its data arrives marked, the kernel echoes, the engine reduces its window and sends CWR.
         // The counters of IPv6 are elsewhere.
         assert!(plan.v6 || outcome.counter("IpExtInCEPkts") > 0, "{:#?}", outcome.counters);
