@@ -229,8 +229,8 @@ fn another_path_comes_first_with_all_that_is_its_own() {
     let moved = with_first(&scenario, 2);
     let names: Vec<&str> = moved.topology.paths.iter().map(|path| path.name.as_str()).collect();
     assert_eq!(
-        (names, moved.paths.iter().map(|path| path.backup).collect::<Vec<_>>(), moved.cross[0].over),
-        (vec!["c", "a", "b"], vec![true, false, false], 2)
+        (names, moved.paths.iter().map(|path| path.backup).collect::<Vec<_>>(), moved.cross[0].over.clone()),
+        (vec!["c", "a", "b"], vec![true, false, false], anabranch_scenario::Over::Path(2))
     );
     assert!(moved.paths[2].policy.price > 0.0 && moved.paths[1].policy.price == 0.0);
     let changed = moved.network_changes().map(|(_, change)| change).next().unwrap();
