@@ -427,16 +427,25 @@ impl Form {
             Form::Congestion => {
                 "a congestion control, such as \"olia\", \"cubic(beta=0.5)\" or { kind = \"cubic\", beta = 0.5 }".into()
             }
-            Form::PathName => "the name of a [[path]]".into(),
+            Form::PathName | Form::LinkName | Form::MediumName => format!("the name of a [[{}]]", self.named()),
+            Form::Route => "a list of names of [[link]]s".into(),
             Form::FirstPath => "\"first\", \"race\" or the name of a [[path]]".into(),
             Form::TraceStart => "\"begin\", \"seed\", or a time in the trace, such as \"20s\"".into(),
-            Form::LinkName => "the name of a [[link]]".into(),
-            Form::Route => "a list of names of [[link]]s".into(),
-            Form::MediumName => "the name of a [[medium]]".into(),
             Form::Changeable => {
                 format!("{}, with .down or .up for one direction, or connection.scheduler", changeable_of_ways())
             }
             Form::Value => "a value of the form that the changed key has".into(),
+        }
+    }
+}
+
+impl Form {
+    /// The section whose tables it names.
+    const fn named(self) -> &'static str {
+        match self {
+            Form::PathName => "path",
+            Form::MediumName => "medium",
+            _ => "link",
         }
     }
 }

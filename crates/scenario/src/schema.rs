@@ -89,14 +89,11 @@ fn by_direction(form: Form) -> Value {
 
 fn form(form: Form) -> Value {
     match form {
-        Form::Text => json!({ "type": "string", "minLength": 1 }),
+        Form::Text | Form::Trace => json!({ "type": "string", "minLength": 1 }),
         Form::Name | Form::PathName | Form::LinkName | Form::MediumName | Form::FirstPath => {
             json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
         }
-        Form::Route => {
-            let name = self::form(Form::LinkName);
-            json!({ "type": "array", "items": name, "minItems": 1, "uniqueItems": true })
-        }
+        Form::Route => route(),
         Form::Duration { .. } => text_with(&TIME),
         Form::TraceStart => json!({ "anyOf": [{ "enum": form.words() }, text_with(&TIME)] }),
         Form::Rate => text_with(&RATE),
@@ -138,7 +135,6 @@ fn form(form: Form) -> Value {
             let word = json!({ "enum": form.words() });
             json!({ "anyOf": [word, { "type": "array", "items": word }] })
         }
-        Form::Trace => json!({ "type": "string", "minLength": 1 }),
         Form::Scheduler => plug_in(&crate::sections::scheduler_names()),
         Form::Congestion => plug_in(&crate::sections::congestion_names()),
         Form::Changeable => {
@@ -150,6 +146,11 @@ fn form(form: Form) -> Value {
         }
         Form::Value => json!({}),
     }
+}
+
+/// Names of links, each once.
+fn route() -> Value {
+    json!({ "type": "array", "items": form(Form::LinkName), "minItems": 1, "uniqueItems": true })
 }
 
 /// The limit of a queue.

@@ -399,7 +399,7 @@ fn cross_traffic_and_timeline_refer_by_name() {
         [[timeline]]\nat = '2s'\nset = 'link.l.rate'\nvalue = { up = '2mbit' }\n\
         [[timeline]]\nat = '2s'\nset = 'path.wlan.delay.up'\nvalue = '9ms'\n";
     let s = one_path(text);
-    assert_eq!([s.cross[0].shared, s.cross[1].shared, s.cross[2].shared], [true, false, false]);
+    assert_eq!([0, 1, 2].map(|n| matches!(s.cross[n].over, Over::Links(_))), [true, false, false]);
     let reno = PlugIn { name: "reno".into(), parameters: vec![] };
     let bulk = |size| CrossKind::Tcp { congestion: reno.clone(), delay: None, data: CrossData::Bulk(size) };
     assert_eq!(s.cross[0].kind, bulk(None));

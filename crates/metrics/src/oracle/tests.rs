@@ -1,6 +1,7 @@
 use super::*;
 use anabranch_network::{
-    BottleneckSpec, CapacitySpec, CapacityTrace, JitterSpec, LinkSpec, Network, PathSpec, QueueSpec, SlotsSpec,
+    BehindChange, Bottleneck, BottleneckSpec, CapacitySpec, CapacityTrace, JitterSpec, LinkSpec, Network, PathSpec,
+    QueueSpec, SlotsSpec,
 };
 use anabranch_units::Rate;
 use proptest::prelude::*;
@@ -232,8 +233,8 @@ fn saturate(topology: &Topology, timeline: &Timeline, opening: usize, end: u64) 
     const SEGMENT: u32 = 1000;
     let starts = |i: usize| {
         let path = &topology.paths[i];
-        let (first, own) = (&topology.paths[opening], path.down.delay + path.up.delay * 2);
-        let join = if i != opening { first.down.delay + first.up.delay } else { Duration::ZERO };
+        let (first, own) = (&topology.paths[opening], topology.round_trip(path) + topology.delay(path, Direction::Up));
+        let join = if i != opening { topology.round_trip(first) } else { Duration::ZERO };
         ms(0) + join + own
     };
     let mut network: Network<()> = Network::new(topology, 1);
@@ -268,6 +269,8 @@ fn any_path() -> impl Strategy<Value = PathSpec> {
         (1..20u64).prop_map(|mbit| Bottleneck::Own(fixed(mbit * MBIT / 2))),
         recorded.prop_map(Bottleneck::Own),
         Just(Bottleneck::shared(0)),
+        Just(Bottleneck::Route(vec![0, 1])),
+        Just(Bottleneck::Route(vec![2, 1])),
     ];
     (bottleneck, 0..30u64, loss, outages).prop_map(|(bottleneck, delay, loss, outages)| {
         let mut path = path(bottleneck, delay, loss);
@@ -282,11 +285,18 @@ proptest! {
     #[test]
     fn nobody_is_faster_than_the_oracle(
         paths in prop::collection::vec(any_path(), 1..4),
-        changes in prop::collection::vec((1..300u64, 1..20u64, 0..30u64, 0..4usize), 0..3),
+        changes in prop::collection::vec((1..300u64, 1..20u64, 0..30u64, 0..7usize), 0..3),
         opening in any::<prop::sample::Index>(),
+        cables in prop::collection::vec((1..12u64, prop::option::of(0..20u64)), 3),
     ) {
-        let link = LinkSpec { name: String::new(), down: fixed(6 * MBIT), up: fixed(6 * MBIT), behind: None };
-        let topology = Topology { paths, links: vec![link] };
+        let link = |(n, (mbit, delay)): (usize, (u64, Option<u64>))| {
+            let rate = if n == 0 { 6 } else { mbit } * MBIT;
+            let way = || WaySpec::clean(Bottleneck::Route(vec![]), Duration::from_millis(delay.unwrap_or(0)));
+            // What changes is there from the beginning.
+            let behind = (n == 1 || delay.is_some()).then(|| Box::new([way(), way()]));
+            LinkSpec { behind, ..LinkSpec::new(&n.to_string(), fixed(rate), fixed(rate)) }
+        };
+        let topology = Topology { paths, links: cables.into_iter().enumerate().map(link).collect() };
         let mut timeline: Vec<_> = changes.into_iter().map(|(at, mbit, delay, kind)| {
             let rate = Rate::from_bps(mbit * MBIT);
             (ms(at), match kind {
@@ -301,6 +311,8 @@ proptest! {
                     let slots = SlotsSpec { every, step, ..SlotsSpec::NONE };
                     Change::Radio(0, Direction::Down, RadioChange::Slots(slots))
                 }
+                4 => Change::Rate(Place::Link(1), Direction::Down, rate),
+                5 => Change::Behind(1, Direction::Down, BehindChange::Delay(Duration::from_millis(delay))),
                 _ => Change::Delay(0, Direction::Down, Duration::from_millis(delay)),
             })
         }).collect();
