@@ -1,9 +1,5 @@
 //! The list of all congestion controls.
 
-use crate::{
-    balia, bbr, cubic, desync, epsilon, ewtcp, fully_coupled, lia, mpveno, mveno, olia, reno, semicoupled, vegas, veno,
-    wvegas,
-};
 use anabranch_plugin::CongestionControl;
 use anabranch_plugin::registry::Entry;
 use core::fmt;
@@ -26,22 +22,22 @@ const fn coupled(entry: &'static CongestionEntry, single_path: &'static Congesti
 }
 
 const REGISTRY: &[Registered] = &[
-    uncoupled(&reno::ENTRY),
-    uncoupled(&cubic::ENTRY),
-    coupled(&lia::ENTRY, &reno::ENTRY),
-    coupled(&olia::ENTRY, &reno::ENTRY),
-    coupled(&balia::ENTRY, &reno::ENTRY),
-    coupled(&semicoupled::ENTRY, &reno::ENTRY),
-    coupled(&fully_coupled::ENTRY, &reno::ENTRY),
-    coupled(&ewtcp::ENTRY, &reno::ENTRY),
-    coupled(&epsilon::ENTRY, &reno::ENTRY),
-    coupled(&desync::ENTRY, &reno::ENTRY),
-    uncoupled(&vegas::ENTRY),
-    coupled(&wvegas::ENTRY, &vegas::ENTRY),
-    uncoupled(&veno::ENTRY),
-    coupled(&mveno::ENTRY, &veno::ENTRY),
-    coupled(&mpveno::ENTRY, &veno::ENTRY),
-    uncoupled(&bbr::ENTRY),
+    uncoupled(&crate::reno::ENTRY),
+    uncoupled(&crate::cubic::ENTRY),
+    coupled(&crate::lia::ENTRY, &crate::reno::ENTRY),
+    coupled(&crate::olia::ENTRY, &crate::reno::ENTRY),
+    coupled(&crate::balia::ENTRY, &crate::reno::ENTRY),
+    coupled(&crate::semicoupled::ENTRY, &crate::reno::ENTRY),
+    coupled(&crate::fully_coupled::ENTRY, &crate::reno::ENTRY),
+    coupled(&crate::ewtcp::ENTRY, &crate::reno::ENTRY),
+    coupled(&crate::epsilon::ENTRY, &crate::reno::ENTRY),
+    coupled(&crate::desync::ENTRY, &crate::reno::ENTRY),
+    uncoupled(&crate::vegas::ENTRY),
+    coupled(&crate::wvegas::ENTRY, &crate::vegas::ENTRY),
+    uncoupled(&crate::veno::ENTRY),
+    coupled(&crate::mveno::ENTRY, &crate::veno::ENTRY),
+    coupled(&crate::mpveno::ENTRY, &crate::veno::ENTRY),
+    uncoupled(&crate::bbr::ENTRY),
 ];
 
 static ALL: [&CongestionEntry; REGISTRY.len()] = entries();
@@ -94,7 +90,7 @@ pub fn build(name: &str, parameters: &[(String, f64)]) -> Result<Box<dyn Congest
 /// algorithm its single-path form, for an uncoupled one itself. `reno` for an unknown name.
 pub fn single_path_form(name: &str) -> &'static str {
     let registered = REGISTRY.iter().find(|registered| registered.entry.answers_to(name));
-    registered.map_or(reno::ENTRY.name, |registered| registered.single_path.name)
+    registered.map_or(crate::reno::ENTRY.name, |registered| registered.single_path.name)
 }
 
 /// Why a congestion control cannot be built.

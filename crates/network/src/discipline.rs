@@ -1,13 +1,5 @@
 //! The registry of managed queues. A discipline is one file: its parameters, and the [`Qdisc`] that they build.
 
-use crate::cake::CakeSpec;
-use crate::codel::CodelSpec;
-use crate::dualpi2::DualPi2Spec;
-use crate::fifo::FifoSpec;
-use crate::fq_codel::FqCodelSpec;
-use crate::netem::NetemSpec;
-use crate::pie::PieSpec;
-use crate::red::RedSpec;
 use crate::{DropTail, Misfit, Parameter, Qdisc};
 use anabranch_units::{Rate, Rng};
 
@@ -139,21 +131,21 @@ macro_rules! disciplines {
 
 disciplines! {
     /// Random Early Detection.
-    Red(RedSpec),
+    Red(crate::RedSpec),
     /// Controlled Delay.
-    Codel(CodelSpec),
+    Codel(crate::CodelSpec),
     /// Proportional Integral controller Enhanced.
-    Pie(PieSpec),
+    Pie(crate::PieSpec),
     /// Controlled Delay for each flow.
-    FqCodel(FqCodelSpec),
+    FqCodel(crate::FqCodelSpec),
     /// COBALT for each flow, and a shaper.
-    Cake(CakeSpec),
+    Cake(crate::CakeSpec),
     /// A queue for L4S beside a classic one.
-    DualPi2(DualPi2Spec),
+    DualPi2(crate::DualPi2Spec),
     /// Without a limit.
-    Fifo(FifoSpec),
+    Fifo(crate::FifoSpec),
     /// A queue whose limit counts packets in propagation.
-    Netem(NetemSpec),
+    Netem(crate::NetemSpec),
 }
 
 #[cfg(test)]
