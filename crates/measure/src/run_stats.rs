@@ -13,8 +13,9 @@ pub(crate) struct RunStats {
     pub delivered: u64,
     /// Bytes that applications wrote.
     written: u64,
-    /// How far the peer has acknowledged each connection's stream, and the sum.
+    /// How far the peer has acknowledged each connection's stream.
     acked: BTreeMap<u32, u64>,
+    /// Sum of these.
     pub acked_bytes: u64,
 }
 

@@ -508,7 +508,7 @@ struct Ended {
 /// All connections under test together.
 #[derive(Clone, Debug, Default)]
 struct Totals {
-    /// By direction, in their order.
+    /// Bytes delivered, by direction in their order.
     delivered: [u64; 2],
     duplicate: u64,
     blocked: Duration,
