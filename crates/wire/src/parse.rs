@@ -5,7 +5,7 @@ use anabranch_units::SeqNumber;
 use bytes::Bytes;
 use core::fmt;
 use core::net::IpAddr;
-use etherparse::{IpNumber, IpSlice, TcpSlice};
+use etherparse::{IpNumber, IpSlice, TcpHeaderSlice};
 
 /// Why bytes are not an acceptable TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,10 +88,20 @@ impl Segment {
 
     /// Reads a segment whatever its checksum.
     fn read(bytes: Bytes) -> Result<Self, ParseError> {
-        let tcp = TcpSlice::from_slice(&bytes).map_err(|_| ParseError::TcpHeader)?;
+        let (segment, header) = Self::parse_header(&bytes)?;
+        Ok(Self { payload: bytes.slice(header..), ..segment })
+    }
+
+    /// Reads the TCP header at the beginning of `bytes`, whatever its checksum, and returns its length in bytes. The payload is
+    /// empty: captures often keep no more than headers.
+    ///
+    /// # Errors
+    /// The header is cut off, or its data offset is below 5.
+    pub fn parse_header(bytes: &[u8]) -> Result<(Self, usize), ParseError> {
+        let tcp = TcpHeaderSlice::from_slice(bytes).map_err(|_| ParseError::TcpHeader)?;
         let flags = Flags(tcp.slice()[13]);
         let ack = if flags.has(Flags::ACK) { tcp.acknowledgment_number() } else { 0 };
-        Ok(Self {
+        let segment = Self {
             src_port: tcp.source_port(),
             dst_port: tcp.destination_port(),
             seq: SeqNumber(tcp.sequence_number()),
@@ -100,7 +110,8 @@ impl Segment {
             ecn: Ecn::NotEct,
             window: tcp.window_size(),
             options: options_codec::parse(tcp.options()),
-            payload: bytes.slice_ref(tcp.payload()),
-        })
+            payload: Bytes::new(),
+        };
+        Ok((segment, tcp.slice().len()))
     }
 }

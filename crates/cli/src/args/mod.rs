@@ -1,5 +1,6 @@
 //! The command line.
 
+mod analyse;
 mod format;
 mod infer;
 mod links;
@@ -9,6 +10,7 @@ mod run;
 mod shell;
 mod study;
 
+pub use analyse::{AnalyseArguments, HostName};
 pub use format::{Format, ListFormat};
 pub use infer::InferArguments;
 pub use links::{
@@ -21,6 +23,7 @@ pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RerunArgum
 pub use shell::ShellArguments;
 pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments, TraceAction};
 
+use analyse::ANALYSE_EXAMPLES;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 use infer::INFER_EXAMPLES;
@@ -89,6 +92,9 @@ pub enum Command {
     /// Evaluate a closed-form model, or the best possible result in a scenario
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
+    /// Say what Multipath TCP connections did, from captures of their packets
+    #[command(after_help = ANALYSE_EXAMPLES)]
+    Analyse(AnalyseArguments),
     /// Make a trace of a recording in another format, or draw one
     #[command(after_help = TRACE_EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
     Trace {

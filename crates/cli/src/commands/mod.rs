@@ -1,5 +1,6 @@
 //! One function per command: arguments in, the text for standard output out.
 
+mod analyse;
 mod check;
 mod compare;
 mod demo;
@@ -35,6 +36,7 @@ mod status;
 mod tour;
 mod trace;
 
+pub use analyse::analyse;
 pub use check::check;
 pub use compare::compare;
 pub use demo::demo;

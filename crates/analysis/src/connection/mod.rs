@@ -1,0 +1,24 @@
+//! Connections: their subflows, and both vantage points.
+
+mod connections;
+mod curve;
+mod fold;
+mod half;
+mod notes;
+mod opening;
+mod quantiles;
+mod sending;
+mod vantage;
+mod waits;
+
+pub(crate) use connections::{Connection, Connections};
+pub(crate) use curve::Curve;
+pub(crate) use notes::Note;
+pub(crate) use opening::{Offer, Opening};
+pub(crate) use half::Half;
+pub(crate) use vantage::{Flow, Vantage, half};
+pub(crate) use waits::Waits;
+pub use fold::Tally;
+pub use notes::What;
+pub use opening::Fate;
+pub use quantiles::Times;

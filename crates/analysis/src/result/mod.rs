@@ -1,0 +1,119 @@
+//! What is known of connections, as values: times in seconds, sizes in bytes.
+
+mod make;
+mod stream;
+mod subflow;
+mod verdict;
+
+pub use stream::{Blocked, OutOfOrder, Stream, Waited};
+pub use subflow::{OneWay, Outage, Subflow};
+pub use verdict::{Cause, Fallback, JoinFailure, Protocol};
+
+use crate::connection::What;
+use crate::frames::CaptureInfo;
+use serde::Serialize;
+use std::net::SocketAddr;
+
+/// What captures show.
+#[derive(Clone, Debug, Serialize)]
+pub struct Analysis {
+    /// The version of this form.
+    pub format: u32,
+    /// The captures.
+    pub captures: Vec<CaptureInfo>,
+    /// How the clock of each further capture compares with the first.
+    pub clocks: Vec<Clock>,
+    /// TCP packets that were analysed, without second sightings.
+    pub packets: u64,
+    /// Second sightings of packets on other interfaces of the same host.
+    pub sightings: u64,
+    /// Packets of connections beyond the limit of those that are followed.
+    pub beyond_packets: u64,
+    /// The connections in the order of their first packets.
+    pub connections: Vec<Connection>,
+}
+
+/// A capture's clock against that of the first capture.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Clock {
+    /// The number of the capture, from 0.
+    pub capture: usize,
+    /// What was added to its times. It makes the least delays of both directions equal.
+    pub offset_s: f64,
+    /// How much faster it runs, in parts per million, where the packets show that.
+    pub drift_ppm: Option<f64>,
+    /// Packets that both captures have.
+    pub packets: u64,
+}
+
+/// The host beside which packets were captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Near {
+    /// The one that opened the connection.
+    Client,
+    /// The one that was called.
+    Server,
+    /// Both hosts.
+    Both,
+}
+
+/// One connection.
+#[derive(Clone, Debug, Serialize)]
+pub struct Connection {
+    /// Its number, from 1.
+    pub number: u32,
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The first subflow's client and server.
+    pub client: SocketAddr,
+    /// See above.
+    pub server: SocketAddr,
+    /// Tokens of the client and the server (RFC 8684 §3.2), in hexadecimal, where their keys were captured.
+    pub tokens: [Option<String>; 2],
+    /// The first packet, in seconds since the first of all captures.
+    pub begins_s: f64,
+    /// The first packet, in seconds since 1970 by the first capture's clock.
+    pub begins_unix_s: f64,
+    /// From the first packet to the last.
+    pub lasts_s: f64,
+    /// Beside which host it was captured.
+    pub near: Near,
+    /// The capture does not show which host is near: the client is assumed.
+    pub near_assumed: bool,
+    /// The SYN was captured.
+    pub whole: bool,
+    /// The fallback, if there was one.
+    pub fallback: Option<Fallback>,
+    /// From the server to the client, and back; none without data.
+    pub streams: Vec<Stream>,
+    /// The subflows in the order of their first packets.
+    pub subflows: Vec<Subflow>,
+    /// What hosts said about paths and failures.
+    pub events: Vec<Event>,
+    /// Events beyond the limit.
+    pub more_events: u64,
+    /// Payload bytes whose place in the data sequence is not known.
+    pub unmapped_bytes: u64,
+    /// Bytes that a host acknowledged and that the capture does not have.
+    pub missed_bytes: u64,
+    /// The rules of RFCs that packets broke, and how often, as seen by the near host.
+    pub violations: Vec<(String, u64)>,
+    /// What happened, in sentences.
+    pub story: Vec<String>,
+}
+
+/// Something that a host said.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Event {
+    /// Seconds since the connection's first packet.
+    pub at_s: f64,
+    /// The number of the subflow, from 1.
+    pub subflow: usize,
+    /// `client` or `server`.
+    pub from: &'static str,
+    /// What.
+    pub what: What,
+}
+
+pub(crate) use make::analysis;
