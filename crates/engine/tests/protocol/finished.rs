@@ -1,5 +1,5 @@
-//! What `Finished` promises, in each protocol, however and whenever a connection ends: whoever is told so has lost nothing
-//! (RFC 9293 §3.6, RFC 8684 §3.3.3, §3.7).
+//! The promise of `Finished`, in each protocol, for each end of a connection at each moment: a host that reports it has lost
+//! nothing (RFC 9293 §3.6, RFC 8684 §3.3.3, §3.7).
 
 use super::stripping::stripped;
 use crate::common::pair::{Fate, Pair};
@@ -12,11 +12,11 @@ use anabranch_wire::Reason;
 
 const SIDES: [Side; 2] = [Side::Client, Side::Server];
 
-/// What the two ends speak.
+/// The protocol of the two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     PlainTcp,
-    /// The client asks for Multipath TCP, and the server does not speak it.
+    /// The client requests Multipath TCP, and the server does not speak it.
     Refused,
     /// The options of this side's packets are stripped from some packet after its SYN on: the other side may fall back alone.
     StrippedFrom(Side, u32),
@@ -74,7 +74,7 @@ const STREAMS: [Streams; 4] = [
     Streams { lens: [3000, 8000], polite: false },
 ];
 
-/// What ends a connection.
+/// The cause of a connection's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// Both applications have finished.

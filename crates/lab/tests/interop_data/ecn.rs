@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Each end sends, so that each meets marks as sender and as receiver.
 const TWO_WAYS: &[(u64, u64)] = &[(6 * MIB, 6 * MIB)];
-/// Transfers among which one has no SYN that is sent again.
+/// Transfers among which one has no repeated SYN.
 const TRIES: u32 = 4;
 
 /// CoDel marks on every path, in both directions, soon after a queue has built up.
@@ -43,12 +43,12 @@ fn is_syn(seen: &Seen) -> bool {
     has(seen, Flags::SYN)
 }
 
-/// SYNs and SYN/ACKs: the first that each end sends on a path, how many of these set ECN up, and those that are sent again.
+/// SYNs and SYN/ACKs: the first that each end sends on a path, how many of these set ECN up, and the repeated ones.
 #[derive(Debug, Default)]
 struct Syns {
     first: usize,
     set_up: usize,
-    again: usize,
+    repeated: usize,
 }
 
 impl Syns {
@@ -58,24 +58,24 @@ impl Syns {
             let is_first = ends.insert((seen.path, seen.sent));
             syns.first += usize::from(is_first);
             syns.set_up += usize::from(is_first && has(seen, Flags::ECE));
-            syns.again += usize::from(!is_first);
+            syns.repeated += usize::from(!is_first);
         }
         syns
     }
 }
 
-/// Transfers until no SYN is sent again: Linux then sends it without ECN (RFC 3168 §6.1.1.1), and sends it again if the machine is
-/// too busy to answer.
+/// Transfers until no SYN is repeated: Linux repeats it without ECN (RFC 3168 §6.1.1.1), as it does where the machine is too busy
+/// to answer in time.
 fn transfer_set_up(plan: &Plan) -> Outcome {
     for _ in 0..TRIES {
         let outcome = transfer(plan, TWO_WAYS, 1, PATIENCE);
         let syns = Syns::of(&outcome);
-        if syns.again == 0 {
+        if syns.repeated == 0 {
             assert!(syns.first >= 2 && syns.first == syns.set_up, "{syns:?}");
             return outcome;
         }
     }
-    panic!("each of {TRIES} times a SYN was sent again");
+    panic!("each of {TRIES} times a SYN was repeated");
 }
 
 /// The kernel judges the engine's bits by its counters, and the engine's record shows the kernel's.
