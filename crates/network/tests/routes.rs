@@ -71,6 +71,16 @@ fn three_links_delay_a_packet_by_the_sum_of_their_parts() {
 }
 
 #[test]
+fn a_router_reports_its_mtu_after_the_delay_of_the_way_back() {
+    let mut path = over("p", &[0, 1], 3_000);
+    path.down.mtu = Some(1000);
+    let topology = Topology { paths: vec![path], links: vec![link("a", 1000, 9, 5_000), link("b", 1000, 9, 7_000)] };
+    let network = Network::<u32>::new(&topology, 1);
+    let refused = network.refuse(us(1_000), &mut Log::default(), 0, Direction::Down, 1500);
+    assert_eq!(refused, Some(anabranch_network::Refused { mtu: 1000, reported: Some(us(16_000)) }));
+}
+
+#[test]
 fn each_link_drops_at_its_own_queue_and_says_so() {
     // Five packets at once; a has room for all, b for one that waits, and takes twice as long.
     let links = vec![link("a", 12_000, 9, 1_000), link("b", 6_000, 1, 1_000)];

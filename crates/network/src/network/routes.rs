@@ -86,6 +86,11 @@ impl<T: Clone> Routes<T> {
         self.cables.get(drain).map(|cable| &cable.way)
     }
 
+    /// The delays of all links on a way at a time, what varies them aside.
+    pub fn delay_at(&self, way: usize, at: Instant) -> Duration {
+        self.hops[way].iter().fold(Duration::ZERO, |sum, drain| sum + self.cables[*drain].way.delay_at(at))
+    }
+
     /// Items behind the drains of links.
     pub fn items(&self) -> impl Iterator<Item = &T> {
         self.cables.iter().flat_map(|cable| cable.way.items()).filter_map(|packet| packet.item.as_ref())
