@@ -428,7 +428,7 @@ impl<T: Clone + Markable> Network<T> {
         self.lookahead = if is_coupled { Duration::ZERO } else { least };
     }
 
-    /// Whether a way goes on behind a link whose delay counts with the link's.
+    /// Whether the delay of a way counts with those of its links.
     fn is_routed(&self, entry: &Entry) -> bool {
         self.routes.is_some() && matches!(entry.entrance, Entrance::Drain(drain) if drain < 2 * self.links)
     }

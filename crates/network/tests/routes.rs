@@ -23,7 +23,7 @@ fn end(kbit: u64, packets: u32) -> BottleneckSpec {
     BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(kbit * 1000)), QueueSpec::Packets(packets))
 }
 
-/// What lies behind a link.
+/// The part of a link behind its bottleneck.
 fn cable(delay: u64) -> WaySpec {
     WaySpec::clean(Bottleneck::Route(Vec::new()), micros(delay))
 }
@@ -135,7 +135,7 @@ fn the_lookahead_is_the_least_delay_behind_a_link() {
     assert_eq!(of(&[0, 1], 0), micros(5_000));
     assert_eq!(of(&[0], 0), micros(5_000));
     assert_eq!(of(&[0, 1, 2], 1_000), micros(3_000));
-    // On the way up, q ends behind b, 4 ms before its host, where p goes on to a.
+    // On the way up, q ends behind b, 4 ms before its host, where p continues to a.
     assert_eq!(lookahead(vec![over("p", &[0, 1], 1_000), over("q", &[1], 4_000)]), micros(4_000));
     assert_eq!(lookahead(vec![over("p", &[0, 1], 1_000), over("q", &[1], 0)]), Duration::ZERO);
     assert_eq!(lookahead(vec![over("p", &[0, 1], 1_000), over("r", &[2], 0)]), micros(2_000));
