@@ -261,7 +261,8 @@ impl<T: Clone + Markable> Network<T> {
         let mtu = mtu.filter(|mtu| size > *mtu)?;
         way.record(recorder, now, size, LinkEvent::Dropped(DropCause::Mtu));
         let back = WayId::new(path, direction.reverse()).index();
-        Some(Refused { mtu, reported: reports_mtu.then(|| now + self.ways[back].delay_at(now)) })
+        let links = self.routes.as_ref().map_or(Duration::ZERO, |routes| routes.delay_at(back, now));
+        Some(Refused { mtu, reported: reports_mtu.then(|| now + self.ways[back].delay_at(now) + links) })
     }
 
     /// Whether the packetisation of bytes matters on a path: a part counts packets, impairs single ones or has an MTU, or the
@@ -429,7 +430,7 @@ impl<T: Clone + Markable> Network<T> {
         self.lookahead = if is_coupled { Duration::ZERO } else { least };
     }
 
-    /// Whether a way goes on behind a link whose delay counts with the link's.
+    /// Whether the delay of a way counts with those of its links.
     fn is_routed(&self, entry: &Entry) -> bool {
         self.routes.is_some() && matches!(entry.entrance, Entrance::Drain(drain) if drain < 2 * self.links)
     }

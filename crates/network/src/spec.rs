@@ -338,7 +338,7 @@ pub enum Change {
     Reorder(usize, Direction, ReorderSpec),
     /// The capacity of a drop-tail queue; packets beyond it that wait already stay. A managed queue keeps its own.
     Queue(Place, Direction, DropTail),
-    /// What lies behind the bottleneck of the link with this index.
+    /// The part of the link with this index that lies behind its bottleneck.
     Behind(usize, Direction, BehindChange),
 }
 

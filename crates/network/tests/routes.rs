@@ -23,7 +23,7 @@ fn end(kbit: u64, packets: u32) -> BottleneckSpec {
     BottleneckSpec::new(CapacitySpec::Fixed(Rate::from_bps(kbit * 1000)), QueueSpec::Packets(packets))
 }
 
-/// What lies behind a link.
+/// The part of a link behind its bottleneck.
 fn cable(delay: u64) -> WaySpec {
     WaySpec::clean(Bottleneck::Route(Vec::new()), micros(delay))
 }
@@ -68,6 +68,16 @@ fn three_links_delay_a_packet_by_the_sum_of_their_parts() {
     let got = deliver(&mut network, &mut log, END);
     let times = [6_000, 3_000, 12_000].map(|kbit| Rate::from_bps(kbit * 1000).time_for(40).as_nanos());
     assert_eq!(arrivals(&got, 0, Direction::Up), [50_000_000 + times.iter().sum::<u64>() + 26_000_000]);
+}
+
+#[test]
+fn a_router_reports_its_mtu_after_the_delay_of_the_way_back() {
+    let mut path = over("p", &[0, 1], 3_000);
+    path.down.mtu = Some(1000);
+    let topology = Topology { paths: vec![path], links: vec![link("a", 1000, 9, 5_000), link("b", 1000, 9, 7_000)] };
+    let network = Network::<u32>::new(&topology, 1);
+    let refused = network.refuse(us(1_000), &mut Log::default(), 0, Direction::Down, 1500);
+    assert_eq!(refused, Some(anabranch_network::Refused { mtu: 1000, reported: Some(us(16_000)) }));
 }
 
 #[test]
@@ -125,7 +135,7 @@ fn the_lookahead_is_the_least_delay_behind_a_link() {
     assert_eq!(of(&[0, 1], 0), micros(5_000));
     assert_eq!(of(&[0], 0), micros(5_000));
     assert_eq!(of(&[0, 1, 2], 1_000), micros(3_000));
-    // On the way up, q ends behind b, 4 ms before its host, where p goes on to a.
+    // On the way up, q ends behind b, 4 ms before its host, where p continues to a.
     assert_eq!(lookahead(vec![over("p", &[0, 1], 1_000), over("q", &[1], 4_000)]), micros(4_000));
     assert_eq!(lookahead(vec![over("p", &[0, 1], 1_000), over("q", &[1], 0)]), Duration::ZERO);
     assert_eq!(lookahead(vec![over("p", &[0, 1], 1_000), over("r", &[2], 0)]), micros(2_000));

@@ -123,7 +123,7 @@ pub struct Layout {
     pub multipath: bool,
     crowd: Connections,
     cross: Vec<TcpFlow>,
-    /// Of each entry of cross traffic.
+    /// Entrance of each entry of cross traffic.
     entrances: Vec<Entrance>,
     /// The scenario's, and what cross traffic needs behind it.
     topology: Topology,

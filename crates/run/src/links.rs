@@ -1,4 +1,4 @@
-//! What happened on each link of a scenario.
+//! The figures of each link of a scenario.
 
 use crate::job::RunOutcome;
 use anabranch_metrics::Oracle;

@@ -253,7 +253,7 @@ fn list(values: impl Iterator<Item = String>) -> String {
     format!("[{}]", values.collect::<Vec<_>>().join(", "))
 }
 
-/// What lies behind the bottleneck of a link.
+/// The part of a link behind its bottleneck.
 fn behind(link: &LinkSpec, direction: Direction) -> WaySpec {
     link.behind(direction).cloned().unwrap_or_else(|| path::Way::default().spec)
 }

@@ -913,7 +913,7 @@ fn a_route_crosses_links_in_order_and_its_answers_in_reverse() {
         (at(2000), Change::Behind(1, Direction::Down, BehindChange::Loss(LossSpec::Bernoulli(0.03)))),
     ];
     assert_eq!(s.network_changes().collect::<Vec<_>>(), expected);
-    // What the timeline changes is there from the beginning.
+    // A part that the timeline changes is there from the beginning.
     assert!(b.behind(Direction::Down).is_some_and(|way| way.loss == LossSpec::None));
     assert_eq!(again(&document, Folder(data())).scenario, document.scenario);
     assert_eq!(

@@ -292,7 +292,7 @@ proptest! {
         let link = |(n, (mbit, delay)): (usize, (u64, Option<u64>))| {
             let rate = if n == 0 { 6 } else { mbit } * MBIT;
             let way = || WaySpec::clean(Bottleneck::Route(vec![]), Duration::from_millis(delay.unwrap_or(0)));
-            // What changes is there from the beginning.
+            // A link that changes has its parts from the beginning.
             let behind = (n == 1 || delay.is_some()).then(|| Box::new([way(), way()]));
             LinkSpec { behind, ..LinkSpec::new(&n.to_string(), fixed(rate), fixed(rate)) }
         };

@@ -15,7 +15,7 @@ pub(super) struct Routes<T> {
     hops: Vec<Box<[usize]>>,
     /// The hop on each way whose queue has the path's events: the narrowest.
     told: Vec<usize>,
-    /// What lies behind each link's drain, by the drain's index.
+    /// The part of each link behind its drain, by the drain's index.
     cables: Vec<Cable<T>>,
     /// When something happens next, per direction: a slot per drain, then one per cable.
     agendas: [Agenda; 2],
@@ -27,7 +27,7 @@ struct Cable<T> {
     way: Way<Packet<T>>,
     /// The least delay behind it, of all ways that cross it; [`Duration::MAX`] if none does.
     after: Duration,
-    /// No way goes on to another link.
+    /// No way continues to another link.
     is_last: bool,
 }
 
@@ -81,9 +81,14 @@ impl<T: Clone> Routes<T> {
         self.hops[way].last() == Some(&drain)
     }
 
-    /// What lies behind a link's drain.
+    /// The part of a link behind its drain.
     pub fn cable(&self, drain: usize) -> Option<&Way<Packet<T>>> {
         self.cables.get(drain).map(|cable| &cable.way)
+    }
+
+    /// The delays of all links on a way at a time, what varies them aside.
+    pub fn delay_at(&self, way: usize, at: Instant) -> Duration {
+        self.hops[way].iter().fold(Duration::ZERO, |sum, drain| sum + self.cables[*drain].way.delay_at(at))
     }
 
     /// Items behind the drains of links.
@@ -142,7 +147,7 @@ impl<T: Clone> Routes<T> {
         (agenda.due() <= until && agenda.due() < Instant::MAX).then(|| (agenda.due(), agenda.slot()))
     }
 
-    /// The last link, in a direction, from whose cable a packet arrives first, and no way goes on to another link.
+    /// The last link, in a direction, from whose cable a packet arrives first, and no way continues to another link.
     fn first_of_last(&self, direction: Direction) -> Option<usize> {
         let cables = self.cables.iter().enumerate().skip(direction as usize).step_by(2);
         cables.filter(|(_, cable)| cable.is_last).min_by_key(|(_, cable)| cable.bound()).map(|(drain, _)| drain)
@@ -175,14 +180,14 @@ impl<T: Clone + Markable> Network<T> {
         }
     }
 
-    /// A packet that is due arrives from a link behind which no way goes on to another one: nothing else is affected.
+    /// A packet that is due arrives from a link behind which no way continues to another one: nothing else is affected.
     pub(super) fn advance_last(&mut self, direction: Direction, recorder: &mut dyn Recorder) {
         if let Some(drain) = self.routes.as_ref().and_then(|routes| routes.first_of_last(direction)) {
             self.leave_link(drain, recorder);
         }
     }
 
-    /// A packet that left a drain goes on, to the far end of the link or of its path.
+    /// A packet that left a drain continues, to the far end of the link or of its path.
     pub(super) fn enter_link(&mut self, at: Instant, packet: Packet<T>) {
         let (Some(routes), Some(way)) = (&mut self.routes, packet.way) else { return };
         let hops = &routes.hops[way.index()];

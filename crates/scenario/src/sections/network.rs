@@ -442,7 +442,7 @@ fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>
         |direction| !links_have && written.get(direction).is_none() && sources.get(direction).recorded.delay.is_none();
     let (key, node) = (fields.key("delay"), fields.written("delay"));
     match (lacks(Direction::Down), lacks(Direction::Up), node) {
-        _ if !fields.are_sound(report, &["delay", "trace"]) => {}
+        _ if !fields.are_sound(report, &["delay", "trace", "link", "route"]) => {}
         (false, false, _) => {}
         (.., None) => fields.missing(report, key),
         (true, _, Some(node)) => missing_direction(report, key, node, Direction::Down),
@@ -452,17 +452,17 @@ fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>
 
 /// A direction with links has no bottleneck of its own. Returns the directions that have a link.
 fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool> {
-    let link = match fields.written("route") {
-        Some(route) => Pair { down: Some(route), up: Some(route) },
-        None => fields.places("link"),
+    let (link, key, owner) = match fields.written("route") {
+        Some(route) => (Pair { down: Some(route), up: Some(route) }, "route", "the links of the path's route"),
+        None => (fields.places("link"), "link", "the link that the path names"),
     };
     for name in ["rate", "trace", "burst", "police", "queue", "medium"] {
         let own = fields.places(name);
         if let Some(at) = link.down.and(own.down).or(link.up.and(own.up)) {
             report
-                .error(Code::Conflict, at.at, format!("`{name}` belongs to the link that the path names"))
+                .error(Code::Conflict, at.at, format!("`{name}` belongs to {owner}"))
                 .label("the path has no bottleneck of its own")
-                .help(format!("write `{name}` under the [[link]], or leave `link` out"));
+                .help(format!("write `{name}` under the [[link]], or leave `{key}` out"));
         }
     }
     Pair { down: link.down.is_some(), up: link.up.is_some() }

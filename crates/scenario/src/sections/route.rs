@@ -72,7 +72,7 @@ pub(crate) fn round_trip(path: &Pair<Way>, behind: impl Fn(usize, Direction) -> 
     both.iter().flatten().fold(path.down.spec.delay + path.up.spec.delay, |sum, delay| sum + *delay)
 }
 
-/// What lies behind both directions of a link; `None` if neither has anything.
+/// The parts behind the bottleneck of both directions of a link; `None` if neither has any.
 pub(crate) fn behind(both: [Option<WaySpec>; 2]) -> Option<Box<[WaySpec; 2]>> {
     let clean = || Way::default().spec;
     let [down, up] = both.map(|way| way.unwrap_or_else(clean));
