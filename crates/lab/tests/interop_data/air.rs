@@ -41,7 +41,7 @@ fn a_station_beside_a_kernel_has_its_turns() {
     let Some(_alone) = alone() else { return };
     // The neighbour always sends, at half of the rate: two of three units of airtime are its own.
     let keys = "medium = 'air'\nqueue = '60KB'\n[[link]]\nname = 'near'\nrate = '5mbit'\nmedium = 'air'\n[[cross]]\nkind = 'udp'\nlink = \
-        'near'\nrate = '5mbit'\ndelay = '5ms'\n[[medium]]\nname = 'air'\n";
+        'near'\nrate = '5mbit'\n[[medium]]\nname = 'air'\n";
     for hosts in WITH_A_KERNEL {
         let shared = goodput(keys, hosts);
         assert!(shared > 0.2 && shared < 4.5, "{hosts:?}: {shared} Mbit/s");
