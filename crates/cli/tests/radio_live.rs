@@ -160,13 +160,15 @@ fn slots_lose_packets_at_their_beginning() {
 
 #[test]
 fn both_directions_of_shared_air_carry_no_more_than_its_rate() {
-    let keys = "rate = '8mbit'\nqueue = '60KB'\nshared = true";
-    let Some(said) = output(keys, &["python3", "both.py"]) else { return };
-    let (seconds, summary) = said.split_once('\n').unwrap();
-    let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
-    let [down, up] = ["down", "up"].map(|way| summary["paths"]["a"][way]["bytes"].as_f64().unwrap());
-    // 1 MB per second; each alone would carry as much. Both queues are empty again at the end.
-    let most = 1e6 * seconds.parse::<f64>().unwrap() + 200e3;
-    assert!(down + up < most, "{down} + {up} bytes in {seconds} s");
-    assert!(down.min(up) > (down + up) / 5.0, "each has its turns: {down}, {up}");
+    for air in ["shared = true", "medium = 'air'\n[[medium]]\nname = 'air'\npackets = 4"] {
+        let keys = format!("rate = '8mbit'\nqueue = '60KB'\n{air}");
+        let Some(said) = output(&keys, &["python3", "both.py"]) else { return };
+        let (seconds, summary) = said.split_once('\n').unwrap();
+        let summary: serde_json::Value = serde_json::from_str(summary).unwrap();
+        let [down, up] = ["down", "up"].map(|way| summary["paths"]["a"][way]["bytes"].as_f64().unwrap());
+        // 1 MB per second; each alone would carry as much. Both queues are empty again at the end.
+        let most = 1e6 * seconds.parse::<f64>().unwrap() + 200e3;
+        assert!(down + up < most, "{air}: {down} + {up} bytes in {seconds} s");
+        assert!(down.min(up) > (down + up) / 5.0, "{air}: each has its turns: {down}, {up}");
+    }
 }

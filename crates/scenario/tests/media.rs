@@ -83,6 +83,7 @@ fn what_divides_nothing_is_refused_where_it_stands() {
             "a path has a medium of its own (`shared`) or a named one",
         ),
         (rate(&format!("medium = 'air'\nburst = '9KB'\n{AIR}")), "7:9", "a station of a shared medium has a rate"),
+        (rate("medium = 'air'\n"), "6:10", "add [[medium]] with `name = \"air\"`"),
         (rate("shared = 1\n"), "6:10", "`path.shared` cannot be an integer"),
         (
             rate("shared = true\n[[timeline]]\nat = '1s'\nset = 'path.a.burst'\nvalue = '9KB'\n"),

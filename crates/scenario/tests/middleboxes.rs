@@ -81,6 +81,10 @@ fn mistakes_are_shown_where_they_are() {
         ("middlebox = [{ kind = 'thin-acks', every = 0 }]", "6:44", "cannot be 0"),
         ("middlebox = [{ kind = 'ecn', set = 'ect' }]", "6:36", "did you mean \"ect0\"?"),
         ("middlebox = 'strip'", "6:13", "`path.middlebox` cannot be a string"),
+        ("middlebox = { kind = 'strip' }", "6:13", "expected a list of boxes"),
+        ("middlebox = { downwards = [] }", "6:15", "keys are: down, up"),
+        ("middlebox = [{ kind = 'terminator' }]", "6:23", "did you mean \"terminate\"?"),
+        ("middlebox = [{ kind = 'terminate', buffer = 100 }]", "6:45", "expected a whole number from 1500 to"),
         ("middlebox = ['strip']", "6:14", "`path.middlebox` cannot be a string"),
     ];
     for (keys, place, message) in cases {

@@ -342,7 +342,9 @@ impl Subflow {
     #[inline(always)]
     pub fn heard(&mut self, cx: &Scope<'_>, segment: &Segment, seq: u64) {
         self.last_heard = cx.now;
-        self.probes = 0;
+        if self.probes > 0 {
+            self.on_probe_answered(cx);
+        }
         if self.ecn.is_on() && self.ecn.on_arrival(segment) {
             self.acks.demand();
         }

@@ -339,6 +339,15 @@ impl Subflow {
         true
     }
 
+    /// The peer is heard after probes: the next one follows when it has been silent anew (RFC 9293 §3.8.4).
+    #[cold]
+    pub(super) fn on_probe_answered(&mut self, cx: &Scope<'_>) {
+        self.probes = 0;
+        if let (Some(after), State::Established | State::CloseWait) = (cx.settings().tcp.keep_alive, self.state) {
+            self.linger = self.linger.min(cx.now + after);
+        }
+    }
+
     /// A reset that may be an attacker's was challenged (RFC 5961 §3.2). If it was the peer's, and the challenge or its answer is lost,
     /// nothing else would show that: probes ask until one is answered, or too many are not.
     pub fn doubt_reset(&mut self, now: Instant) {

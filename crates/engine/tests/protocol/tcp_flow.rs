@@ -310,6 +310,19 @@ fn an_idle_peer_is_probed_and_given_up() {
     assert!(h.events.contains(&ConnectionEvent::Closed(CloseReason::TimedOut)));
 }
 
+/// A box between may forget the flow when it has been silent for a little longer.
+#[test]
+fn a_peer_that_answers_is_probed_as_often_as_the_setting_says() {
+    let alive = Settings { tcp: TcpSettings { keep_alive: Some(ms(700)), ..tcp().tcp }, ..tcp() };
+    let mut h = Solo::tcp_client(alive);
+    for n in 1..=10 {
+        h.clear();
+        h.at(700 * n - 1).quiet().at(700 * n);
+        assert_eq!(h.recv_numbers().0, 0, "probe {n}");
+        h.send(h.seg(1, 1));
+    }
+}
+
 /// Slow start, from one packet again after a timeout.
 #[derive(Debug)]
 struct SlowStart(u32);

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod air;
 mod captures;
 mod crowd;
 mod direction;

@@ -131,7 +131,10 @@ fn play(row: &Row, ends: [Host; 2]) -> &'static str {
     };
     match ended {
         Ok(outcome) => left(&outcome, bytes, spoken.plain),
-        Err(RunError::Fault { what }) => fault(&what),
+        Err(RunError::Fault { what }) => {
+            eprintln!("{}, {ends:?}: {what}", row.name);
+            fault(&what)
+        }
         Err(other) => panic!("{}: {other}", row.name),
     }
 }

@@ -1,5 +1,6 @@
 //! The keys of one table: unknown ones are reported, absent ones get their defaults.
 
+use super::value;
 use crate::diagnostic::Code;
 use crate::keys::{Directions, Fallback, Form, Key, Section};
 use crate::row::Row;
@@ -299,6 +300,10 @@ pub(crate) fn is_directed(key: &Key, table: &Table) -> bool {
 /// Reports keys other than `down` and `up` in a value per direction.
 pub(crate) fn check_directions(report: &mut Report, key: &Key, node: &Node) {
     if let Some(table) = node.as_table().filter(|table| is_directed(key, table)) {
+        // A box without its list, and not a direction that does not exist.
+        if matches!(key.form, Form::Middleboxes) && table.get("kind").is_some() {
+            return value::wrong_type(report, key, node);
+        }
         for (name, _) in table.0.iter().filter(|(name, _)| !["down", "up"].contains(&name.name.as_str())) {
             unknown_key(report, name.at, &name.name, &key.full_name(), ["down", "up"].into_iter());
         }

@@ -158,6 +158,11 @@ fn find(report: &mut Report, key: &'static Key, node: &Node, names: &Listed, wha
     let index = names.place(&name);
     if index.is_none() {
         let message = format!("there is no {what} named \"{name}\"");
+        if names.neighbours().next().is_none() {
+            let help = format!("add [[{what}]] with `name = \"{name}\"`");
+            report.error(Code::UnknownName, node.at, message).label("the scenario has none").help(help);
+            return None;
+        }
         value::unknown_word(report, Code::UnknownName, node, message, names.neighbours());
     }
     index
