@@ -93,7 +93,7 @@ fn misspelt_words_have_a_neighbour() {
     assert!(errors(&["run", "wifi-lte", "--set", "path.wifi.los=2%"], 2).contains("loss"));
     assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("anabranch list"));
     // A beginning leads to what begins so.
-    assert!(errors(&["explain", "goodput"], 2).contains("did you mean `goodput_bps`?"));
+    assert!(errors(&["explain", "goodput"], 2).contains("did you mean `goodput_bps`, `goodput_down_bps`"));
     let text = errors(&["explain", "ofo_m"], 2);
     assert!(text.contains("did you mean `ofo_max_bytes` or `ofo_mean_bytes`?"), "{text}");
 }
