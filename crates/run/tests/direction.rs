@@ -53,7 +53,7 @@ fn a_transfer_takes_the_rate_of_its_own_way() {
     }
 }
 
-/// Whose events of data there are.
+/// The hosts with events of data.
 #[derive(Default)]
 struct Ends {
     sent: Vec<Side>,

@@ -71,7 +71,7 @@ fn scenario(paths: &Scenario, name: &str) -> Scenario {
         }
     };
     let flows = if matches!(kind, TrafficKind::Web { .. }) { 1 } else { flows };
-    // Who serves a page over the paths of an upload is at their near end.
+    // The server of a page over the paths of an upload is at their near end.
     let (direction, paths) = match direction {
         TrafficDirection::Up if kind.has_requests() => (TrafficDirection::Down, &mirrored(paths.clone())),
         _ if kind.has_requests() => (TrafficDirection::Down, paths),
@@ -129,7 +129,7 @@ mod tests {
         let TrafficKind::Frames { size, .. } = frames.scenario.traffic[0].kind else { panic!("frames") };
         // 60 % of what passes up in 40 ms.
         assert_eq!((frames.scenario.direction(), size), (TrafficDirection::Up, 24_000));
-        // Whoever serves the page has the thin direction.
+        // The page's server has the thin direction.
         assert_eq!(page.scenario.direction(), TrafficDirection::Down);
         assert_eq!(page.scenario.topology.paths[0].down, scenario.topology.paths[0].up);
     }
