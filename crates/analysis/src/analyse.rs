@@ -13,7 +13,7 @@ use anabranch_units::{Instant, Side};
 /// A capture cannot be opened, or is none. One that ends or is damaged later is analysed up to there, and its
 /// [`cut`](crate::CaptureInfo::cut) says so.
 pub fn analyse(captures: &[Capture], host: Option<Side>) -> Result<Analysis, Fault> {
-    let mut frames = Frames::open(captures, &[])?;
+    let mut frames = Frames::open(captures)?;
     let mut connections = Connections::new(host);
     let mut begin: Option<Instant> = None;
     for frame in frames.by_ref() {

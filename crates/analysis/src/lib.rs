@@ -10,6 +10,6 @@ pub use analyse::analyse;
 pub use connection::{Fate, Tally, Times, What};
 pub use frames::{Bytes, Capture, CaptureInfo, Fault, FaultKind, Skipped};
 pub use result::{
-    Analysis, Blocked, Cause, Clock, Connection, Event, Fallback, JoinFailure, Near, OneWay, OutOfOrder, Outage, Protocol,
+    Analysis, Blocked, Cause, Connection, Event, Fallback, JoinFailure, Near, OneWay, OutOfOrder, Outage, Protocol,
     Stream, Subflow, Waited,
 };

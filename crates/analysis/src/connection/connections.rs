@@ -83,7 +83,9 @@ impl Connections {
             let (n, flow) = *self.places.get(&ends)?;
             Some((ends, n, flow, from))
         });
-        if let Some((ends, n, flow, from)) = known.filter(|(_, n, flow, _)| !(first && self.all[*n].begins_anew(*flow, segment))) {
+        if let Some((ends, n, flow, from)) =
+            known.filter(|(_, n, flow, _)| !(first && self.all[*n].begins_anew(*flow, segment)))
+        {
             self.last = Some((ends, n, flow));
             return Some((n, flow, from));
         }

@@ -103,14 +103,8 @@ impl Fold {
             largest: 0,
             first_on: BTreeMap::new(),
         };
-        let incoming = Incoming {
-            waits: Waits::default(),
-            curve,
-            first: None,
-            last: None,
-            queues: Vec::new(),
-            own_queues: 0,
-        };
+        let incoming =
+            Incoming { waits: Waits::default(), curve, first: None, last: None, queues: Vec::new(), own_queues: 0 };
         let (connected, fallback, violations) = (None, None, Vec::new());
         Self { carried: Vec::new(), outgoing, incoming, connected, fallback, violations }
     }
@@ -132,9 +126,11 @@ impl Fold {
         }
         let known = Range::new(outgoing.waits.next(), outgoing.acked);
         if !known.is_empty() {
-            // Acknowledged as data before its subflow's acknowledgment was seen.
-            outgoing.waits.arrived(now, path, known);
+            // A DATA_ACK on one subflow comes before the acknowledgment on another that carried the data.
+            let carrier = outgoing.first_path(known.start).unwrap_or(path);
+            outgoing.waits.arrived(now, carrier, known);
         }
+        outgoing.forget();
         if let Some(window) = window {
             outgoing.admit(now, window);
         }
@@ -192,7 +188,11 @@ impl Outgoing {
     fn acked(&mut self, now: Instant, upto: u64) {
         self.curve.add(now, 0, upto.saturating_sub(self.acked));
         (self.acked, self.last_acked) = (upto, Some(now));
-        while self.first_on.first_key_value().is_some_and(|(_, (end, _))| *end <= upto) {
+    }
+
+    /// Drops what is acknowledged.
+    fn forget(&mut self) {
+        while self.first_on.first_key_value().is_some_and(|(_, (end, _))| *end <= self.acked) {
             self.first_on.pop_first();
         }
     }

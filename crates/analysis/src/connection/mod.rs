@@ -13,12 +13,12 @@ mod waits;
 
 pub(crate) use connections::{Connection, Connections};
 pub(crate) use curve::Curve;
-pub(crate) use notes::Note;
-pub(crate) use opening::{Offer, Opening};
-pub(crate) use half::Half;
-pub(crate) use vantage::{Flow, Vantage, half};
-pub(crate) use waits::Waits;
 pub use fold::Tally;
+pub(crate) use half::Half;
+pub(crate) use notes::Note;
 pub use notes::What;
 pub use opening::Fate;
+pub(crate) use opening::{Offer, Opening};
 pub use quantiles::Times;
+pub(crate) use vantage::{Flow, Vantage, half};
+pub(crate) use waits::Waits;

@@ -106,7 +106,8 @@ impl Notes {
     fn add(&mut self, note: Note) {
         // Said again on this subflow; of what concerns the connection, on any.
         let same = |known: &&Note| {
-            let everywhere = matches!(note.what, What::DataFin | What::AddAddr { .. } | What::Echo { .. } | What::FastClose);
+            let everywhere =
+                matches!(note.what, What::DataFin | What::AddAddr { .. } | What::Echo { .. } | What::FastClose);
             (known.from, known.what) == (note.from, note.what) && (everywhere || known.subflow == note.subflow)
         };
         // An address may be announced again after its removal.

@@ -109,9 +109,11 @@ impl Opening {
             }
             (Side::Client, true, false) => {
                 Step::add(&mut self.syn, now, offer);
-                self.backup |= segment.options.mptcp().iter().any(|option| {
-                    matches!(option, MptcpOption::Join(MpJoin::Syn { backup: true, .. }))
-                });
+                self.backup |= segment
+                    .options
+                    .mptcp()
+                    .iter()
+                    .any(|option| matches!(option, MptcpOption::Join(MpJoin::Syn { backup: true, .. })));
             }
             (Side::Server, true, true) => Step::add(&mut self.answer, now, offer),
             (Side::Client, false, true) if self.answer.is_some() && !self.accepted => {

@@ -118,7 +118,8 @@ impl Vantage {
         }
         self.observer.packet(now, sent, path, &frame.packet, &mut self.fold);
         if !sent && !segment.flags.has(Flags::RST) {
-            let counts = segment.flags.has(Flags::ACK) && (segment.options.dss().is_some() || self.fold.connected == Some(false));
+            let counts = segment.flags.has(Flags::ACK)
+                && (segment.options.dss().is_some() || self.fold.connected == Some(false));
             let sacks = !segment.options.sack().is_empty();
             self.fold.heard(now, flow, acked, sacks, counts.then_some(window));
         }

@@ -9,7 +9,7 @@ mod packet;
 pub use fault::{Fault, FaultKind};
 pub use file::Bytes;
 
-use anabranch_units::{Duration, Instant};
+use anabranch_units::Instant;
 use anabranch_wire::Packet;
 use file::File;
 use packet::NoSegment;
@@ -67,7 +67,7 @@ impl Skipped {
     }
 }
 
-/// A capture's name and how to read it from its beginning: where clocks differ, it is read twice.
+/// A capture's name, and how to read it from its beginning.
 pub struct Capture {
     /// For messages.
     pub name: String,
@@ -93,27 +93,24 @@ pub(crate) struct Frames {
     files: Vec<File>,
     next: Vec<Option<Frame>>,
     names: Vec<String>,
-    /// What is added to the clock of each file, in nanoseconds.
-    shifts: Vec<i64>,
 }
 
 impl Frames {
-    /// Opens all captures. `shifts` are added to their clocks; missing ones are zero.
-    pub fn open(captures: &[Capture], shifts: &[i64]) -> Result<Self, Fault> {
+    /// Opens all captures.
+    pub fn open(captures: &[Capture]) -> Result<Self, Fault> {
         let open = |(number, capture): (usize, &Capture)| {
             let bytes = (capture.open)().map_err(|e| Fault { capture: number, kind: FaultKind::Unreadable(e) })?;
             File::open(number, bytes)
         };
         let files = captures.iter().enumerate().map(open).collect::<Result<Vec<_>, _>>()?;
-        let shifts = (0..files.len()).map(|n| shifts.get(n).copied().unwrap_or(0)).collect();
         let names = captures.iter().map(|capture| capture.name.clone()).collect();
-        let mut frames = Self { next: files.iter().map(|_| None).collect(), files, names, shifts };
+        let mut frames = Self { next: files.iter().map(|_| None).collect(), files, names };
         (0..frames.files.len()).for_each(|n| frames.refill(n));
         Ok(frames)
     }
 
     fn refill(&mut self, n: usize) {
-        self.next[n] = self.files[n].next().map(|frame| Frame { now: shifted(frame.now, self.shifts[n]), ..frame });
+        self.next[n] = self.files[n].next();
     }
 
     /// What was read so far.
@@ -138,9 +135,4 @@ impl Iterator for Frames {
         self.refill(n);
         frame
     }
-}
-
-fn shifted(now: Instant, by: i64) -> Instant {
-    let size = Duration::from_nanos(by.unsigned_abs());
-    if by < 0 { Instant::from_nanos(now.as_nanos().saturating_sub(size.as_nanos())) } else { now + size }
 }

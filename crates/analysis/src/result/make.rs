@@ -16,7 +16,7 @@ pub(crate) fn analysis(captures: Vec<CaptureInfo>, all: Connections, host: Optio
     let (packets, sightings) = (sum(|v| v.packets), sum(|v| v.sightings));
     let beyond_packets = all.beyond;
     let connections = all.all.iter().filter_map(|c| connection(c, host, begin)).collect();
-    Analysis { format: FORMAT, captures, clocks: Vec::new(), packets, sightings, beyond_packets, connections }
+    Analysis { format: FORMAT, captures, packets, sightings, beyond_packets, connections }
 }
 
 /// The vantage point from which a connection is told: that of the user, else beside the host that sent more.
@@ -48,9 +48,13 @@ fn connection(of: &connection::Connection, host: Option<Side>, begin: Instant) -
         .map(|(n, ends)| subflow(vantages, main, n, (ends.client, ends.server), known_token))
         .collect();
     let last = vantages.iter().flatten().map(|v| v.last).max()?;
-    let streams = [Side::Server, Side::Client].into_iter().filter_map(|from| stream::stream(vantages, main.first, from, last));
+    let streams =
+        [Side::Server, Side::Client].into_iter().filter_map(|from| stream::stream(vantages, main.first, from, last));
     let unfollowed = main.unfollowed();
-    let syn = first_flow.iter().flatten().any(|flow| flow.opening.syn.is_some_and(|syn| !matches!(syn.offers.0, Offer::Join(_))));
+    let syn = first_flow
+        .iter()
+        .flatten()
+        .any(|flow| flow.opening.syn.is_some_and(|syn| !matches!(syn.offers.0, Offer::Join(_))));
     let ends = of.subflows.first()?;
     Some(Connection {
         number: of.number + 1,

@@ -21,8 +21,6 @@ pub struct Analysis {
     pub format: u32,
     /// The captures.
     pub captures: Vec<CaptureInfo>,
-    /// How the clock of each further capture compares with the first.
-    pub clocks: Vec<Clock>,
     /// TCP packets that were analysed, without second sightings.
     pub packets: u64,
     /// Second sightings of packets on other interfaces of the same host.
@@ -31,19 +29,6 @@ pub struct Analysis {
     pub beyond_packets: u64,
     /// The connections in the order of their first packets.
     pub connections: Vec<Connection>,
-}
-
-/// A capture's clock against that of the first capture.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Clock {
-    /// The number of the capture, from 0.
-    pub capture: usize,
-    /// What was added to its times. It makes the least delays of both directions equal.
-    pub offset_s: f64,
-    /// How much faster it runs, in parts per million, where the packets show that.
-    pub drift_ppm: Option<f64>,
-    /// Packets that both captures have.
-    pub packets: u64,
 }
 
 /// The host beside which packets were captured.

@@ -86,7 +86,8 @@ pub(super) fn stream(vantages: &[Option<Vantage>; 2], first: Instant, from: Side
     };
     let begins = sender.map(|v| v.fold.outgoing.first).or_else(|| receiver.map(|v| v.fold.incoming.first)).flatten()?;
     let ends = receiver.map(|v| v.fold.incoming.last).or_else(|| sender.map(|v| v.fold.outgoing.last_acked)).flatten();
-    let delivered = receiver.map(|v| v.fold.incoming.waits.next()).or(sender.map(|v| v.fold.outgoing.acked)).unwrap_or(0);
+    let delivered =
+        receiver.map(|v| v.fold.incoming.waits.next()).or(sender.map(|v| v.fold.outgoing.acked)).unwrap_or(0);
     let since = |at: Instant| at.since(first).as_secs_f64();
     let took = ends.map(|ends| ends.since(begins)).filter(|took| !took.is_zero());
     let carried = sender.map_or(curve, |v| &v.fold.outgoing.curve);

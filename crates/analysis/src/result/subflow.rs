@@ -35,8 +35,6 @@ pub struct OneWay {
     pub lost_packets: Option<u64>,
     /// Round trips that the near sender measures.
     pub rtt: Option<Times>,
-    /// Delays from one host to the other, where both ends were captured.
-    pub delay: Option<Times>,
     /// Windows of zero that the other host announced.
     pub zero_windows: u64,
     /// Silences with data outstanding, as a near sender sees them.
@@ -91,7 +89,8 @@ pub(super) fn subflow(
     ends: (SocketAddr, SocketAddr),
     known_token: bool,
 ) -> Subflow {
-    let both = [0, 1].map(|side| vantages[side].as_ref().and_then(|v| v.flows.get(n)).filter(|flow| flow.first.is_some()));
+    let both =
+        [0, 1].map(|side| vantages[side].as_ref().and_then(|v| v.flows.get(n)).filter(|flow| flow.first.is_some()));
     let of_main = main.flows.get(n).filter(|flow| flow.first.is_some());
     let empty = Flow::default();
     let flow = of_main.or(both[0]).or(both[1]).unwrap_or(&empty);
@@ -154,8 +153,7 @@ fn way(vantages: &[Option<Vantage>; 2], main: &Vantage, n: usize, from: Side) ->
         reinjected: sent.map(|sent| sent.reinjected),
         new_bytes: got.map(|got| got.arrived_new),
         lost_packets: lost,
-        rtt: sent.and_then(|sent| sent.sending.rtt.times(0.0)),
-        delay: None,
+        rtt: sent.and_then(|sent| sent.sending.rtt.times()),
         zero_windows: back,
         outages: outages.collect(),
     }

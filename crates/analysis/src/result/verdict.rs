@@ -110,7 +110,10 @@ fn answer(both: Both<'_>) -> [Option<Offer>; 2] {
 }
 
 fn version(offers: [Option<Offer>; 2]) -> Option<u8> {
-    offers.into_iter().flatten().find_map(|offer| if let Offer::Capable(version) = offer { Some(version) } else { None })
+    offers
+        .into_iter()
+        .flatten()
+        .find_map(|offer| if let Offer::Capable(version) = offer { Some(version) } else { None })
 }
 
 /// The protocol of a connection whose first subflow is `both`, seen from `main`.

@@ -21,11 +21,11 @@ pub(crate) fn story(of: &Connection) -> Vec<String> {
 fn opening(of: &Connection) -> String {
     let protocol = match of.protocol {
         Protocol::Mptcp => "Multipath TCP",
-        Protocol::MptcpV0 => "Multipath TCP version 0 (RFC 6824), of which only the headers of TCP are analysed",
-        Protocol::Tcp => "plain TCP, without an offer of Multipath TCP",
-        Protocol::TcpAfterOffer => "plain TCP, though the client offered Multipath TCP",
+        Protocol::MptcpV0 => "Multipath TCP version 0 (RFC 6824; only the headers of TCP are analysed)",
+        Protocol::Tcp => "Plain TCP (Multipath TCP is not offered)",
+        Protocol::TcpAfterOffer => "Plain TCP (Multipath TCP is offered)",
         Protocol::FellBack => "Multipath TCP that fell back to plain TCP",
-        Protocol::MptcpWithoutBeginning => "Multipath TCP whose opening was not captured",
+        Protocol::MptcpWithoutBeginning => "Multipath TCP (its opening was not captured)",
     };
     let near = match of.near {
         Near::Client => "captured beside the client",
@@ -64,7 +64,9 @@ fn unknown(of: &Connection) -> Vec<String> {
         } else {
             "Data has no place in a sequence"
         };
-        story.push(format!("The capture does not have the connection's first SYN. {what}: only each subflow is described."));
+        story.push(format!(
+            "The capture does not have the connection's first SYN. {what}: only each subflow is described."
+        ));
     }
     if of.missed_bytes > 0 {
         story.push(format!("The capture lacks {} that a host acknowledged.", quantity::bytes(of.missed_bytes)));
@@ -74,7 +76,8 @@ fn unknown(of: &Connection) -> Vec<String> {
     }
     let broken: u64 = of.violations.iter().map(|(_, count)| count).sum();
     if broken > 0 {
-        let names: Vec<String> = of.violations.iter().map(|(name, count)| format!("{name} {}", times(*count))).collect();
+        let names: Vec<String> =
+            of.violations.iter().map(|(name, count)| format!("{name} {}", times(*count))).collect();
         story.push(format!("The near host had to ignore segments that break a rule: {}.", names.join(", ")));
     }
     story

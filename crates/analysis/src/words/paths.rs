@@ -1,6 +1,6 @@
 //! How subflows came and went.
 
-use super::quantity::{count, seconds, times};
+use super::quantity::{count, list, seconds, times};
 use crate::connection::{Fate, What};
 use crate::result::{Connection, Event, JoinFailure, Subflow};
 
@@ -18,7 +18,9 @@ fn announcement(event: &Event) -> Option<String> {
         What::AddAddr { id, address, port: Some(port) } => {
             format!("After {at} the {from} announces {address} port {port} as address {id}.")
         }
-        What::AddAddr { id, address, port: None } => format!("After {at} the {from} announces {address} as address {id}."),
+        What::AddAddr { id, address, port: None } => {
+            format!("After {at} the {from} announces {address} as address {id}.")
+        }
         What::RemoveAddr { id } => format!("After {at} the {from} withdraws address {id}."),
         What::Priority { backup: true } => format!("After {at} the {from} makes subflow {subflow} a backup."),
         What::Priority { backup: false } => format!("After {at} the {from} makes subflow {subflow} a regular one."),
@@ -87,8 +89,8 @@ pub(super) fn ending(of: &Connection) -> Vec<String> {
     if fins == 2 {
         story.push("Both hosts end their data with DATA_FIN.".into());
     } else if story.is_empty() && !open.is_empty() && of.whole {
-        let verb = if open.len() == 1 { " is" } else { "s are" };
-        story.push(format!("When the capture ends, subflow{verb} still open: {}.", open.join(", ")));
+        let (which, verb) = if open.len() == 1 { ("subflow", "is") } else { ("subflows", "are") };
+        story.push(format!("When the capture ends, {which} {} {verb} still open.", list(&open)));
     }
     story
 }
@@ -120,10 +122,9 @@ pub(super) fn outages(of: &Connection) -> Vec<String> {
             None => "until the capture ends".into(),
         };
         let switch = match longest.rescued_s {
-            Some(at) => format!(
-                "its data leaves again on another subflow {} later",
-                seconds((at - longest.from_s).max(0.0))
-            ),
+            Some(at) => {
+                format!("its data leaves again on another subflow {} later", seconds((at - longest.from_s).max(0.0)))
+            }
             None => "its data is not sent on another subflow in that time".into(),
         };
         Some(format!(

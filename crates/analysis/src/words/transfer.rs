@@ -25,13 +25,15 @@ fn ways<'a>(of: &'a Connection, stream: &'a Stream) -> impl Iterator<Item = (usi
 fn delivered(of: &Connection, stream: &Stream) -> String {
     let total: u64 = ways(of, stream).map(|(_, way)| way.data.bytes).sum();
     let carrying: Vec<_> = ways(of, stream).filter(|(_, way)| way.data.bytes > 0).collect();
-    let share = |(number, way): &(usize, &OneWay)| format!("{} on subflow {number}", percent(way.data.bytes as f64, total as f64));
+    let share = |(number, way): &(usize, &OneWay)| {
+        format!("{} on subflow {number}", percent(way.data.bytes as f64, total as f64))
+    };
     let shares: Vec<String> = carrying.iter().map(share).collect();
     let shares = if shares.len() > 1 { format!("; of its payload {}", list(&shares)) } else { String::new() };
-    let goodput = stream.goodput_bps.map_or(String::new(), |bps| {
-        format!(" in {}, {}", seconds(stream.last_s - stream.first_s), rate(bps))
-    });
-    format!("The {} delivers {}{goodput}{shares}.", stream.from, bytes(stream.delivered_bytes))
+    let goodput = stream
+        .goodput_bps
+        .map_or(String::new(), |bps| format!(" in {}, {}", seconds(stream.last_s - stream.first_s), rate(bps)));
+    format!("Of the {}'s data, {} arrive in order{goodput}{shares}.", stream.from, bytes(stream.delivered_bytes))
 }
 
 fn repeated(of: &Connection, stream: &Stream) -> Option<String> {
@@ -47,8 +49,10 @@ fn repeated(of: &Connection, stream: &Stream) -> Option<String> {
     match (parts.is_empty(), twice) {
         (true, None) => None,
         (true, Some(twice)) => Some(format!("Of its data, {} come to the receiver twice.", bytes(twice))),
-        (false, None) => Some(format!("It {}.", list(&parts))),
-        (false, Some(twice)) => Some(format!("It {}; {} come to the receiver twice.", list(&parts), bytes(twice))),
+        (false, None) => Some(format!("The {} {}.", stream.from, list(&parts))),
+        (false, Some(twice)) => {
+            Some(format!("The {} {}; {} come to the receiver twice.", stream.from, list(&parts), bytes(twice)))
+        }
     }
 }
 
@@ -79,7 +83,8 @@ fn waited(of: &Connection, stream: &Stream) -> Vec<String> {
             ));
         }
     }
-    story.extend(stream.waits_since_s.map(|since| {
+    // What still waits at the end of any capture is no news until it has waited longer than a least retransmission timeout.
+    story.extend(stream.waits_since_s.filter(|since| of.lasts_s - since > 0.2).map(|since| {
         format!("Since {} data waits for bytes that do not come before the capture ends.", seconds(since))
     }));
     story

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 
 pub(super) const ANALYSE_EXAMPLES: &str = "\
 Examples:
-  anabranch run wifi-lte --pcap run.pcapng; anabranch analyse run.pcapng
-  anabranch analyse run.pcapng --connection 1 --format json
+  anabranch run wifi-lte --scheduler minrtt --repeat 1 --pcap captures
+  anabranch analyse captures/minrtt-lia-seed1.client.pcapng captures/minrtt-lia-seed1.server.pcapng
+  anabranch analyse captures/minrtt-lia-seed1.client.pcapng --connection 1 --format json
 
 Reads pcap and pcapng: Ethernet with VLAN tags, Linux cooked (`any`), raw IP, TUN and loopback; headers alone are enough \
 (tcpdump -s 128). Files are merged by time.";

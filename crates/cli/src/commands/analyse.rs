@@ -120,14 +120,19 @@ fn text(analysis: &Analysis, most: usize) -> String {
         text.push('\n');
     }
     if let Some(more @ 1..) = analysis.connections.len().checked_sub(most) {
-        let _ = writeln!(text, "{more} more connections: --most {} shows them, --connection N one.", analysis.connections.len());
+        let _ = writeln!(
+            text,
+            "{more} more connections: --most {} shows them, --connection N one.",
+            analysis.connections.len()
+        );
     }
     text
 }
 
 /// One line for each direction of a subflow that carried packets.
 fn table(connection: &Connection) -> String {
-    let header = ["subflow", "from", "state", "packets", "data", "bytes", "share", "repeated", "reinjected", "RTT", "p95"];
+    let header =
+        ["subflow", "from", "state", "packets", "data", "bytes", "share", "repeated", "reinjected", "RTT", "p95"];
     let mut table = plain_table(header.map(String::from).to_vec());
     for subflow in &connection.subflows {
         for way in subflow.ways.iter().filter(|way| way.packets > 0) {
