@@ -58,7 +58,7 @@ impl BoxKind for TerminateSpec {
 /// What the box knows of a connection.
 #[derive(Debug)]
 enum Connection {
-    /// Its handshake passes.
+    /// The handshake passes.
     Opening(Opening),
     /// The box stands between the two halves.
     Open(Box<Relay>),

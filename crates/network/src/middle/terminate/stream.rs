@@ -36,7 +36,7 @@ impl Hello {
 pub(super) struct Piece {
     /// Number of the first byte.
     pub seq: SeqNumber,
-    /// Its bytes.
+    /// Bytes of the segment.
     pub payload: Bytes,
     /// Whether the stream ends with it.
     pub fin: bool,
