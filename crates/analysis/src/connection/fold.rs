@@ -213,7 +213,7 @@ impl Outgoing {
                 self.full_count += 1;
             }
             (false, Some(since)) => {
-                self.full_time = self.full_time + now.since(since);
+                self.full_time += now.since(since);
                 self.full = None;
             }
             _ => {}
@@ -223,7 +223,7 @@ impl Outgoing {
     /// The connection was seen until `now`.
     pub fn finish(&mut self, now: Instant) {
         if let Some(since) = self.full.take() {
-            self.full_time = self.full_time + now.since(since);
+            self.full_time += now.since(since);
         }
     }
 }

@@ -76,7 +76,7 @@ impl Waits {
         }
         let (count, time) = &mut self.by[wait.path];
         *count += 1;
-        *time = *time + wait.lasted;
+        *time += wait.lasted;
         if self.longest.is_none_or(|longest| wait.lasted > longest.lasted) {
             self.longest = Some(wait);
         }
