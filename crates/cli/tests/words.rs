@@ -105,7 +105,7 @@ fn a_scenario_file_that_is_not_there_has_a_neighbour() {
         let said = errors(&["run", folder.path().join(typed).to_str().unwrap()], 2).replace(['\n', ' '], "");
         assert!(said.contains("didyoumean`") && said.contains("/lab.toml`?"), "{said}");
     }
-    // What is far from every file may be a built-in scenario.
+    // A name that is far from every file may be that of a built-in scenario.
     let said = errors(&["run", folder.path().join("wifi-ltee.toml").to_str().unwrap()], 2);
     assert!(said.contains("the built-in scenario `wifi-lte`?"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! A box that terminates TCP: what each end hears, and when.
+//! A box that terminates TCP: the segments that each end receives, and when.
 
 mod common;
 
@@ -93,7 +93,7 @@ impl Pair {
         self.network.send(us(at), &mut self.log, 0, direction, size, item);
     }
 
-    /// What an end has heard since the last question: times in ms, relative numbers, flags, bytes.
+    /// The segments that an end has received since the last question: times in ms, relative numbers, flags, bytes.
     fn hears(&mut self, direction: Direction, until: u64) -> Vec<(u64, u32, u32, Flags, usize)> {
         self.until(until);
         let (own, other) = (ISN[direction as usize], ISN[1 - direction as usize]);
@@ -174,7 +174,7 @@ fn each_side_is_acknowledged_after_its_own_half_of_the_round_trip() {
 fn what_the_box_acknowledged_it_repeats_by_its_own_clock() {
     let mut pair = Pair::open(100_000);
     pair.send(40 * MS, Down, of(Down, 1, 1, &[5; 1000]));
-    // No sample yet: 1 s, then twice as long each time. The server hears of none of it.
+    // No sample yet: 1 s, then twice as long each time. The server receives none of it.
     let repeats = pair.hears(Down, 16_000 * MS);
     assert_eq!(repeats.iter().map(|row| row.0).collect::<Vec<_>>(), [50, 1050, 3050, 7050, 15_050]);
     assert!(repeats.iter().all(|row| (row.1, row.4) == (1, 1000)));
@@ -209,7 +209,7 @@ fn the_buffer_bounds_what_is_acknowledged() {
     assert_eq!(told.last().map(|last| last.ack.0.wrapping_sub(ISN[0])), Some(2501));
     // Windows are scaled by 128: 2500 bytes are 19 units.
     assert!(told.iter().all(|told| told.window <= 19) && told.last().is_some_and(|last| last.window == 0), "{told:?}");
-    // The client acknowledges; the window opens, and the server hears so.
+    // The client acknowledges; the window opens, and the server is informed.
     pair.heard.clear();
     pair.send(60 * MS, Up, of(Up, 1, 2501, b""));
     pair.until(80 * MS);
@@ -296,7 +296,7 @@ fn bytes_that_die_with_a_box_reset_both_ends() {
     let change = Change::Middleboxes(0, Down, vec![terminate(100_000)]);
     pair.network.apply(us(41 * MS), &mut (), &change);
     pair.heard.clear();
-    // The sender hears a reset; the receiver a segment outside of its window, and then the reset that it accepts.
+    // The sender receives a reset; the receiver a segment outside of its window, and then the reset that it accepts.
     pair.send(60 * MS, Down, of(Down, 1001, 1, &[5; 1000]));
     let [acknowledged, reset] = pair.hears(Up, 80 * MS)[..] else { panic!("two segments") };
     assert_eq!((acknowledged.2, reset.1, reset.3), (1001, 1, Flags::RST));

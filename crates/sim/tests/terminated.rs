@@ -1,4 +1,4 @@
-//! Connections that a box splits: whatever the network does, all bytes arrive, or both ends hear that they do not.
+//! Connections that a box splits: over any network all bytes arrive, or both ends have an error.
 
 mod common;
 

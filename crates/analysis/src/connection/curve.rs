@@ -11,7 +11,7 @@ const FIRST_WIDTH: Duration = Duration::from_millis(10);
 pub(crate) struct Curve {
     begin: Instant,
     pub width: Duration,
-    /// By column, then by interval.
+    /// Sums by column, then by interval.
     pub columns: Vec<Vec<u64>>,
 }
 

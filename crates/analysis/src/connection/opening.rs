@@ -40,7 +40,7 @@ pub(crate) struct Step {
     pub first: Instant,
     pub last: Instant,
     pub count: u64,
-    /// Of the first and the last.
+    /// Offers of the first and the last.
     pub offers: (Offer, Offer),
 }
 
@@ -84,13 +84,13 @@ pub enum Fate {
     Reset,
     /// No answer to its SYN was seen.
     NoAnswer,
-    /// Its SYN was refused.
+    /// The SYN was refused.
     Refused,
     /// A join's answer had no MP_JOIN.
     Stripped,
     /// A join's handshake was not completed.
     Incomplete,
-    /// Its beginning was not captured.
+    /// The beginning was not captured.
     Unknown,
 }
 

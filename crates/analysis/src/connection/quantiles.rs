@@ -10,7 +10,7 @@ const BITS: u32 = 7;
 /// A distribution of times: least and greatest are exact.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Quantiles {
-    /// By the least value of each bucket, in nanoseconds.
+    /// Counts by the least value of each bucket, in nanoseconds.
     counts: BTreeMap<u64, u64>,
     n: u64,
     least: u64,

@@ -172,7 +172,7 @@ impl Flow {
         self.opening.reset.is_some() || self.fins_acked == [true; 2]
     }
 
-    /// Its client's sequence began with this number.
+    /// The client's sequence began with this number.
     pub fn began_with(&self, isn: SeqNumber) -> bool {
         self.halves[0].isn() == Some(isn)
     }

@@ -12,7 +12,7 @@ pub(crate) struct Waits {
     /// Above `next`: the out-of-order queue.
     held: RangeSet,
     since: Option<Instant>,
-    /// By path: waits that its bytes ended, and how long they had lasted.
+    /// Waits that the bytes of each path ended, and how long they had lasted.
     pub by: Vec<(u64, Duration)>,
     pub longest: Option<Wait>,
     /// Greatest number of bytes out of order, and when.

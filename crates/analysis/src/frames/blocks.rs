@@ -29,7 +29,7 @@ pub(crate) struct Described {
 
 /// A frame's bytes, still in the reader's buffer.
 pub(crate) struct Raw<'a> {
-    /// Its number in the file.
+    /// Number in the file.
     pub interface: u32,
     pub name: &'a str,
     pub link: DataLink,

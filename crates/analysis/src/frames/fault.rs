@@ -14,15 +14,15 @@ pub struct Fault {
 /// What is wrong with a capture.
 #[derive(Debug)]
 pub enum FaultKind {
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable(io::Error),
-    /// It has no bytes.
+    /// The file has no bytes.
     Empty,
-    /// It begins like no capture.
+    /// The file begins like no capture.
     NoCapture,
-    /// It ends or is damaged within the header of the file.
+    /// The file ends or is damaged within its header.
     NoHeader,
-    /// Its link type, with this number, is not read.
+    /// The link type, with this number, is not read.
     Link(u32),
 }
 

@@ -32,7 +32,7 @@ pub(crate) struct Frame {
     pub sent: Option<bool>,
     /// The IPv4 identification.
     pub id: u16,
-    /// Its payload has the true length, and no contents.
+    /// The packet, whose payload has the true length and no contents.
     pub packet: Packet,
 }
 
@@ -78,9 +78,9 @@ pub struct Capture {
 /// What is known of a capture file after reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CaptureInfo {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// Its interfaces; without a name where the file has none.
+    /// Interfaces; without a name where the file has none.
     pub interfaces: Vec<String>,
     /// Counts of its frames.
     pub frames: Skipped,

@@ -19,7 +19,7 @@ pub(crate) enum NoSegment {
     Fragment,
     /// The capture kept too little of its headers.
     Cut,
-    /// Its headers contradict themselves.
+    /// The headers contradict themselves.
     Malformed,
 }
 

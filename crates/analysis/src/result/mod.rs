@@ -46,7 +46,7 @@ pub enum Near {
 /// One connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct Connection {
-    /// Its number, from 1.
+    /// Number of the connection, from 1.
     pub number: u32,
     /// The protocol.
     pub protocol: Protocol,

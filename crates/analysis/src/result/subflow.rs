@@ -23,13 +23,13 @@ pub struct OneWay {
     pub repeated_bytes: u64,
     /// Packets with new payload below a number that had been seen: reordered, or lost before and sent again.
     pub late_packets: u64,
-    /// Of what a near sender sent: data new to the connection.
+    /// Data that a near sender sent as new to the connection.
     pub new: Option<Tally>,
-    /// Of what a near sender sent: retransmissions on this subflow.
+    /// Data that a near sender sent again on this subflow.
     pub retransmitted: Option<Tally>,
-    /// Of what a near sender sent: data that another subflow had carried.
+    /// Data that a near sender sent, and another subflow had carried.
     pub reinjected: Option<Tally>,
-    /// Of what a near receiver got: bytes that it did not have.
+    /// Bytes that a near receiver got and did not have.
     pub new_bytes: Option<u64>,
     /// Data packets that left one host and did not come to the other, where both ends were captured.
     pub lost_packets: Option<u64>,
@@ -55,15 +55,15 @@ pub struct Outage {
 /// One subflow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Subflow {
-    /// Its number, from 1.
+    /// Number of the subflow, from 1.
     pub number: usize,
-    /// Its client's end.
+    /// The client's end.
     pub client: SocketAddr,
-    /// Its server's end.
+    /// The server's end.
     pub server: SocketAddr,
     /// Made by MP_JOIN.
     pub join: bool,
-    /// Its client asked for backup use.
+    /// The client asked for backup use.
     pub backup: bool,
     /// The first packet, in seconds since the connection's first.
     pub begins_s: f64,

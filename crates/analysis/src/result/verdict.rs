@@ -81,7 +81,7 @@ pub enum JoinFailure {
     ThirdPlain,
     /// The HMAC of a host is not that of the keys.
     Hmac,
-    /// Its handshake stops.
+    /// The handshake stops.
     Incomplete,
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Code of what is wrong with a capture.
 const CAPTURE: &str = "anabranch::analyse::capture";
 
-/// Reads the captures and tells of their connections.
+/// Reads the captures and describes their connections.
 pub fn analyse(arguments: &AnalyseArguments) -> Result<Outcome, Failure> {
     let captures: Vec<Capture> = arguments.captures.iter().map(|file| capture(file)).collect();
     let host = arguments.host.map(|host| match host {
@@ -90,7 +90,7 @@ fn only(analysis: &mut Analysis, number: u32) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the reader should know of the captures themselves.
+/// Notes on the captures themselves.
 fn notes(analysis: &Analysis) -> String {
     let mut notes = String::new();
     for capture in &analysis.captures {

@@ -339,7 +339,7 @@ impl Subflow {
         true
     }
 
-    /// The peer is heard after probes: the next one follows when it has been silent anew (RFC 9293 §3.8.4).
+    /// The peer answers probes: the next one follows when it has been silent again (RFC 9293 §3.8.4).
     #[cold]
     pub(super) fn on_probe_answered(&mut self, cx: &Scope<'_>) {
         self.probes = 0;

@@ -1,4 +1,4 @@
-//! What middleboxes leave of a download, by the hosts at both ends: the table of `docs/lab/interoperation.md`.
+//! Downloads through middleboxes, by the hosts at both ends: the table of `docs/lab/interoperation.md`.
 //!
 //! `BLESS=1 cargo test -p anabranch-lab --test interop_data -- middleboxes` writes it.
 
@@ -92,7 +92,7 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// What the hosts' events say of the protocol.
+/// The protocol, by the hosts' events.
 #[derive(Default)]
 struct Spoken {
     plain: bool,
@@ -139,7 +139,7 @@ fn play(row: &Row, ends: [Host; 2]) -> &'static str {
     }
 }
 
-/// What is left of a connection without a fault.
+/// The rest of a connection without a fault.
 fn left(outcome: &RunOutcome, bytes: f64, plain: bool) -> &'static str {
     let shares = outcome.paths.values().map(|values| values.get("share").copied().unwrap_or(0.0));
     match outcome.metrics.get("delivered_bytes").copied().unwrap_or(0.0) {
@@ -150,7 +150,7 @@ fn left(outcome: &RunOutcome, bytes: f64, plain: bool) -> &'static str {
     }
 }
 
-/// The receiving application compares each byte. A host that hears a reset says so.
+/// The receiving application compares each byte. A host that receives a reset says so.
 fn fault(what: &str) -> &'static str {
     let said = what.to_lowercase();
     let told = ["reset", "refused", "broken pipe", "aborted"].iter().any(|word| said.contains(word));

@@ -32,7 +32,7 @@ impl Flow {
 /// The state of a box for each flow.
 pub(crate) type Flows<S> = BTreeMap<Flow, S>;
 
-/// What a box holds back of each flow, until a time of its own.
+/// Segments that a box holds back, one item per flow, until a time of its own.
 #[derive(Debug)]
 pub(crate) struct Held<S>(Flows<(Instant, S)>);
 
@@ -52,7 +52,7 @@ impl<S> Held<S> {
         self.0.insert(flow, (until, what));
     }
 
-    /// What a flow has here, and until when.
+    /// The item of a flow, and until when it is held.
     pub fn take(&mut self, flow: &Flow) -> Option<(Instant, S)> {
         self.0.remove(flow)
     }
@@ -62,7 +62,7 @@ impl<S> Held<S> {
         self.0.values().map(|(until, _)| *until).min().unwrap_or(Instant::MAX)
     }
 
-    /// What is due, in the order of flows.
+    /// The items that are due, in the order of flows.
     pub fn take_due(&mut self, now: Instant) -> impl Iterator<Item = S> {
         self.0.extract_if(.., move |_, (until, _)| *until <= now).map(|(_, (_, what))| what)
     }

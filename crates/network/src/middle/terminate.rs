@@ -20,7 +20,7 @@ use relay::{Opening, Relay, Side};
 pub struct TerminateSpec {
     /// Bytes that the box holds for each direction of a connection.
     pub buffer: u32,
-    /// Options that it takes off SYNs, beside those of which it has its own.
+    /// Options that it strips from SYNs, beside those of which it has its own.
     pub options: OptionSet,
 }
 
@@ -45,7 +45,7 @@ impl BoxKind for TerminateSpec {
             Parameter::new(
                 "options",
                 Value::Options(&mut self.options),
-                "options that it takes off SYNs; SACK and timestamps always, and all options of other segments",
+                "options that it strips from SYNs; SACK and timestamps always, and all options of other segments",
             ),
         ]
     }
@@ -55,7 +55,7 @@ impl BoxKind for TerminateSpec {
     }
 }
 
-/// What the box knows of a connection.
+/// A connection that the box knows.
 #[derive(Debug)]
 enum Connection {
     /// The handshake passes.
@@ -154,8 +154,8 @@ fn begins(segment: &Segment) -> bool {
     segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK)
 }
 
-/// Ends a connection of which the box knows nothing: bytes that another box acknowledged may be lost, so both ends shall hear of it. The
-/// sender hears a reset at once. The receiver gets a segment that is outside of its window. It answers (RFC 9293 §3.10.7.4), and its
+/// Ends a connection of which the box knows nothing: bytes that another box acknowledged may be lost, so both ends shall receive a reset. The
+/// sender receives one at once. The receiver gets a segment that is outside of its window. It answers (RFC 9293 §3.10.7.4), and its
 /// answer tells which reset it accepts.
 fn disown(from: Side, carried: &Carried, passed: &mut Passed) {
     if let Some(reset) = refuse(carried, Answer::Reset) {

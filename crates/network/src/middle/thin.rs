@@ -49,7 +49,7 @@ impl BoxKind for ThinSpec {
 #[derive(Debug)]
 struct Thin {
     spec: ThinSpec,
-    /// An acknowledgment of each flow, and how many it stands for.
+    /// An acknowledgment of each flow, and how many it replaces, itself among them.
     held: Held<(u32, Carried)>,
 }
 

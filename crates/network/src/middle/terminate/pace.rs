@@ -18,7 +18,7 @@ pub(super) struct Pace {
     /// Duplicate acknowledgments in a row.
     duplicates: u32,
     recovers: bool,
-    /// What was sent when the last loss was found: `recover` of RFC 6582 §3.2.
+    /// The end of the bytes sent when the last loss was found: `recover` of RFC 6582 §3.2.
     recover: u64,
     /// Smoothed round-trip time, and its variation.
     round_trip: Option<(Duration, Duration)>,
@@ -146,7 +146,7 @@ mod tests {
             pace.on_timeout(1000, 3000);
             assert_eq!(pace.timeout(), Duration::from_secs(seconds));
         }
-        // What was sent twice is no sample.
+        // Bytes that were sent twice are no sample.
         pace.on_progress(MS(9000), 3000, 2000);
         assert_eq!(pace.timeout(), Duration::from_secs(60));
     }

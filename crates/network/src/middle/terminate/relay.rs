@@ -41,7 +41,7 @@ pub(super) struct Opening {
     answer: Option<Hello>,
 }
 
-/// Takes off a SYN what the box does not speak. Its payload comes again, since nothing acknowledges it.
+/// Strips from a SYN the options that the box does not speak. Its payload comes again, since nothing acknowledges it.
 fn plain(syn: &mut Segment, spec: TerminateSpec) {
     let own = [OptionKind::SackPermitted, OptionKind::Timestamps];
     remove(syn, own.into_iter().fold(spec.options, OptionSet::with));
@@ -116,7 +116,7 @@ impl Relay {
         self.streams.iter().all(Stream::is_over)
     }
 
-    /// The segment comes that completes the handshake: its receiver hears an acknowledgment, too.
+    /// The segment comes that completes the handshake: its receiver gets an acknowledgment, too.
     pub fn open(&mut self, now: Instant, from: Side, carried: &Carried, passed: &mut Passed) {
         let answer = self.hear(now, from, &carried.packet.segment);
         let owes = if answer { SIDES.to_vec() } else { vec![from] };
@@ -139,7 +139,7 @@ impl Relay {
         true
     }
 
-    /// The streams whose timers are due send again. False if a receiver does not answer: both ends hear a reset.
+    /// The streams of which a timer is due retransmit. False if a receiver does not answer: both ends get a reset.
     pub fn wake(&mut self, now: Instant, passed: &mut Passed) -> bool {
         let alive = self.streams.iter_mut().filter(|stream| stream.due() <= now).all(|stream| stream.expire(now));
         if !alive {

@@ -31,7 +31,7 @@ impl Hello {
     }
 }
 
-/// A segment that the box sends, or sends again.
+/// A segment that the box sends or retransmits.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     /// Number of the first byte.
@@ -68,11 +68,11 @@ pub(super) struct Stream {
     pace: Pace,
     /// When the timer expires.
     timer: Option<Instant>,
-    /// Expiries since the receiver was last heard.
+    /// Expiries since the last segment of the receiver.
     unheard: u32,
     /// The segment at `una` is due once more, of at most so many bytes.
     again: Option<u64>,
-    /// The acknowledgment and the end of the window that the sender was last told.
+    /// The acknowledgment and the end of the window that the sender was last sent.
     told: (u64, u64),
 }
 
@@ -140,7 +140,7 @@ impl Stream {
         let Some(at) = segment.seq.offset_from(self.isn, self.end) else { return true };
         let (len, room) = (segment.payload.len() as u64, self.una + self.capacity);
         if at <= self.end && !self.fin {
-            // What lies beyond the buffer is not acknowledged, so it comes again; and so does what came out of order.
+            // Bytes beyond the buffer are not acknowledged, so they come again; and so do those out of order.
             let fresh = (self.end - at).min(len)..(room.saturating_sub(at)).min(len);
             if !fresh.is_empty() {
                 self.held.extend(&segment.payload[fresh.start as usize..fresh.end as usize]);
@@ -231,7 +231,7 @@ impl Stream {
         }
     }
 
-    /// What the sender is to be told: the next number expected, and the end of its window.
+    /// The next number expected of the sender, and the end of its window.
     fn news(&self) -> (u64, u64) {
         let (told, edge) = (self.told.1, self.una + self.capacity);
         // RFC 9293 §3.8.6.2.2: the window grows in steps that are worth a segment, and of a quarter, so that few updates are needed.
@@ -239,7 +239,7 @@ impl Stream {
         (self.acknowledged(), if edge >= told + step { edge } else { told })
     }
 
-    /// Whether the sender has not been told what there is to say.
+    /// Whether the sender has not been sent the news.
     pub fn has_news(&self) -> bool {
         self.news() != self.told
     }
