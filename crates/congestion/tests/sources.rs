@@ -36,7 +36,7 @@ fn every_entry_is_in_the_registry() {
     for (name, text) in sources.iter() {
         let constants = text.lines().filter_map(|line| line.strip_prefix("pub const ")?.split_once(": Entry<"));
         for (constant, _) in constants {
-            let path = format!("&{name}::{constant}");
+            let path = format!("&crate::{name}::{constant}");
             let is_registered = [',', ')'].iter().any(|end| registry.contains(&format!("coupled({path}{end}")));
             assert!(is_registered, "src/registry.rs lacks `{path}`, the entry of src/{name}.rs");
         }

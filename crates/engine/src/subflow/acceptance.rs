@@ -1,6 +1,7 @@
 //! Which segments of the peer's a subflow takes, and how it answers the others (RFC 9293 §3.10.7.4, RFC 5961, RFC 7323 §5).
 
 use super::forward::{self, PeerClock};
+use super::life::on_probe_answered;
 use super::mapping::{Entry, subflow_offset};
 use super::sender::{AckInput, AckOutcome, RecoveryChange};
 use super::stamps::Stamps;
@@ -343,7 +344,7 @@ impl Subflow {
     pub fn heard(&mut self, cx: &Scope<'_>, segment: &Segment, seq: u64) {
         self.last_heard = cx.now;
         if self.probes > 0 {
-            self.on_probe_answered(cx);
+            on_probe_answered(self, cx);
         }
         if self.ecn.is_on() && self.ecn.on_arrival(segment) {
             self.acks.demand();

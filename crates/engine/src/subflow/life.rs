@@ -65,6 +65,15 @@ pub(crate) struct Ending {
     pub closing: Option<Instant>,
 }
 
+/// The peer answers probes: the next one follows when it has been silent again (RFC 9293 §3.8.4).
+#[cold]
+pub(super) fn on_probe_answered(s: &mut Subflow, cx: &Scope<'_>) {
+    s.probes = 0;
+    if let (Some(after), State::Established | State::CloseWait) = (cx.settings().tcp.keep_alive, s.state) {
+        s.linger = s.linger.min(cx.now + after);
+    }
+}
+
 impl Subflow {
     /// A subflow of ours, whose SYN is to be sent. `mss`: most payload bytes of the path's segments, if that is less than the settings'.
     /// `address_ids`: of our end, and of the peer's.
@@ -337,15 +346,6 @@ impl Subflow {
             self.linger = now + gap;
         }
         true
-    }
-
-    /// The peer answers probes: the next one follows when it has been silent again (RFC 9293 §3.8.4).
-    #[cold]
-    pub(super) fn on_probe_answered(&mut self, cx: &Scope<'_>) {
-        self.probes = 0;
-        if let (Some(after), State::Established | State::CloseWait) = (cx.settings().tcp.keep_alive, self.state) {
-            self.linger = self.linger.min(cx.now + after);
-        }
     }
 
     /// A reset that may be an attacker's was challenged (RFC 5961 §3.2). If it was the peer's, and the challenge or its answer is lost,

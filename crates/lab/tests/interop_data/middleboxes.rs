@@ -9,7 +9,8 @@ use anabranch_scenario::{Document, Host, scheduler};
 use anabranch_trace::{Event, Origin, Recorder};
 use anabranch_units::Instant;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 const PAGE: &str = "../../docs/lab/interoperation.md";
 const MARKS: [&str; 2] = ["<!-- middleboxes -->\n", "<!-- /middleboxes -->"];
@@ -52,6 +53,10 @@ fn idle(name: &'static str, every: &str, answer: &str, tcp: &str) -> Row {
 }
 
 const REQUESTED: u64 = 400_000;
+/// A Linux 6.18 receiver that has fallen back delivers wrong bytes behind this box, or stops, or neither: the page says why.
+const UNSETTLED: &str = "terminates TCP";
+/// Rows that are made side by side.
+const AT_A_TIME: usize = 5;
 
 fn rows() -> Vec<Row> {
     let capable = |kind, answer| format!("{{ kind = '{kind}', options = 'mp-capable', on = 'syn'{answer} }}");
@@ -77,7 +82,7 @@ fn rows() -> Vec<Row> {
         both("clears ECN", "[{ kind = 'ecn', flags = true }]"),
         both("lowers the MSS", "[{ kind = 'mss', most = 1000 }]"),
         both("thins acknowledgments", &up("{ kind = 'thin-acks' }".into())),
-        both("terminates TCP", &terminate),
+        both(UNSETTLED, &terminate),
         row("terminates TCP, second path", "[]", &terminate),
         reboot("forgets all flows at 0.4 s, second path, silence", "silence"),
         reboot("forgets all flows at 0.4 s, second path, RST", "reset"),
@@ -145,7 +150,7 @@ fn left(outcome: &RunOutcome, bytes: f64, plain: bool) -> &'static str {
     match outcome.metrics.get("delivered_bytes").copied().unwrap_or(0.0) {
         less if less < bytes => "dead",
         _ if plain => "plain TCP",
-        _ if shares.fold(1.0, f64::min) > 0.05 => "Multipath TCP",
+        _ if shares.fold(1.0, f64::min) > 0.01 => "Multipath TCP",
         _ => "Multipath TCP, one path",
     }
 }
@@ -162,8 +167,28 @@ fn fault(what: &str) -> &'static str {
 }
 
 fn cells(row: &Row) -> String {
-    let cells = ENDS.map(|ends| play(row, ends));
+    let cells = ENDS.map(|ends| match (row.name, ends) {
+        (UNSETTLED, [_, Host::Linux]) => {
+            let cell = play(row, ends);
+            assert!(["plain TCP", "wrong bytes", "dead"].contains(&cell), "{cell}");
+            "differs from run to run"
+        }
+        _ => play(row, ends),
+    });
     format!("| {} | {} |\n", row.name, cells.join(" | "))
+}
+
+/// All rows, in their order. A row mostly waits, so some are made at a time.
+fn made(rows: &[Row]) -> String {
+    let (next, made) = (AtomicUsize::new(0), Mutex::new(vec![String::new(); rows.len()]));
+    let work = || {
+        while let Some((place, row)) = rows.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+            let cells = cells(row);
+            made.lock().expect("no row panics")[place] = cells;
+        }
+    };
+    std::thread::scope(|scope| (0..AT_A_TIME).for_each(|_| drop(scope.spawn(work))));
+    made.into_inner().expect("no row panics").concat()
 }
 
 #[test]
@@ -173,7 +198,7 @@ fn the_table_says_what_middleboxes_leave() {
     let text = std::fs::read_to_string(&page).expect("the page");
     let [begin, end] = MARKS.map(|mark| text.find(mark).expect("the table's marks"));
     let begin = begin + MARKS[0].len();
-    let table: String = rows().iter().map(cells).collect();
+    let table = made(&rows());
     if std::env::var_os("BLESS").is_some() {
         let new = format!("{}{HEAD}{table}\n{}", &text[..begin], &text[end..]);
         std::fs::write(&page, new).expect("the page is written");
