@@ -275,6 +275,6 @@ fn lists_of_boxes_and_presets_are_set_and_swept() {
         "{ up = [], down = [{ kind = 'terminate' }] }",
     ];
     is_as_alone(TEXT, "path.a.middlebox", &boxes);
-    let without = TEXT.replacen("rate = '8mbit'\ndelay = '10ms'\nloss = '1%'\n", "", 1);
+    let without = TEXT.replacen("rate = '8mbit'\ndelay = '10ms'\nloss = '1%'\n", "preset = '3g-2012'\n", 1);
     is_as_alone(&without, "path.a.preset", &["lte", "wifi-busy", "dsl"]);
 }

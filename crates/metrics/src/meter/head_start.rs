@@ -2,6 +2,7 @@
 
 use anabranch_trace::{Origin, WindowChange};
 use anabranch_units::{ConnId, Duration, Instant, PathId, Range};
+use std::collections::VecDeque;
 
 /// The delayed start of a connection's second path (Chen and Towsley, section IV): Δ is the time from the first data
 /// packet that arrives over the first path to the first that arrives over another.
@@ -10,7 +11,9 @@ pub(super) struct HeadStart {
     /// The connection, until everything is known; `None` costs nothing.
     open: Option<ConnId>,
     mss: u64,
-    /// The first path, and since when it delivers. The sender's samples from before may come later.
+    /// Samples of the sender since the receiver's last event: each host's events may be ahead of the other's.
+    pending: VecDeque<(Instant, PathId, Duration)>,
+    /// The first path, and since when it delivers.
     first: Option<(PathId, Instant)>,
     second: Option<(PathId, Instant)>,
     /// Data packets that arrived over the first path within Δ.
@@ -34,7 +37,7 @@ impl HeadStart {
         if self.open == Some(origin.connection)
             && let Some(rtt) = window.rtt
         {
-            self.on_sample(now, origin.path, rtt);
+            self.note(now, origin.path, rtt);
         }
     }
 
@@ -49,6 +52,7 @@ impl HeadStart {
 
     #[inline(never)]
     fn on_packets(&mut self, now: Instant, path: PathId, packets: u64) {
+        self.settle(now);
         if self.second.is_some() {
             return;
         }
@@ -60,11 +64,25 @@ impl HeadStart {
     }
 
     #[inline(never)]
+    fn note(&mut self, now: Instant, path: PathId, rtt: Duration) {
+        self.pending.push_back((now, path, rtt));
+    }
+
+    /// Counts the samples from before a time up to which all arrivals are known.
+    pub fn settle(&mut self, before: Instant) {
+        while self.open.is_some()
+            && let Some((at, path, rtt)) = self.pending.pop_front_if(|(at, ..)| *at < before)
+        {
+            self.on_sample(at, path, rtt);
+        }
+    }
+
     fn on_sample(&mut self, now: Instant, path: PathId, rtt: Duration) {
         let delivers = |of: Option<(PathId, Instant)>| of.is_some_and(|(of, since)| of == path && now >= since);
         if delivers(self.second) {
             self.rtt = Some(rtt);
             self.open = None;
+            self.pending = VecDeque::new();
         } else if delivers(self.first) && self.second.is_none_or(|(_, since)| now < since) {
             self.samples += 1;
             self.sum += rtt;

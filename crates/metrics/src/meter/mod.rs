@@ -220,7 +220,8 @@ impl Meter {
             both: self.config.direction.is_both(),
             each: self.done.map(|done| done.and_then(since)),
         };
-        let head_start = core::mem::take(&mut self.head_start);
+        let mut head_start = core::mem::take(&mut self.head_start);
+        head_start.settle(Instant::MAX);
         let efficiency = self.efficiency.take().and_then(|efficiency| efficiency.mean(end));
         let mut totals = Totals {
             syns: self.syns,

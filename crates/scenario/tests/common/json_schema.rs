@@ -23,6 +23,9 @@ pub fn check(schema: &Value, value: &Value, at: &str) -> Result<(), String> {
             "exclusiveMinimum" => number(value).is_none_or(|n| n > number(wanted).unwrap()),
             "minItems" => length.is_none_or(|n| n as u64 >= wanted.as_u64().unwrap()),
             "maxItems" => length.is_none_or(|n| n as u64 <= wanted.as_u64().unwrap()),
+            "uniqueItems" => {
+                value.as_array().is_none_or(|items| (1..items.len()).all(|n| !items[..n].contains(&items[n])))
+            }
             "minProperties" => value.as_object().is_none_or(|o| o.len() as u64 >= wanted.as_u64().unwrap()),
             "anyOf" => wanted.as_array().unwrap().iter().any(|schema| check(schema, value, at).is_ok()),
             "required" => value

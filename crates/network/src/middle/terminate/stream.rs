@@ -239,7 +239,7 @@ impl Stream {
         (self.acknowledged(), if edge >= told + step { edge } else { told })
     }
 
-    /// Whether the sender has not been sent the news.
+    /// Whether the sender has not been sent the latest.
     pub fn has_news(&self) -> bool {
         self.news() != self.told
     }
