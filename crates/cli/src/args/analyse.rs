@@ -7,8 +7,8 @@ use std::path::PathBuf;
 pub(super) const ANALYSE_EXAMPLES: &str = "\
 Examples:
   anabranch run wifi-lte --scheduler minrtt --repeat 1 --pcap captures
-  anabranch analyse captures/minrtt-lia-seed1.*.pcapng
-  anabranch analyse captures/minrtt-lia-seed1.client.pcapng --connection 1 --format json
+  anabranch analyse captures/*.pcapng
+  anabranch analyse captures/*.client.pcapng --connection 1 --format json
 
 Reads pcap and pcapng: Ethernet with VLAN tags, Linux cooked (`any`), raw IP, TUN and loopback; headers alone are enough \
 (tcpdump -s 128). Files are merged by time.";
