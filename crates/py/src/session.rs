@@ -129,7 +129,8 @@ impl Scheduler for Stepwise {
 fn capacity(topology: &Topology, way: Direction) -> f64 {
     let of = |bottleneck: &Bottleneck| bottleneck.own().map_or(0.0, |own| own.capacity.initial_rate().as_bps() as f64);
     let own: f64 = topology.paths.iter().map(|path| of(&path.way(way).bottleneck)).sum();
-    let links: f64 = topology.links.iter().map(|link| link.bottleneck(way).capacity.initial_rate().as_bps() as f64).sum();
+    let links: f64 =
+        topology.links.iter().map(|link| link.bottleneck(way).capacity.initial_rate().as_bps() as f64).sum();
     own + links
 }
 
@@ -176,7 +177,8 @@ impl Session {
         let paths = scenario.topology.paths.len();
         let direction = scenario.direction();
         let (way, sender) = (direction.first(), direction.first().sender());
-        let end = flows.first_mut().map(|flow| if sender == Side::Client { &mut flow.client } else { &mut flow.server });
+        let end =
+            flows.first_mut().map(|flow| if sender == Side::Client { &mut flow.client } else { &mut flow.server });
         match end {
             Some(End::Engine { parties, .. }) if parties.len() == 1 && !direction.is_both() => {
                 parties[0].setup.scheduler = Box::new(Stepwise { desk: desk.clone(), facts, paths, wakeup: None });
