@@ -8,7 +8,7 @@
 
 mod common;
 
-use anabranch_scenario::{Document, NoFiles, Override, Source, read};
+use anabranch_scenario::{Code, Document, NoFiles, Override, Source, read};
 use common::{files, root};
 use miette::Diagnostic as _;
 use proptest::prelude::*;
@@ -25,7 +25,10 @@ fn exercise(text: &str, overrides: &[Override]) {
         Err(wrong) => {
             assert!(!wrong.is_empty());
             for diagnostic in &wrong {
-                for label in diagnostic.labels().unwrap() {
+                // The count of further mistakes alone has no place.
+                let labels = diagnostic.labels();
+                assert_eq!(labels.is_none(), diagnostic.code == Code::MoreMistakes, "{diagnostic:?}");
+                for label in labels.into_iter().flatten() {
                     let shown = diagnostic.source_code().unwrap().read_span(label.inner(), 1, 1);
                     assert!(shown.is_ok(), "{diagnostic:?} points outside of its source");
                 }
