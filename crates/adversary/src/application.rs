@@ -167,10 +167,7 @@ impl Application {
 
     fn read_one(&mut self, connection: &mut Connection, cx: &mut Cx<'_>) -> bool {
         let Some(bytes) = connection.read(cx) else { return false };
-        let from = match self.side {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        };
+        let from = self.side.peer();
         if let Some(at) = pattern::difference(from, self.delivered, &bytes) {
             self.changed = self.changed.or(Some(self.delivered + at));
         }

@@ -51,7 +51,7 @@ impl Exchange {
 
     /// A packet reaches a host.
     pub fn arrives(&mut self, at: Instant, to: Side, packet: &Packet) {
-        let from = if to == Side::Client { Side::Server } else { Side::Client };
+        let from = to.peer();
         let line = format!("                  to {to:?}: {}", self.line(from, packet));
         self.push(at, line);
     }

@@ -7,7 +7,7 @@ mod result;
 mod words;
 
 pub use analyse::analyse;
-pub use connection::{Fate, Tally, Times, What};
+pub use connection::{Fate, Signal, Tally, Times};
 pub use frames::{Bytes, Capture, CaptureInfo, Fault, FaultKind, Skipped};
 pub use result::{
     Analysis, Blocked, Cause, Connection, Event, Fallback, JoinFailure, Near, OneWay, OutOfOrder, Outage, Protocol,

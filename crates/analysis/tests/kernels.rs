@@ -4,7 +4,7 @@
 
 mod common;
 
-use anabranch_analysis::{Fate, Near, Protocol, What};
+use anabranch_analysis::{Fate, Near, Protocol, Signal};
 
 #[test]
 fn a_join_in_another_file_is_one_connection() {
@@ -50,8 +50,8 @@ fn announcements_and_aborts_are_told() {
     let story = |names: &[&str]| common::analysed(names).connections[0].story.join(" ");
     let removed = common::analysed(&["rmaddr_prio4.p1", "rmaddr_prio4.p2"]);
     let said: Vec<_> = removed.connections[0].events.iter().map(|event| event.what).collect();
-    assert!(said.iter().any(|what| matches!(what, What::RemoveAddr { .. })), "{said:?}");
-    assert!(said.iter().any(|what| matches!(what, What::Priority { .. })), "{said:?}");
+    assert!(said.iter().any(|what| matches!(what, Signal::RemoveAddr { .. })), "{said:?}");
+    assert!(said.iter().any(|what| matches!(what, Signal::Priority { .. })), "{said:?}");
     assert!(story(&["fastclose4.p1"]).contains("aborts the connection with MP_FASTCLOSE (RFC 8684 §3.5)"));
     assert!(story(&["addaddr_port4.p1", "addaddr_port4.p2"]).contains(" port "));
 }

@@ -1,4 +1,4 @@
-//! tshark counts the packets of each subflow, their payload, and what is sent again: exactly as the analysis does.
+//! tshark counts the packets of each subflow, their payload, and the repeated ones: exactly as the analysis does.
 
 #![allow(clippy::disallowed_methods, reason = "tests run on a host with files and programs")]
 
@@ -28,7 +28,7 @@ fn fields(file: &Path) -> Option<Vec<Vec<String>>> {
     Some(text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect())
 }
 
-/// What tshark's fields add up to: a packet repeats if all of its sequence numbers had been seen.
+/// The sums of tshark's fields: a packet repeats if all of its sequence numbers had been seen.
 fn counted(rows: &[Vec<String>]) -> BTreeMap<Way, Counts> {
     let mut counts: BTreeMap<Way, Counts> = BTreeMap::new();
     let mut seen: BTreeMap<Way, BTreeSet<u32>> = BTreeMap::new();

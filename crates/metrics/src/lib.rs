@@ -28,7 +28,7 @@ pub use inference::{
     normal_probability, normal_quantile, sign_flip_probability, superiority, verdicts,
 };
 pub use interval::{LEAST_RUNS, mean_interval, student_interval};
-pub use links::{Drops, LinkMeter, LinkTotals};
+pub use links::{LinkMeter, LinkTotals};
 pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
 pub use oracle::{Oracle, SegmentSizes, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Disorder, Extents, Reorder};

@@ -2,36 +2,8 @@
 
 use crate::CapacityCurve;
 use anabranch_network::{Change, Topology};
-use anabranch_trace::{DropCause, Event, LinkEvent, Origin, Recorder};
+use anabranch_trace::{Drops, Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{Direction, Instant};
-
-/// Packets that were dropped, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drops {
-    /// The queue was full.
-    pub queue: u64,
-    /// Active queue management.
-    pub aqm: u64,
-    /// They exceeded the bucket of a policer.
-    pub police: u64,
-    /// They were larger than the path carries.
-    pub mtu: u64,
-    /// A middlebox refused them.
-    pub middlebox: u64,
-    /// Random loss.
-    pub loss: u64,
-    /// The path was down.
-    pub outage: u64,
-    /// Corrupted: for the receiver's checksum to drop.
-    pub corruption: u64,
-}
-
-impl Drops {
-    /// All of them.
-    pub const fn total(&self) -> u64 {
-        self.queue + self.aqm + self.police + self.mtu + self.middlebox + self.loss + self.outage + self.corruption
-    }
-}
 
 /// One direction of one path.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -104,14 +76,7 @@ impl WayMeter {
                 totals.bytes += u64::from(size);
             }
             LinkEvent::Marked => totals.marked += 1,
-            LinkEvent::Dropped(DropCause::Queue) => totals.drops.queue += 1,
-            LinkEvent::Dropped(DropCause::Aqm) => totals.drops.aqm += 1,
-            LinkEvent::Dropped(DropCause::Police) => totals.drops.police += 1,
-            LinkEvent::Dropped(DropCause::Mtu) => totals.drops.mtu += 1,
-            LinkEvent::Dropped(DropCause::Middlebox) => totals.drops.middlebox += 1,
-            LinkEvent::Dropped(DropCause::Loss) => totals.drops.loss += 1,
-            LinkEvent::Dropped(DropCause::Outage) => totals.drops.outage += 1,
-            LinkEvent::Dropped(DropCause::Corruption) => totals.drops.corruption += 1,
+            LinkEvent::Dropped(cause) => totals.drops.add(cause),
         }
     }
 
@@ -139,6 +104,7 @@ impl Recorder for LinkMeter {
 mod tests {
     use super::*;
     use anabranch_network::{Bottleneck, BottleneckSpec, CapacitySpec, PathSpec, Place, QueueSpec, WaySpec};
+    use anabranch_trace::DropCause;
     use anabranch_trace::LinkEvent::{Departed, Dropped, Enqueued, Marked};
     use anabranch_units::{ConnId, Duration, PathId, Rate};
 

@@ -159,8 +159,9 @@ impl<T: Markable> Queue<T> {
     }
 
     /// A packet was dropped, before the queue or in it.
+    #[cold]
     pub(crate) fn count_drop(&mut self, cause: DropCause) {
-        self.counts.note_drop(cause);
+        self.counts.drops.add(cause);
     }
 
     /// A packet arrives. Every packet that left before `now` has been fetched.
@@ -282,7 +283,7 @@ impl<T: Markable> Queue<T> {
             Verdict::Dropped(cause) => {
                 let packet = self.packets.remove(handle as usize);
                 self.leave_queue(packet.size);
-                self.counts.note_drop(cause);
+                self.count_drop(cause);
                 packet.record(recorder, now, LinkEvent::Dropped(cause));
             }
             Verdict::Marked => {

@@ -160,12 +160,14 @@ impl<T: Clone + Markable> Network<T> {
         };
         let paths = topology.paths.len();
         for link in &topology.links {
-            network.add_drain(&link.down, paths, seed, Direction::Down, &["link", &link.name, "down"].join("."));
-            network.add_drain(&link.up, paths, seed, Direction::Up, &["link", &link.name, "up"].join("."));
+            for way in Direction::BOTH {
+                network.add_drain(link.bottleneck(way), paths, seed, way, &["link", &link.name, way.name()].join("."));
+            }
         }
         for path in &topology.paths {
-            network.add_way(&path.down, paths, seed, Direction::Down, &["path", &path.name, "down"].join("."));
-            network.add_way(&path.up, paths, seed, Direction::Up, &["path", &path.name, "up"].join("."));
+            for way in Direction::BOTH {
+                network.add_way(path.way(way), paths, seed, way, &["path", &path.name, way.name()].join("."));
+            }
         }
         network.add_routes(topology, seed);
         let slots = network.cables_slot() + usize::from(network.routes.is_some());
@@ -544,7 +546,7 @@ impl<T: Clone + Markable> Network<T> {
 
     /// Records every departure up to `now`: for the end of a run.
     pub fn settle(&mut self, now: Instant, recorder: &mut dyn Recorder) {
-        [Direction::Down, Direction::Up].into_iter().for_each(|direction| self.rouse(now, direction, recorder));
+        Direction::BOTH.into_iter().for_each(|direction| self.rouse(now, direction, recorder));
         (0..self.drains.len()).for_each(|drain| self.drain(drain, now, recorder));
         (0..self.ways.len()).for_each(|way| self.settle_entrance(way, now, recorder));
     }

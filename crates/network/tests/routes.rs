@@ -96,8 +96,8 @@ fn each_link_drops_at_its_own_queue_and_says_so() {
     assert_eq!(arrivals(&got, 0, Direction::Down), [5_000_000, 7_000_000, 9_000_000, 11_000_000]);
     assert_eq!(log.drops(DropCause::Queue), [5_000]);
     let [a, b] = [0, 1].map(|link| network.link_counts(link, Direction::Down));
-    assert_eq!((a.packets, a.dropped(), a.queue_max), (5, 0, 4));
-    assert_eq!((b.packets, b.bytes, b.queue, b.dropped(), b.queue_max), (4, 6000, 1, 1, 1));
+    assert_eq!((a.packets, a.drops.total(), a.queue_max), (5, 0, 4));
+    assert_eq!((b.packets, b.bytes, b.drops.queue, b.drops.total(), b.queue_max), (4, 6000, 1, 1, 1));
     assert_eq!(network.link_counts(1, Direction::Up).packets, 0);
 }
 
@@ -165,7 +165,7 @@ fn a_change_behind_a_link_counts_for_packets_that_leave_it_later() {
     network.apply(us(20_000), &mut log, &lost);
     network.send(us(20_000), &mut log, 0, Direction::Down, 1500, 2);
     assert_eq!(deliver(&mut network, &mut log, END), []);
-    assert_eq!((log.drops(DropCause::Loss), network.link_counts(1, Direction::Down).loss), (vec![31_000], 1));
+    assert_eq!((log.drops(DropCause::Loss), network.link_counts(1, Direction::Down).drops.loss), (vec![31_000], 1));
 }
 
 #[test]
@@ -286,7 +286,7 @@ proptest! {
             [Direction::Down, Direction::Up].map(|direction| network.link_counts(link, direction))
         });
         let crossed = packets.iter().any(|(_, of, ..)| of % 8 == 7);
-        let dropped: u64 = counts.map(|counts| counts.dropped()).sum();
+        let dropped: u64 = counts.map(|counts| counts.drops.total()).sum();
         prop_assert!(dropped as usize == drops || crossed && dropped as usize > drops);
         // Where nothing reorders, a path keeps the order of its packets.
         let free = topology.links.iter().flat_map(|link| link.behind.iter().flat_map(|behind| behind.iter()));

@@ -469,7 +469,7 @@ impl Layout {
 
     /// Times in which nothing arrives over a path, in either direction: its own outages, and those of its links.
     fn outages(&self, path: &PathSpec) -> Vec<(Instant, Instant)> {
-        let of_links = [Direction::Down, Direction::Up].into_iter().flat_map(|way| {
+        let of_links = Direction::BOTH.into_iter().flat_map(|way| {
             let route = path.way(way).bottleneck.route().iter();
             route.filter_map(move |link| self.topology.links.get(*link)?.behind(way))
         });

@@ -15,12 +15,12 @@ pub(crate) fn add(
     links: usize,
 ) {
     for (index, link) in topology.links.iter().enumerate().take(links) {
-        for (direction, word) in [(Direction::Down, "down"), (Direction::Up, "up")] {
+        for direction in Direction::BOTH {
             let counts = world.link_counts(index, direction);
             let mut add = |name: &str, value: f64| {
-                outcome.metrics.insert(format!("link.{}.{word}.{name}", link.name), value);
+                outcome.metrics.insert(format!("link.{}.{}.{name}", link.name, direction.name()), value);
             };
-            add("dropped_packets", counts.dropped() as f64);
+            add("dropped_packets", counts.drops.total() as f64);
             add("queue_max_packets", f64::from(counts.queue_max));
             let capacity = Oracle::link_capacity(topology, timeline, index, direction);
             let most = capacity.map_or(0.0, |capacity| capacity.bytes(Instant::ZERO, world.now()));

@@ -64,11 +64,7 @@ const QUEUE: (f64, f64) = (0.05, 2.0);
 impl WayCheck {
     /// Not measured yet.
     pub fn new(path: &str, direction: Direction, configured: WayFigures) -> Self {
-        let direction = match direction {
-            Direction::Down => "down",
-            Direction::Up => "up",
-        };
-        Self { path: path.into(), direction: direction.into(), configured, ..Self::default() }
+        Self { path: path.into(), direction: direction.name().into(), configured, ..Self::default() }
     }
 
     /// A rate or a delay that could not be measured is as bad as a wrong one: packets were lost where none may be, or the

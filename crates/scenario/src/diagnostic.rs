@@ -92,11 +92,10 @@ impl Code {
 const ALIKE: usize = 20;
 
 /// The first alone of each kind that has very many mistakes, and all others, in their order.
-pub fn without_crowds<T, K: Ord>(all: Vec<T>, kind: impl Fn(&T) -> K) -> Vec<T> {
+pub fn without_crowds<T, K: Ord>(mut all: Vec<T>, kind: impl Fn(&T) -> K) -> Vec<T> {
     let mut counts = BTreeMap::new();
     all.iter().for_each(|one| *counts.entry(kind(one)).or_insert(0) += 1);
     let mut seen = BTreeSet::new();
-    let mut all = all;
     all.retain(|one| counts[&kind(one)] <= ALIKE || seen.insert(kind(one)));
     all
 }

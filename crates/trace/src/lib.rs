@@ -2,6 +2,7 @@
 
 mod decision;
 mod digest;
+mod drops;
 mod event;
 mod held;
 mod jsonl;
@@ -10,6 +11,7 @@ mod recorder;
 pub use anabranch_units::{Name, RecoveryPhase, SchedulerName, SendKind, value_name};
 pub use decision::{Decision, DecisionLog, Decisions, Outcome, SeenPath};
 pub use digest::Digest;
+pub use drops::Drops;
 pub use event::{CloseReason, DropCause, Event, LinkEvent, PathState, Violation, WindowChange};
 pub use held::Held;
 pub use jsonl::JsonLines;

@@ -70,6 +70,17 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Both, in their order.
+    pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
+
+    /// Name as scenarios write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+
     /// The other direction.
     pub const fn reverse(self) -> Self {
         match self {
@@ -111,7 +122,7 @@ impl TrafficDirection {
         match self {
             Self::Down => &[Direction::Down],
             Self::Up => &[Direction::Up],
-            Self::Both => &[Direction::Down, Direction::Up],
+            Self::Both => &Direction::BOTH,
         }
     }
 
@@ -136,6 +147,14 @@ impl TrafficDirection {
 }
 
 impl Side {
+    /// The other host.
+    pub const fn peer(self) -> Self {
+        match self {
+            Side::Client => Side::Server,
+            Side::Server => Side::Client,
+        }
+    }
+
     /// The direction in which this host's packets leave.
     pub const fn sends(self) -> Direction {
         match self {
@@ -169,11 +188,12 @@ mod tests {
     fn a_direction_has_a_sender_and_a_receiver() {
         for side in [Side::Client, Side::Server] {
             assert_eq!((side.sends().sender(), side.receives().receiver()), (side, side));
+            assert_eq!(side.peer(), side.sends().receiver());
         }
         for traffic in [TrafficDirection::Down, TrafficDirection::Up, TrafficDirection::Both] {
             let ways = traffic.ways();
             assert!(traffic.has(traffic.first()));
-            assert!([Direction::Down, Direction::Up].iter().all(|way| traffic.has(*way) == ways.contains(way)));
+            assert!(Direction::BOTH.iter().all(|way| traffic.has(*way) == ways.contains(way)));
         }
     }
 }

@@ -184,7 +184,7 @@ pub fn unusable(diagnostics: Vec<Diagnostic>) -> Failure {
 
 fn unreadable(name: &str, error: &std::io::Error) -> Failure {
     let is_file_name = name.contains(['/', '\\']) || name.ends_with(".toml");
-    let near = near_file(Path::new(name));
+    let near = (error.kind() == ErrorKind::NotFound).then(|| near_file(Path::new(name))).flatten();
     if error.kind() == ErrorKind::NotFound && !is_file_name && near.is_none() {
         return unknown_scenario(name);
     }

@@ -1,7 +1,7 @@
 //! Packets to subflows, and subflows to connections by their tokens.
 
 use super::opening::{Offer, Opening};
-use super::vantage::{Vantage, other};
+use super::vantage::Vantage;
 use crate::frames::Frame;
 use anabranch_units::Side;
 use anabranch_wire::{Flags, MpCapable, MptcpOption, Segment, crypto};
@@ -123,7 +123,7 @@ impl Connections {
     fn learn(&mut self, n: usize, from: Side, segment: &Segment) {
         let keys = segment.options.mptcp().iter().find_map(|option| match option {
             MptcpOption::Capable(MpCapable { version: 1, sender_key, receiver_key, .. }) => {
-                Some([(from, *sender_key), (other(from), *receiver_key)])
+                Some([(from, *sender_key), (from.peer(), *receiver_key)])
             }
             _ => None,
         });
@@ -167,7 +167,7 @@ impl Connection {
 
     fn packet(&mut self, frame: Frame, flow: usize, from: Side, host: Option<Side>) {
         let file = frame.place.file;
-        let said = frame.sent.map(|sent| if sent { from } else { other(from) });
+        let said = frame.sent.map(|sent| if sent { from } else { from.peer() });
         let known = || self.near.iter().find(|(of, _)| *of == file).map(|(_, side)| *side);
         if let Some(near) = said.or(host).or_else(known) {
             self.deliver(&frame, flow, from, near);

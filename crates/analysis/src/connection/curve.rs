@@ -6,7 +6,7 @@ use anabranch_units::{Duration, Instant};
 const MOST: usize = 128;
 const FIRST_WIDTH: Duration = Duration::from_millis(10);
 
-/// Several sums over the same intervals, which double their width as time goes on.
+/// Several sums over the same intervals, which double their width with time.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     begin: Instant,

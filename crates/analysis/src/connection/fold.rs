@@ -26,7 +26,7 @@ impl Tally {
     }
 }
 
-/// What one subflow carried, in both directions.
+/// The data that one subflow carried, in both directions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
     /// The near host sent: new data, retransmissions on the same subflow, data that another subflow had carried.
@@ -44,7 +44,7 @@ pub(crate) struct Carried {
 /// The stream that the near host sends.
 #[derive(Clone, Debug)]
 pub(crate) struct Outgoing {
-    /// What acknowledgments show of the receiver.
+    /// The receiver's waits, by acknowledgments.
     pub waits: Waits,
     pub curve: Curve,
     pub end: u64,
@@ -109,7 +109,7 @@ impl Fold {
         Self { carried: Vec::new(), outgoing, incoming, connected, fallback, violations }
     }
 
-    /// What a path carried.
+    /// The sums of a path.
     pub fn path(&mut self, path: usize) -> &mut Carried {
         if self.carried.len() <= path {
             self.carried.resize_with(path + 1, Carried::default);

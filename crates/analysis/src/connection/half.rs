@@ -25,7 +25,7 @@ pub(crate) struct Half {
     /// Packets whose payload had all been seen before, and the bytes of payload that had been.
     pub again_packets: u64,
     pub again_bytes: u64,
-    /// Packets with new payload below a number that was seen: lost before and sent again, or reordered.
+    /// Packets with new payload below a number that was seen: lost and retransmitted, or reordered.
     pub late_packets: u64,
     pub syns: u64,
     pub scale: Option<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Half {
     pub largest: u64,
 }
 
-/// What a segment was to its direction.
+/// The place of a segment in its direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     /// Offsets of the payload.

@@ -16,7 +16,7 @@ pub(crate) use curve::Curve;
 pub use fold::Tally;
 pub(crate) use half::Half;
 pub(crate) use notes::Note;
-pub use notes::What;
+pub use notes::Signal;
 pub use opening::Fate;
 pub(crate) use opening::{Offer, Opening};
 pub use quantiles::Times;

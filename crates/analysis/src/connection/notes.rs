@@ -1,4 +1,4 @@
-//! What the hosts told each other about paths and failures.
+//! Signals between the hosts about paths and failures.
 
 use anabranch_units::{Instant, Side};
 use anabranch_wire::{AddAddr, Flags, MptcpOption, Reason, Segment};
@@ -8,10 +8,10 @@ use std::net::IpAddr;
 /// Most notes of a connection.
 const MOST: usize = 1000;
 
-/// Something that a host said or did.
+/// A signal of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum What {
+pub enum Signal {
     /// ADD_ADDR (RFC 8684 §3.4.1).
     AddAddr {
         /// Address ID.
@@ -53,13 +53,13 @@ pub enum What {
     DataFin,
 }
 
-/// A [`What`] with its time, its subflow, and the host that sent it.
+/// A [`Signal`] with its time, its subflow, and the host that sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub at: Instant,
     pub subflow: usize,
     pub from: Side,
-    pub what: What,
+    pub what: Signal,
 }
 
 /// Notes in the order of time; a repeated one stands once.
@@ -77,28 +77,28 @@ impl Notes {
         let mut reason: Option<Reason> = None;
         for option in segment.options.mptcp() {
             match *option {
-                MptcpOption::AddAddr(AddAddr { address_id: id, hmac: None, .. }) => note(What::Echo { id }),
+                MptcpOption::AddAddr(AddAddr { address_id: id, hmac: None, .. }) => note(Signal::Echo { id }),
                 MptcpOption::AddAddr(AddAddr { address_id: id, address, port, .. }) => {
-                    note(What::AddAddr { id, address, port });
+                    note(Signal::AddAddr { id, address, port });
                 }
-                MptcpOption::RemoveAddr(ids) => ids.iter().flatten().for_each(|&id| note(What::RemoveAddr { id })),
-                MptcpOption::Prio { backup } => note(What::Priority { backup }),
-                MptcpOption::Fail { .. } => note(What::Fail),
-                MptcpOption::FastClose { .. } => note(What::FastClose),
+                MptcpOption::RemoveAddr(ids) => ids.iter().flatten().for_each(|&id| note(Signal::RemoveAddr { id })),
+                MptcpOption::Prio { backup } => note(Signal::Priority { backup }),
+                MptcpOption::Fail { .. } => note(Signal::Fail),
+                MptcpOption::FastClose { .. } => note(Signal::FastClose),
                 MptcpOption::TcpRst(why) => reason = Some(why),
                 MptcpOption::Capable(_) | MptcpOption::Join(_) => {}
             }
         }
         if segment.flags.has(Flags::RST) {
             let (code, transient) = (reason.map(|r| r.code), reason.is_some_and(|r| r.transient));
-            note(What::Reset { code, transient });
+            note(Signal::Reset { code, transient });
         }
         if let Some(dss) = segment.options.dss() {
             if dss.mapping.is_some_and(|mapping| mapping.len == 0) {
-                note(What::InfiniteMapping);
+                note(Signal::InfiniteMapping);
             }
             if dss.data_fin {
-                note(What::DataFin);
+                note(Signal::DataFin);
             }
         }
     }
@@ -107,7 +107,7 @@ impl Notes {
         // Said again on this subflow; of what concerns the connection, on any.
         let same = |known: &&Note| {
             let everywhere =
-                matches!(note.what, What::DataFin | What::AddAddr { .. } | What::Echo { .. } | What::FastClose);
+                matches!(note.what, Signal::DataFin | Signal::AddAddr { .. } | Signal::Echo { .. } | Signal::FastClose);
             (known.from, known.what) == (note.from, note.what) && (everywhere || known.subflow == note.subflow)
         };
         // An address may be announced again after its removal.

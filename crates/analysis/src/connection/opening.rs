@@ -66,13 +66,13 @@ pub(crate) struct Opening {
     pub answer: Option<Step>,
     pub third: Option<Step>,
     pub reset: Option<Reset>,
-    /// The client's join asked for backup use.
+    /// The client's join requests backup use.
     pub backup: bool,
     /// The peer answered the third ACK: it has accepted a join (RFC 8684 §3.2), or sent data.
     pub accepted: bool,
 }
 
-/// What became of a subflow.
+/// The end of a subflow, or its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
@@ -137,7 +137,7 @@ impl Opening {
         self.syn.is_some_and(|syn| syn.offers.0.is_join())
     }
 
-    /// What became of the subflow; `closed`: both FINs were acknowledged.
+    /// The end of the subflow, or its state; `closed`: both FINs were acknowledged.
     pub fn fate(&self, closed: bool) -> Fate {
         let Some(syn) = self.syn else {
             return match (self.answer, self.reset) {

@@ -24,7 +24,7 @@ struct Sent {
 pub(crate) struct Outage {
     /// The last packet from the peer, or the oldest outstanding segment if that is later.
     pub from: Instant,
-    /// When the peer was heard again.
+    /// The next packet from the peer.
     pub until: Option<Instant>,
     /// When its data was first sent on another path.
     pub rescued: Option<Instant>,

@@ -26,7 +26,7 @@ pub(crate) struct Flow {
     pub fins_acked: [bool; 2],
 }
 
-/// What is the same in two sightings of a packet.
+/// The facts that are the same in two sightings of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     flow: usize,
@@ -58,11 +58,6 @@ pub(crate) fn half(side: Side) -> usize {
     usize::from(side == Side::Server)
 }
 
-/// The other host.
-pub(crate) fn other(side: Side) -> Side {
-    if side == Side::Client { Side::Server } else { Side::Client }
-}
-
 impl Vantage {
     pub fn new(near: Side, number: u32, begin: Instant) -> Self {
         Self {
@@ -80,7 +75,7 @@ impl Vantage {
         }
     }
 
-    /// What the observer could not follow.
+    /// The data that the observer could not follow.
     pub fn unfollowed(&self) -> Unfollowed {
         self.observer.unfollowed()
     }
@@ -102,10 +97,10 @@ impl Vantage {
         of.last = now;
         of.opening.take(now, from, segment);
         let seen = of.halves[half(from)].add(segment);
-        let acked = segment.flags.has(Flags::ACK).then(|| of.halves[half(other(from))].acked(segment.ack)).flatten();
-        let theirs = &of.halves[half(other(from))];
-        of.fins_acked[half(other(from))] |= theirs.fin && acked.is_some_and(|acked| acked > theirs.nxt);
-        let window = of.halves[half(from)].window(&of.halves[half(other(from))], segment);
+        let acked = segment.flags.has(Flags::ACK).then(|| of.halves[half(from.peer())].acked(segment.ack)).flatten();
+        let theirs = &of.halves[half(from.peer())];
+        of.fins_acked[half(from.peer())] |= theirs.fin && acked.is_some_and(|acked| acked > theirs.nxt);
+        let window = of.halves[half(from)].window(&of.halves[half(from.peer())], segment);
         self.notes.take(now, flow, from, segment);
         let sent = from == self.near;
         let path = PathId(flow as u8);

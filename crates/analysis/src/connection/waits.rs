@@ -39,7 +39,7 @@ impl Waits {
         self.next
     }
 
-    /// Bytes came on a path; true if the stream can go on further than before.
+    /// Bytes came on a path; true if more of the stream is in order than before.
     pub fn arrived(&mut self, now: Instant, path: usize, data: Range) -> bool {
         self.area += u128::from(self.held.bytes()) * u128::from(now.since(self.last).as_nanos());
         self.last = now;

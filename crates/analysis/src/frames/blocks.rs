@@ -42,7 +42,7 @@ pub(crate) struct Raw<'a> {
     pub sent: Option<bool>,
 }
 
-/// What comes next in a file.
+/// The next item of a file.
 pub(crate) enum Met<T> {
     Packet(T),
     /// A block that has no packet.

@@ -7,11 +7,11 @@ use std::io;
 pub struct Fault {
     /// The number of the capture, from 0.
     pub capture: usize,
-    /// What is wrong.
+    /// The fault.
     pub kind: FaultKind,
 }
 
-/// What is wrong with a capture.
+/// A fault of a capture.
 #[derive(Debug)]
 pub enum FaultKind {
     /// The file cannot be read.
@@ -27,7 +27,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    /// What is wrong, as the end of a sentence about the file.
+    /// The fault, as the end of a sentence about the file.
     pub fn what(&self) -> String {
         match self {
             Self::Unreadable(error) => format!("cannot be read: {error}"),
@@ -38,7 +38,7 @@ impl FaultKind {
         }
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "name a file that you may read; of a directory, name the captures in it",

@@ -16,12 +16,12 @@ pub(crate) struct File {
     number: usize,
     blocks: Blocks,
     tally: Tally,
-    /// What ended the file before its end.
+    /// The reason why the file was not read to its end.
     pub cut: Option<&'static str>,
     last: Instant,
 }
 
-/// What a file had so far.
+/// Counts of a file so far.
 #[derive(Default)]
 pub(crate) struct Tally {
     pub skipped: Skipped,
@@ -38,7 +38,7 @@ impl File {
         Ok(Self { number, blocks, tally: Tally::default(), cut: None, last: Instant::ZERO })
     }
 
-    /// What was read so far.
+    /// Counts of the frames that were read so far.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }

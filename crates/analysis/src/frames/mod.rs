@@ -75,7 +75,7 @@ pub struct Capture {
     pub open: Box<dyn Fn() -> io::Result<Bytes>>,
 }
 
-/// What is known of a capture file after reading it.
+/// Facts about a capture file after reading it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CaptureInfo {
     /// Name of the file.
@@ -113,7 +113,7 @@ impl Frames {
         self.next[n] = self.files[n].next();
     }
 
-    /// What was read so far.
+    /// Facts about each file, as far as it was read.
     pub fn info(&self) -> Vec<CaptureInfo> {
         let info = |(file, name): (&File, &String)| CaptureInfo {
             name: name.clone(),

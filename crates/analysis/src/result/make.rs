@@ -19,7 +19,7 @@ pub(crate) fn analysis(captures: Vec<CaptureInfo>, all: Connections, host: Optio
     Analysis { format: FORMAT, captures, packets, sightings, beyond_packets, connections }
 }
 
-/// The vantage point from which a connection is told: that of the user, else beside the host that sent more.
+/// The vantage point from which a connection is described: that of the user, else beside the host that sent more.
 fn main_of(vantages: &[Option<Vantage>; 2], host: Option<Side>) -> Option<&Vantage> {
     let [client, server] = vantages;
     let bytes = |v: &Vantage, side: Side| v.flows.iter().map(|flow| flow.halves[half(side)].bytes).sum::<u64>();

@@ -1,4 +1,4 @@
-//! What is known of connections, as values: times in seconds, sizes in bytes.
+//! Facts about connections, as values: times in seconds, sizes in bytes.
 
 mod make;
 mod stream;
@@ -9,12 +9,12 @@ pub use stream::{Blocked, OutOfOrder, Stream, Waited};
 pub use subflow::{OneWay, Outage, Subflow};
 pub use verdict::{Cause, Fallback, JoinFailure, Protocol};
 
-use crate::connection::What;
+use crate::connection::Signal;
 use crate::frames::CaptureInfo;
 use serde::Serialize;
 use std::net::SocketAddr;
 
-/// What captures show.
+/// The content of captures.
 #[derive(Clone, Debug, Serialize)]
 pub struct Analysis {
     /// The version of this form.
@@ -74,7 +74,7 @@ pub struct Connection {
     pub streams: Vec<Stream>,
     /// The subflows in the order of their first packets.
     pub subflows: Vec<Subflow>,
-    /// What hosts said about paths and failures.
+    /// Signals of hosts about paths and failures.
     pub events: Vec<Event>,
     /// Events beyond the limit.
     pub more_events: u64,
@@ -84,11 +84,24 @@ pub struct Connection {
     pub missed_bytes: u64,
     /// The rules of RFCs that packets broke, and how often, as seen by the near host.
     pub violations: Vec<(String, u64)>,
-    /// What happened, in sentences.
+    /// The connection's life, in sentences.
     pub story: Vec<String>,
 }
 
-/// Something that a host said.
+impl Connection {
+    /// The direction `from` of each subflow, with the subflow's number.
+    pub fn ways<'a>(&'a self, from: &str) -> impl Iterator<Item = (usize, &'a OneWay)> {
+        let ways = self.subflows.iter().flat_map(|subflow| subflow.ways.iter().map(move |way| (subflow.number, way)));
+        ways.filter(move |(_, way)| way.from == from)
+    }
+
+    /// Payload bytes in the direction `from`, all copies.
+    pub fn payload_bytes(&self, from: &str) -> u64 {
+        self.ways(from).map(|(_, way)| way.data.bytes).sum()
+    }
+}
+
+/// A signal of a host.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Event {
     /// Seconds since the connection's first packet.
@@ -97,8 +110,8 @@ pub struct Event {
     pub subflow: usize,
     /// `client` or `server`.
     pub from: &'static str,
-    /// What.
-    pub what: What,
+    /// The signal.
+    pub what: Signal,
 }
 
 pub(crate) use make::analysis;

@@ -6,7 +6,7 @@ use anabranch_units::{Instant, Side};
 use serde::Serialize;
 use std::net::SocketAddr;
 
-/// What one host sent on a subflow.
+/// The packets that one host sent on a subflow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OneWay {
     /// `client` or `server`.
@@ -21,11 +21,11 @@ pub struct OneWay {
     pub repeated_packets: u64,
     /// Bytes that had been seen before on this subflow.
     pub repeated_bytes: u64,
-    /// Packets with new payload below a number that had been seen: reordered, or lost before and sent again.
+    /// Packets with new payload below a number that had been seen: reordered, or lost and retransmitted.
     pub late_packets: u64,
     /// Data that a near sender sent as new to the connection.
     pub new: Option<Tally>,
-    /// Data that a near sender sent again on this subflow.
+    /// Data that a near sender retransmitted on this subflow.
     pub retransmitted: Option<Tally>,
     /// Data that a near sender sent, and another subflow had carried.
     pub reinjected: Option<Tally>,
@@ -63,13 +63,13 @@ pub struct Subflow {
     pub server: SocketAddr,
     /// Made by MP_JOIN.
     pub join: bool,
-    /// The client asked for backup use.
+    /// The client requests backup use.
     pub backup: bool,
     /// The first packet, in seconds since the connection's first.
     pub begins_s: f64,
     /// The last packet.
     pub ends_s: f64,
-    /// What became of it.
+    /// The end of the subflow, or its state.
     pub fate: Fate,
     /// Why the join failed.
     pub failure: Option<JoinFailure>,

@@ -1,6 +1,6 @@
 //! Which protocol a connection speaks, why it fell back, and why joins failed.
 
-use crate::connection::{Fate, Flow, Offer, Vantage, What};
+use crate::connection::{Fate, Flow, Offer, Signal, Vantage};
 use anabranch_trace::Violation;
 use anabranch_units::Side;
 use serde::Serialize;
@@ -131,13 +131,13 @@ pub(crate) fn protocol(main: &Vantage, both: Both<'_>) -> Protocol {
 
 /// The fallback of a connection of this protocol.
 pub(crate) fn fallback(main: &Vantage, both: Both<'_>, protocol: Protocol) -> Option<Fallback> {
-    let said = |what: What| main.notes.all.iter().any(|note| note.what == what);
+    let said = |what: Signal| main.notes.all.iter().any(|note| note.what == what);
     let capable = |offer: Option<Offer>| offer.map(|offer| matches!(offer, Offer::Capable(_)));
     let at_s = main.fold.fallback.map(|at| at.since(main.first).as_secs_f64());
     // RFC 8684 §3.1 decides by the handshake, §3.7 by what comes after.
     let (cause, clause) = match protocol {
-        Protocol::FellBack if said(What::Fail) => (Cause::Checksum, "§3.7"),
-        Protocol::FellBack if said(What::InfiniteMapping) => (Cause::InfiniteMapping, "§3.7"),
+        Protocol::FellBack if said(Signal::Fail) => (Cause::Checksum, "§3.7"),
+        Protocol::FellBack if said(Signal::InfiniteMapping) => (Cause::InfiniteMapping, "§3.7"),
         Protocol::FellBack => (Cause::NoOption, "§3.7"),
         Protocol::TcpAfterOffer => {
             let later = both.into_iter().flatten().filter_map(|flow| flow.opening.syn);

@@ -1,4 +1,4 @@
-//! What happened on a connection, in sentences.
+//! The life of a connection, in sentences.
 
 mod paths;
 mod quantity;

@@ -1,7 +1,7 @@
 //! How subflows came and went.
 
 use super::quantity::{count, list, seconds, times};
-use crate::connection::{Fate, What};
+use crate::connection::{Fate, Signal};
 use crate::result::{Connection, Event, JoinFailure, Subflow};
 
 /// Announcements, joins, priorities.
@@ -15,15 +15,15 @@ fn announcement(event: &Event) -> Option<String> {
     let Event { at_s, subflow, from, what } = event;
     let at = seconds(*at_s);
     Some(match what {
-        What::AddAddr { id, address, port: Some(port) } => {
+        Signal::AddAddr { id, address, port: Some(port) } => {
             format!("After {at} the {from} announces {address} port {port} as address {id}.")
         }
-        What::AddAddr { id, address, port: None } => {
+        Signal::AddAddr { id, address, port: None } => {
             format!("After {at} the {from} announces {address} as address {id}.")
         }
-        What::RemoveAddr { id } => format!("After {at} the {from} withdraws address {id}."),
-        What::Priority { backup: true } => format!("After {at} the {from} makes subflow {subflow} a backup."),
-        What::Priority { backup: false } => format!("After {at} the {from} makes subflow {subflow} a regular one."),
+        Signal::RemoveAddr { id } => format!("After {at} the {from} withdraws address {id}."),
+        Signal::Priority { backup: true } => format!("After {at} the {from} makes subflow {subflow} a backup."),
+        Signal::Priority { backup: false } => format!("After {at} the {from} makes subflow {subflow} a regular one."),
         _ => return None,
     })
 }
@@ -85,7 +85,7 @@ fn reason(code: u8) -> String {
 pub(super) fn ending(of: &Connection) -> Vec<String> {
     let mut story: Vec<String> = of.events.iter().filter_map(|event| abrupt(of, event)).collect();
     let open: Vec<String> = of.subflows.iter().filter(|s| s.fate == Fate::Open).map(|s| s.number.to_string()).collect();
-    let fins = of.events.iter().filter(|event| event.what == What::DataFin).count();
+    let fins = of.events.iter().filter(|event| event.what == Signal::DataFin).count();
     if fins == 2 {
         story.push("Both hosts end their data with DATA_FIN.".into());
     } else if story.is_empty() && !open.is_empty() && of.whole {
@@ -100,12 +100,12 @@ fn abrupt(of: &Connection, event: &Event) -> Option<String> {
     let at = seconds(*at_s);
     let failed = |number: &usize| of.subflows.get(number - 1).is_some_and(|s| s.failure.is_some());
     Some(match what {
-        What::Reset { code, transient } if !failed(subflow) => {
+        Signal::Reset { code, transient } if !failed(subflow) => {
             let code = code.map_or("without a reason".into(), |code| format!("with {}", reason(code)));
             let transient = if *transient { "; it may be tried again" } else { "" };
             format!("After {at} the {from} resets subflow {subflow} {code}{transient}.")
         }
-        What::FastClose => format!("After {at} the {from} aborts the connection with MP_FASTCLOSE (RFC 8684 §3.5)."),
+        Signal::FastClose => format!("After {at} the {from} aborts the connection with MP_FASTCLOSE (RFC 8684 §3.5)."),
         _ => return None,
     })
 }

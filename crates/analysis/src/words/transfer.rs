@@ -1,4 +1,4 @@
-//! What became of the data.
+//! Sentences about the data.
 
 use super::paths;
 use super::quantity::{bytes, count, list, percent, rate, seconds, times};
@@ -17,14 +17,9 @@ pub(super) fn sentences(of: &Connection) -> Vec<String> {
     story
 }
 
-fn ways<'a>(of: &'a Connection, stream: &'a Stream) -> impl Iterator<Item = (usize, &'a OneWay)> {
-    let ways = of.subflows.iter().flat_map(|subflow| subflow.ways.iter().map(move |way| (subflow.number, way)));
-    ways.filter(|(_, way)| way.from == stream.from)
-}
-
 fn delivered(of: &Connection, stream: &Stream) -> String {
-    let total: u64 = ways(of, stream).map(|(_, way)| way.data.bytes).sum();
-    let carrying: Vec<_> = ways(of, stream).filter(|(_, way)| way.data.bytes > 0).collect();
+    let total = of.payload_bytes(stream.from);
+    let carrying: Vec<_> = of.ways(stream.from).filter(|(_, way)| way.data.bytes > 0).collect();
     let share = |(number, way): &(usize, &OneWay)| {
         format!("{} on subflow {number}", percent(way.data.bytes as f64, total as f64))
     };
@@ -37,7 +32,7 @@ fn delivered(of: &Connection, stream: &Stream) -> String {
 }
 
 fn repeated(of: &Connection, stream: &Stream) -> Option<String> {
-    let sum = |tally: fn(&OneWay) -> Option<u64>| ways(of, stream).filter_map(|(_, way)| tally(way)).sum::<u64>();
+    let sum = |tally: fn(&OneWay) -> Option<u64>| of.ways(stream.from).filter_map(|(_, way)| tally(way)).sum::<u64>();
     let again = sum(|way| way.retransmitted.map(|t| t.packets));
     let reinjected = sum(|way| way.reinjected.map(|t| t.packets));
     let twice = stream.duplicate_bytes.filter(|twice| *twice > 0);
@@ -83,7 +78,7 @@ fn waited(of: &Connection, stream: &Stream) -> Vec<String> {
             ));
         }
     }
-    // What still waits at the end of any capture is no news until it has waited longer than a least retransmission timeout.
+    // Data nearly always waits at the end of a capture: it counts if it has waited longer than a least retransmission timeout.
     story.extend(stream.waits_since_s.filter(|since| of.lasts_s - since > 0.2).map(|since| {
         format!("Since {} data waits for bytes that do not come before the capture ends.", seconds(since))
     }));

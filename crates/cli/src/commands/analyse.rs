@@ -143,8 +143,7 @@ fn table(connection: &Connection) -> String {
 }
 
 fn row(connection: &Connection, subflow: &Subflow, way: &OneWay) -> Vec<String> {
-    let ways = connection.subflows.iter().flat_map(|subflow| &subflow.ways).filter(|other| other.from == way.from);
-    let total: u64 = ways.map(|way| way.data.bytes).sum();
+    let total = connection.payload_bytes(way.from);
     let share = if total > 0 { 100.0 * way.data.bytes as f64 / total as f64 } else { 0.0 };
     let optional = |value: Option<String>| value.unwrap_or_default();
     vec![

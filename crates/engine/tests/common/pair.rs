@@ -172,7 +172,7 @@ impl Pair {
             };
             for packet in arriving {
                 self.order += 1;
-                let to = if side == Side::Client { Side::Server } else { Side::Client };
+                let to = side.peer();
                 let delays = self.back.filter(|_| side == Side::Server).unwrap_or(self.delays);
                 self.flying.insert((now + delays[usize::from(path)], self.order), (to, packet));
             }

@@ -47,7 +47,7 @@ fn a_writer_is_told_that_no_path_carries_its_data() {
 fn another_path_carries_all() {
     for writer in [Side::Client, Side::Server] {
         let (mut pair, syns) = hours(2, |path| path == 1, writer);
-        let reader = if writer == Side::Client { Side::Server } else { Side::Client };
+        let reader = writer.peer();
         let got = pair.party(reader).got.len();
         assert_eq!(got, 100 + BYTES, "{writer:?}");
         assert!(syns <= 12, "{writer:?}: {syns} SYNs");

@@ -134,10 +134,7 @@ impl Plan {
 
     /// The kernel's end.
     pub fn kernel(&self) -> Side {
-        match self.engine {
-            Side::Client => Side::Server,
-            Side::Server => Side::Client,
-        }
+        self.engine.peer()
     }
 
     /// The setup of the engine's connection number `n`.

@@ -33,7 +33,7 @@ impl<T: Clone + Markable> Network<T> {
         if at <= front.rooms.next(way.index()).due() && at != Instant::MAX {
             let left = front.boxes.wake(way.path(), way.direction());
             self.note_fronts(way.path());
-            [Direction::Down, Direction::Up].into_iter().for_each(|way| self.advance(at, way, recorder));
+            Direction::BOTH.into_iter().for_each(|way| self.advance(at, way, recorder));
             return self.leave(at, recorder, way.path(), left);
         }
         let left = front.rooms.leave(way.index());
@@ -78,7 +78,7 @@ impl<T: Clone + Markable> Network<T> {
     }
 
     fn note_fronts(&mut self, path: usize) {
-        [Direction::Down, Direction::Up].into_iter().for_each(|way| self.note_front(WayId::new(path, way).index()));
+        Direction::BOTH.into_iter().for_each(|way| self.note_front(WayId::new(path, way).index()));
     }
 }
 

@@ -12,7 +12,7 @@ impl<T: Clone + Markable> Network<T> {
     /// Applies a change. One that does not apply is ignored: the own rate of a path with a shared bottleneck, the rate
     /// of a trace, a burst on a shared medium.
     pub fn apply(&mut self, now: Instant, recorder: &mut dyn Recorder, change: &Change) {
-        [Direction::Down, Direction::Up].into_iter().for_each(|direction| self.advance(now, direction, recorder));
+        Direction::BOTH.into_iter().for_each(|direction| self.advance(now, direction, recorder));
         match *change {
             Change::Rate(Place::Path(path), direction, rate) => {
                 self.set_path_rate(WayId::new(path, direction).index(), now, recorder, rate);

@@ -4,7 +4,7 @@ use super::{Entering, Network};
 use crate::agenda::{Agenda, Key};
 use crate::bottleneck::{Packet, WayId};
 use crate::way::{Arrival, Outcome, Way};
-use crate::{BehindChange, Bottleneck, LinkCounts, Markable, Topology, WaySpec};
+use crate::{BehindChange, Bottleneck, LinkCounts, LinkSpec, Markable, Topology, WaySpec};
 use anabranch_trace::{DropCause, LinkEvent, Recorder};
 use anabranch_units::{Direction, Duration, Instant};
 
@@ -42,20 +42,16 @@ impl<T: Clone> Routes<T> {
     fn new(topology: &Topology, drains: usize, seed: u64) -> Self {
         let clean = WaySpec::clean(Bottleneck::Route(Vec::new()), Duration::ZERO);
         let ways = || {
-            let both = [Direction::Down, Direction::Up];
             let count = topology.paths.len();
-            (0..count).flat_map(move |path| both.map(|direction| (path, direction)))
+            (0..count).flat_map(|path| Direction::BOTH.map(|direction| (path, direction)))
         };
         let route = |(path, direction): (usize, Direction)| topology.paths[path].way(direction).bottleneck.route();
-        let cable = |(name, direction): (&str, &str), spec: Option<&WaySpec>| Cable {
-            way: Way::new(spec.unwrap_or(&clean), seed, &["link", name, direction].join(".")),
+        let cable = |link: &LinkSpec, way: Direction| Cable {
+            way: Way::new(link.behind(way).unwrap_or(&clean), seed, &["link", &link.name, way.name()].join(".")),
             after: Duration::MAX,
             is_last: true,
         };
-        let links = topology.links.iter().flat_map(|link| {
-            let both = [(Direction::Down, "down"), (Direction::Up, "up")];
-            both.map(|(way, word)| cable((&link.name, word), link.behind(way)))
-        });
+        let links = topology.links.iter().flat_map(|link| Direction::BOTH.map(|way| cable(link, way)));
         let told = |(path, direction)| match topology.narrowest(path, direction) {
             Some((crate::Place::Link(link), _)) => route((path, direction)).iter().position(|of| *of == link),
             _ => None,

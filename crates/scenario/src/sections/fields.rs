@@ -275,7 +275,7 @@ pub(crate) fn unknown_key<'a>(
 
 /// Reports a value that is given for one direction only.
 pub(crate) fn missing_direction(report: &mut Report, key: &Key, node: &Node, direction: Direction) {
-    let word = if direction == Direction::Down { "down" } else { "up" };
+    let word = direction.name();
     report
         .error(Code::MissingKey, node.at, format!("`{}` has no value for `{word}`", key.full_name()))
         .label(format!("no `{word}` here"))
