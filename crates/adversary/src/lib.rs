@@ -1,9 +1,4 @@
-//! Two endpoints and a hostile man in the middle; the bytes that they deliver are compared one by one.
-//!
-//! A [`Case`] is one transfer: settings, schedulers, applications, paths, and the changes made to packets. It follows
-//! from a [`Class`] and a seed (or from a fuzzer's bytes). [`run`] plays it in virtual time and names the property that
-//! it broke;
-//! [`shrink`] finds the smallest case that breaks the same property.
+#![doc = include_str!("../README.md")]
 
 mod application;
 mod case;

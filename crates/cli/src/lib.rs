@@ -1,6 +1,4 @@
-//! The command line: what `anabranch` understands, and what it answers.
-//!
-//! The drivers come from outside, and an answer is a value, so that tests can ask without a process.
+#![doc = include_str!("../README.md")]
 
 mod args;
 mod bar;

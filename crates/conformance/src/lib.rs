@@ -1,5 +1,4 @@
-//! The conformance suite: a small language for exchanges of packets (`tests/conformance/README.md`), and players that
-//! act them out against a host under test: the engine in virtual time, or a Linux kernel over a TUN device.
+#![doc = include_str!("../README.md")]
 
 pub mod engine;
 pub mod mutation;

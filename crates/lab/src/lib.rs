@@ -1,8 +1,4 @@
-//! Real time: the same world as in virtual time, run in real time, with the Linux kernel at either end or both.
-//!
-//! A kernel host is a network namespace with one TUN device per path. Packets that it sends enter the world's network;
-//! packets that the network delivers to it are written to the device. Namespaces have no name: they vanish with this
-//! process, however it ends, with everything in them.
+#![doc = include_str!("../README.md")]
 
 #![cfg(target_os = "linux")]
 

@@ -1,7 +1,4 @@
-//! Multipath TCP over real links: the [carrier](anabranch_carrier) over UDP sockets, keys in files, the driver that runs engines over a
-//! link in real time, and the server that gives its clients services. Linux only.
-//!
-//! `proxy` and `measure` are two such services; this crate knows neither.
+#![doc = include_str!("../README.md")]
 
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,4 @@
-//! Runs over real links: the server sends what a scenario says, the client receives it, and both record events, of which the
-//! metrics of every run are made. docs/measure.md has the messages between them. Linux only.
+#![doc = include_str!("../README.md")]
 
 #![cfg(target_os = "linux")]
 

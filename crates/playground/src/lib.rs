@@ -1,5 +1,4 @@
-//! The simulator behind the playground: a scenario's text in, a run in slices or a whole report out. Values cross the border as
-//! JSON and as columns of numbers; `abi` is the border of the WebAssembly module.
+#![doc = include_str!("../README.md")]
 
 #[cfg(target_arch = "wasm32")]
 #[allow(

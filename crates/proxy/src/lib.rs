@@ -1,6 +1,4 @@
-//! A proxy over several interfaces at once: programs connect to it by SOCKS5 or at forwarded ports, and their connections run over
-//! Multipath TCP: inside a carrier to a server, which dials the targets, or straight to the targets ([`native`]). docs/proxy.md has the
-//! messages between both ends. Linux only.
+#![doc = include_str!("../README.md")]
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-//! Recorders of runs: captures, series and timelines. Each is a fold over [`anabranch_trace::Event`].
+#![doc = include_str!("../README.md")]
 
 mod pcapng;
 mod series;

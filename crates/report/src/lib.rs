@@ -1,8 +1,4 @@
-//! Reports: from values to one HTML file that needs nothing else, with the tables as LaTeX and CSV beside it; and tables for
-//! terminals.
-//!
-//! [`Report`] has the content; [`html`] renders it. [`of_run`] makes a report of what `anabranch run` found,
-//! [`of_reproduction`] of what `anabranch reproduce` found.
+#![doc = include_str!("../README.md")]
 
 pub mod chart;
 mod describe;

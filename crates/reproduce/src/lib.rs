@@ -1,7 +1,4 @@
-//! Published values beside ours: what a paper claims, which runs answer it, and a verdict for each claim.
-//!
-//! A paper is a folder: scenario files, and `claims.toml` with the published values and the bands in which ours reproduce
-//! them, written before the first run. This crate reads no file and runs nothing.
+#![doc = include_str!("../README.md")]
 
 mod anchor;
 mod assessment;

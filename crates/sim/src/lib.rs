@@ -1,7 +1,4 @@
-//! A world: hosts that are engines, joined by a modelled network. Deterministic to the bit.
-//!
-//! The caller advances its time. Between hosts that are all engines, time is virtual; a driver in real time can put
-//! hosts outside the world at either end.
+#![doc = include_str!("../README.md")]
 
 mod agenda;
 mod ahead;

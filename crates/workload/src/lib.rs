@@ -1,5 +1,4 @@
-//! Applications, sans-IO: [`Workload`]s at the ends of a connection, and [`PacketSource`]s that send datagrams without
-//! congestion control.
+#![doc = include_str!("../README.md")]
 
 mod arrivals;
 mod bulk;
