@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-
 #![cfg(target_os = "linux")]
 
 mod capture;
