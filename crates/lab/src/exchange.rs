@@ -155,8 +155,8 @@ impl Exchange {
             self.listen(recorder)?;
             match halt {
                 Halt::Done => return Ok(Ended::Done),
-                Halt::Time if now == until => return Ok(Ended::Time),
-                Halt::Time => {}
+                Halt::Time | Halt::GivenUp if now == until => return Ok(Ended::Time),
+                Halt::Time | Halt::GivenUp => {}
             }
             if !self.receive(recorder)? {
                 let deadline = self.world.poll_timeout().min(until);

@@ -89,6 +89,28 @@ fn the_key_reads_back() {
     assert!(wrong[0].help.as_ref().is_some_and(|help| help.contains("seed")), "{wrong:#?}");
 }
 
+/// A recording whose rate falls to zero after a second.
+struct Falls;
+
+impl Resolver for Falls {
+    fn read(&self, _file: &str) -> Result<String, String> {
+        Ok("time_s,rate_mbps\n0,5\n1,0\n".into())
+    }
+}
+
+#[test]
+fn a_path_that_is_held_at_nothing_leaves_a_transfer_unfinished() {
+    let text = "[[path]]\nname = 'a'\ntrace = 'falls.csv'\ntrace_end = 'hold'\ndelay = '10ms'\n\
+        [[traffic]]\nkind = 'bulk'\nsize = '10MB'\n";
+    let source = Source { name: "s".into(), text: text.into() };
+    let results = run_document(read(&source, &[], &Falls).unwrap());
+    let ends: Vec<_> =
+        results.runs.iter().map(|run| (run.finished, run.metrics.get("completion_s").copied())).collect();
+    assert_eq!(ends, [(false, None); 2], "both ends give up after their last retry, and the run is over");
+    let repeats = |one: &Diagnosis| one.kind == DiagnosisKind::ShortTrace;
+    assert!(!results.diagnosis.iter().any(repeats), "what is held is not repeated: {:?}", results.diagnosis);
+}
+
 /// Two paths with one recording.
 const TOGETHER: &str = "repeat = 5\nduration = '500ms'\n[[path]]\nname = 'a'\ntrace = 'steps.trace'\ndelay = '10ms'\n\
     [[path]]\nname = 'b'\ntrace = 'steps.trace'\ndelay = '10ms'\n";

@@ -412,10 +412,14 @@ impl Host {
         self.waiting.is_empty() && self.applications.are_done()
     }
 
+    /// An application's connection has not ended.
+    pub fn has_connection(&self) -> bool {
+        self.applications.iter().any(|application| self.endpoint.connection(application.handle).is_some())
+    }
+
     /// A client has opened all its connections, and none is left.
     pub fn is_gone(&self) -> bool {
-        let connected = |application: &Application| self.endpoint.connection(application.handle).is_some();
-        self.started && self.waiting.is_empty() && !self.applications.iter().any(connected)
+        self.started && self.waiting.is_empty() && !self.has_connection()
     }
 
     /// Applications that are done.

@@ -10,12 +10,14 @@ pub enum Halt {
     Done,
     /// The time limit is reached.
     Time,
+    /// Nothing more can happen, because an end of each flow that is not done has given its connection up.
+    GivenUp,
 }
 
 /// Why a run cannot continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stuck {
-    /// No event is left, and an awaited flow is not done.
+    /// No event is left, and an awaited flow is not done, whose connection stands at both ends.
     Silence,
     /// An application received wrong data.
     Fault {
@@ -44,7 +46,9 @@ pub enum Stuck {
 impl core::fmt::Display for Stuck {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Silence => f.write_str("nothing can happen any more, and a transfer is not complete"),
+            Self::Silence => {
+                f.write_str("nothing can happen any more, and a connection waits with a transfer that is not complete")
+            }
             Self::Fault { flow, fault } => write!(f, "flow {flow}: {fault}"),
             Self::Wire => f.write_str("a packet did not survive being written and read back"),
             Self::Still { flow, side, rounds, packets } => {

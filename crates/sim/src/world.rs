@@ -364,7 +364,7 @@ impl World {
         let halt = self.advance(until, recorder)?;
         if halt == Halt::Time {
             if until == Instant::MAX {
-                return Err(Stuck::Silence);
+                return if self.is_given_up() { Ok(Halt::GivenUp) } else { Err(Stuck::Silence) };
             }
             self.now = until;
             self.network.settle(self.now, recorder);
@@ -386,6 +386,14 @@ impl World {
         // Nothing follows that would record them.
         self.network.settle(self.now, recorder);
         Ok(Halt::Done)
+    }
+
+    /// Of each awaited flow one end has given its connections up. The other may not know: who has nothing to send has no timer
+    /// (half-open, RFC 9293 §3.5.1).
+    fn is_given_up(&self) -> bool {
+        let has_connection = |flow, side| self.place(flow, side).engine().is_some_and(Host::has_connection);
+        let stands = |flow| has_connection(flow, Side::Client) && has_connection(flow, Side::Server);
+        !(0..self.flows.len()).any(|flow| self.flows[flow].awaited && stands(flow))
     }
 
     /// All awaited flows are done.
