@@ -36,7 +36,7 @@ fn recorded<'a>(scenario: &'a Scenario, choice: &Choice) -> Vec<Recorded<'a>> {
 fn shortest<'a>(bottlenecks: impl Iterator<Item = &'a BottleneckSpec>) -> Option<Duration> {
     let period = |bottleneck: &BottleneckSpec| match &bottleneck.capacity {
         CapacitySpec::Trace(trace) => Some(Duration::from_millis(trace.period_millis())),
-        // What is held at its end is not repeated.
+        // A trace that is held at its end is not repeated.
         CapacitySpec::Steps(steps) => Some(steps.steps().duration()).filter(|_| !steps.steps().holds()),
         CapacitySpec::Fixed(_) | CapacitySpec::Bucket(_) => None,
     };
