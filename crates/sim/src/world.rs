@@ -388,7 +388,7 @@ impl World {
         Ok(Halt::Done)
     }
 
-    /// Of each awaited flow one end has given its connections up. The other may not know: who has nothing to send has no timer
+    /// One end of each awaited flow has given its connections up. The other may not know: an end with nothing to send has no timer
     /// (half-open, RFC 9293 §3.5.1).
     fn is_given_up(&self) -> bool {
         let has_connection = |flow, side| self.place(flow, side).engine().is_some_and(Host::has_connection);
