@@ -31,6 +31,7 @@ use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, PROXY_EXAMPLES, SERVE_EXAMPLES, STAT
 use playground::PLAYGROUND_EXAMPLES;
 use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RERUN_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
+use std::path::PathBuf;
 use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES, TRACE_EXAMPLES};
 
 /// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
@@ -80,6 +81,15 @@ pub enum Command {
         /// Which shell.
         shell: Shell,
     },
+    /// Write the manual pages, one per command, into a directory
+    #[command(after_help = "Example:\n  anabranch man ~/.local/share/man/man1")]
+    Man {
+        /// The directory; it is made if it is missing
+        folder: PathBuf,
+    },
+    /// Print the licences of all that is in this program
+    #[command(after_help = "Example:\n  anabranch licences | less")]
+    Licences,
     /// Run the experiments of a paper, and print the published values beside ours with a verdict for each claim
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArguments),

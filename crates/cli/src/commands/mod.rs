@@ -11,6 +11,7 @@ mod key;
 #[cfg(target_os = "linux")]
 mod links;
 mod list;
+mod man;
 #[cfg(target_os = "linux")]
 mod measure;
 mod measurement;
@@ -45,6 +46,7 @@ pub use infer::infer;
 #[cfg(target_os = "linux")]
 pub use key::key;
 pub use list::list;
+pub use man::{LICENCES, completions, man};
 #[cfg(target_os = "linux")]
 pub use measure::measure;
 pub use merge::merge;
@@ -64,5 +66,5 @@ pub use serve::serve;
 pub use shell::shell;
 #[cfg(target_os = "linux")]
 pub use status::status;
-pub use tour::{completions, tour};
+pub use tour::tour;
 pub use trace::trace;
