@@ -166,6 +166,24 @@ pub struct RerunArguments {
     pub output: Output,
 }
 
+pub(super) const ARCHIVE_EXAMPLES: &str = "\
+Example:
+  anabranch archive results --out artifact.tar.gz
+
+The file has what commands wrote into DIR, SHA-256 of each file, and a README that says how to make the runs again. The same \
+directory gives the same bytes. A reader unpacks it, and runs `anabranch rerun` on its folder.";
+
+/// `anabranch archive`.
+#[derive(Debug, Args)]
+pub struct ArchiveArguments {
+    /// The directory that `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The file, which ends in .tar.gz
+    #[arg(long, value_name = "FILE", default_value = "artifact.tar.gz")]
+    pub out: PathBuf,
+}
+
 pub(super) const REPORT_EXAMPLES: &str = "\
 Examples:
   anabranch run wifi-lte --out results

@@ -1,6 +1,7 @@
 //! One function per command: arguments in, the text for standard output out.
 
 mod analyse;
+mod archive;
 mod check;
 mod compare;
 mod demo;
@@ -38,6 +39,7 @@ mod tour;
 mod trace;
 
 pub use analyse::analyse;
+pub use archive::archive;
 pub use check::check;
 pub use compare::compare;
 pub use demo::demo;
