@@ -49,6 +49,27 @@ if need man man-db; then
     said man "$(find "$tree/man" -name '*.1' | wc -l) pages without warnings"
 fi
 
+# Figures in a paper of two columns.
+if need pdflatex texlive-latex-base; then
+    (
+        cd "$work"
+        "$tree/anabranch" run tight-window --scheduler minrtt,blest --repeat 5 --duration 3s --out paper >/dev/null
+        cd paper
+        names=$("$tree/anabranch" figure .)
+        {
+            printf '%s\n' '\documentclass[twocolumn]{article}' '\usepackage{graphicx,booktabs}' '\begin{document}'
+            for name in $names; do
+                "$tree/anabranch" figure . "$name" --out "$name.pdf" >/dev/null
+                printf '\\begin{figure}\\includegraphics[width=\\linewidth,height=0.8\\textheight,keepaspectratio]{%s.pdf}\\end{figure}\\clearpage\n' "$name"
+            done
+            for table in tables/*.tex; do printf '\\input{%s}\\clearpage\n' "$table"; done
+            echo '\end{document}'
+        } >paper.tex
+        pdflatex -interaction=nonstopmode -halt-on-error paper.tex >paper.out || { tail -30 paper.out >&2; exit 1; }
+    )
+    said "LaTeX" "$("$tree/anabranch" figure "$work/paper" | wc -l) figures and all tables in a paper"
+fi
+
 deb=$(echo "$release"/anabranch_"$version"_*.deb)
 if need lintian lintian; then
     lintian --fail-on error --allow-root "$deb"

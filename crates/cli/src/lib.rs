@@ -122,6 +122,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         }
         Command::Merge(arguments) => commands::merge(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
+        Command::Figure(arguments) => commands::figure(&arguments).map(Outcome::from),
         Command::Archive(arguments) => commands::archive(&arguments).map(Outcome::from),
         Command::Rerun(arguments) => commands::rerun(&arguments, drivers),
     }

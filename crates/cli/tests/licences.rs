@@ -18,8 +18,12 @@ const PROGRAMS: [(&str, &str, &str); 4] = [
     ("crates/py/Cargo.toml", "anabranch-py", "x86_64-unknown-linux-gnu"),
 ];
 
-/// Scripts inside the pages.
-const SCRIPTS: [(&str, &str); 2] = [("D3", "d3.LICENSE"), ("Observable Plot", "plot.LICENSE")];
+/// Scripts inside the pages, and the font of figures.
+const ASSETS: [(&str, &str, &str); 3] = [
+    ("D3", "ISC", "d3.LICENSE"),
+    ("Observable Plot", "ISC", "plot.LICENSE"),
+    ("DejaVu Sans", "Bitstream Vera", "font.LICENSE"),
+];
 
 #[derive(Deserialize)]
 struct Metadata {
@@ -97,9 +101,9 @@ fn page() -> String {
         let licence = package.license.clone().unwrap_or_default();
         add(name, &licence, texts(package.manifest_path.parent().unwrap()));
     }
-    for (name, file) in SCRIPTS {
+    for (name, licence, file) in ASSETS {
         let text = fs::read_to_string(root().join("crates/report/assets").join(file)).unwrap();
-        add(name.into(), "ISC", vec![text.trim().to_owned()]);
+        add(name.into(), licence, vec![text.trim().to_owned()]);
     }
     let texts = by_text.iter().map(|(text, names)| format!("\n{}\n{}\n\n{text}\n", "=".repeat(80), names.join(", ")));
     format!(

@@ -19,7 +19,10 @@ pub use links::{
 };
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, NewArguments, PlugInKind};
 pub use playground::PlaygroundArguments;
-pub use run::{ArchiveArguments, DemoArguments, MergeArguments, Output, ReportArguments, RerunArguments, RunArguments};
+pub use run::{
+    ArchiveArguments, DemoArguments, FigureArguments, MergeArguments, Output, ReportArguments, RerunArguments,
+    RunArguments,
+};
 pub use shell::ShellArguments;
 pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments, TraceAction};
 
@@ -29,7 +32,7 @@ use clap_complete::Shell;
 use infer::INFER_EXAMPLES;
 use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, PROXY_EXAMPLES, SERVE_EXAMPLES, STATUS_EXAMPLES};
 use playground::PLAYGROUND_EXAMPLES;
-use run::{ARCHIVE_EXAMPLES, MERGE_EXAMPLES, REPORT_EXAMPLES, RERUN_EXAMPLES, RUN_EXAMPLES};
+use run::{ARCHIVE_EXAMPLES, FIGURE_EXAMPLES, MERGE_EXAMPLES, REPORT_EXAMPLES, RERUN_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
 use std::path::PathBuf;
 use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES, TRACE_EXAMPLES};
@@ -146,6 +149,9 @@ pub enum Command {
     /// Repeat the runs of a results directory, and show the differences
     #[command(after_help = RERUN_EXAMPLES)]
     Rerun(RerunArguments),
+    /// Draw a figure of a results directory as PDF or SVG, as wide as a paper's column
+    #[command(after_help = FIGURE_EXAMPLES)]
+    Figure(FigureArguments),
     /// Put a results directory into one file, to be kept beside a paper
     #[command(after_help = ARCHIVE_EXAMPLES)]
     Archive(ArchiveArguments),

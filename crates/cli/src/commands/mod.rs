@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod demo;
 mod explain;
+mod figure;
 mod infer;
 #[cfg(target_os = "linux")]
 mod key;
@@ -44,6 +45,7 @@ pub use check::check;
 pub use compare::compare;
 pub use demo::demo;
 pub use explain::explain;
+pub use figure::figure;
 pub use infer::infer;
 #[cfg(target_os = "linux")]
 pub use key::key;
