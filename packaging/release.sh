@@ -108,7 +108,8 @@ debian_package() {
         sed '/^#/d; s|/usr/local/bin/anabranch|/usr/bin/anabranch|' "$unit" >"$deb/usr/lib/systemd/system/$(basename "$unit")"
     done
     local doc=$deb/usr/share/doc/anabranch
-    cat packaging/deb/copyright "$tree/LICENCES.txt" >"$doc/copyright"
+    cp packaging/deb/copyright "$doc/"
+    gzip --no-name -9 <"$tree/LICENCES.txt" >"$doc/LICENCES.gz"
     cp packaging/deb/overrides "$deb/usr/share/lintian/overrides/anabranch"
     sed "s/VERSION/$version/; s/DATE/$(LC_ALL=C date --utc --date="@$SOURCE_DATE_EPOCH" -R)/" packaging/deb/changelog | gzip --no-name -9 >"$doc/changelog.gz"
     local size
