@@ -15,7 +15,7 @@ pub fn completers() -> Shells<'static> {
     Shells::builtins()
 }
 
-/// Answers a shell that asks for completions and ends the process; returns at once if none asks.
+/// Answers a shell that requests completions and ends the process; returns at once if none does.
 pub fn complete() {
     CompleteEnv::with_factory(program).var(VARIABLE).shells(completers()).complete();
 }

@@ -10,7 +10,7 @@ fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What is linked: manifest, package, target.
+/// Linked programs: manifest, package, target.
 const PROGRAMS: [(&str, &str, &str); 4] = [
     ("Cargo.toml", "anabranch-cli", "x86_64-unknown-linux-gnu"),
     ("Cargo.toml", "anabranch-cli", "aarch64-apple-darwin"),

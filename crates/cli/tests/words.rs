@@ -450,7 +450,7 @@ fn completions_know_the_options() {
     assert_eq!(ask(&["completions", "tcsh"]).code, 2);
 }
 
-/// What a shell is offered for the last of `words`.
+/// Words that a shell is offered for the last of `words`.
 fn offered(words: &[&str]) -> Vec<String> {
     let mut asked = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
     asked.env("ANABRANCH_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", words.len().to_string());

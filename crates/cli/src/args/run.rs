@@ -188,7 +188,7 @@ pub(super) const FIGURE_EXAMPLES: &str = "\
 Examples:
   anabranch figure results                                  # lists the figures
   anabranch figure results goodput --out goodput.pdf
-  anabranch figure results over-time-cwnd-of-path-wifi --out cwnd.svg --figure-width 516pt
+  anabranch figure results over-time-ofo --out ofo.svg --figure-width 516pt
 
 The figure has its legend, in the colours of the report, and text of 7 points in DejaVu Sans, which a PDF has embedded. Curves that \
 coincide are drawn on each other, the lower one wider, and named below.";

@@ -37,7 +37,7 @@ pub fn draw(sheet: &mut Sheet, chart: &Bars, only: Option<usize>, looks: &Looks)
     }
 }
 
-/// What the axis must reach.
+/// Values that the axis must reach.
 fn values<'a>(chart: &'a Bars, bar: &'a Bar) -> impl Iterator<Item = f64> {
     let ours = bar.ours.iter().flat_map(|mean| [Some(mean.mean), mean.high, mean.low.filter(|_| chart.axis.signed)]);
     ours.flatten().chain(bar.published)

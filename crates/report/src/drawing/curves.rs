@@ -130,7 +130,7 @@ fn legend(sheet: &mut Sheet, curves: &[Curve<'_>], looks: &Looks) {
     sheet.legend(curves.iter().map(|curve| entry(curve, looks)));
 }
 
-/// What stands along a panel.
+/// Title, scale and axis of a panel.
 struct Sides<'a> {
     /// The panel's title, which says what its axis shows; empty for none.
     title: &'a str,

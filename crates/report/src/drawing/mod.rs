@@ -29,7 +29,7 @@ pub struct Drawing {
 /// A point across and down.
 type Point = (f64, f64);
 
-/// What is drawn, in order.
+/// One thing that is drawn.
 #[derive(Clone, Debug, PartialEq)]
 enum Mark {
     /// A line through points.

@@ -29,7 +29,7 @@ pub struct Panel {
     y: Scale,
 }
 
-/// What stands along the axes.
+/// Title, scales and labels of a panel.
 pub struct Frame<'a> {
     /// Above the panel; empty for nothing.
     pub title: &'a str,

@@ -7,7 +7,7 @@ use pdf_writer::types::{CidFontType, FontFlags, SystemInfo, UnicodeCmap};
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str};
 use std::collections::BTreeMap;
 
-/// What the file has, in order.
+/// Objects of the file, in order.
 #[derive(Clone, Copy)]
 enum Part {
     Catalog = 1,
@@ -37,7 +37,7 @@ const LEVEL: u8 = 9;
 pub fn pdf(drawing: &Drawing) -> Vec<u8> {
     let (width, height) = (drawing.width as f32, drawing.height as f32);
     let mut pdf = Pdf::new();
-    // What pdfTeX includes without a warning.
+    // A version that pdfTeX includes without a warning.
     pdf.set_version(1, 5);
     pdf.catalog(Part::Catalog.id()).pages(Part::Pages.id());
     pdf.pages(Part::Pages.id()).kids([Part::Page.id()]).count(1);
@@ -62,7 +62,7 @@ fn state(opacity: f64) -> Name<'static> {
     if opacity == PALE { Name(b"Pale") } else { Name(b"Faint") }
 }
 
-/// The font with the widths of its glyphs and the characters that they stand for, so that text can be searched and copied.
+/// The font with the widths of its glyphs and the characters that they show, so that text can be searched and copied.
 fn embed(pdf: &mut Pdf, drawing: &Drawing) {
     let texts =
         drawing.marks.iter().filter_map(|mark| if let Mark::Text { text, .. } = mark { Some(text) } else { None });
