@@ -33,6 +33,7 @@ join() { # INTERFACE NUMBER RATE
 join wlan0 1 20mbit
 join usb0 2 10mbit
 
+here=$PWD
 cd "$folder"
 # On the server, and on the laptop: keys. The line for the server's list is a secret; in the internet, carry it by ssh.
 key=$("$bin" key new server.key)
@@ -45,7 +46,9 @@ until grep -q listening serve.log; do
     kill -0 $serving || { cat serve.log; exit 1; }
     sleep 0.1
 done
-ip netns exec $laptop "$bin" measure 10.9.0.1 --via wlan0,usb0 --server-key "$key" "$@"
+# From the caller's folder: what --out names is the caller's, and stays.
+cd "$here"
+ip netns exec $laptop "$bin" measure 10.9.0.1 --via wlan0,usb0 --key "$folder/client.key" --server-key "$key" "$@"
 kill -TERM $serving
 wait $serving
 serving=

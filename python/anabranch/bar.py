@@ -7,11 +7,12 @@ import time
 
 
 class Bar:
-    """A progress bar on standard error, if that is a terminal or a notebook is there."""
+    """A progress bar on a terminal's standard error, or in a notebook on standard output: it sets the other on red."""
 
     def __init__(self, wanted: bool | None = None) -> None:
         notebook = "ipykernel" in sys.modules
         self._shown = wanted if wanted is not None else (notebook or sys.stderr.isatty())
+        self._out = sys.stdout if notebook else sys.stderr
         self._begun = time.monotonic()
         self._wrote = 0.0
 
@@ -23,8 +24,8 @@ class Bar:
             return
         filled = 30 * done // max(planned, 1)
         left = f", {passed / done * (planned - done):.0f} s left" if done else ""
-        sys.stderr.write(f"\r{'█' * filled}{'░' * (30 - filled)} {done} of {planned} runs{left}   ")
-        sys.stderr.flush()
+        self._out.write(f"\r{'█' * filled}{'░' * (30 - filled)} {done} of {planned} runs{left}   ")
+        self._out.flush()
         self._wrote = now
 
     def __enter__(self) -> Bar:
@@ -32,5 +33,5 @@ class Bar:
 
     def __exit__(self, *_: object) -> None:
         if self._wrote:
-            sys.stderr.write("\r" + " " * 72 + "\r")
-            sys.stderr.flush()
+            self._out.write("\r" + " " * 72 + "\r")
+            self._out.flush()

@@ -10,7 +10,8 @@ from typing import Any
 
 from . import _native
 from .errors import AnabranchError, WorkerError
-from .store import Store, extra
+from .extras import remedy
+from .store import Store
 
 #: What a worker has. It is sent as text: one without the package has no function of it.
 _ABOUT = """(lambda find, load, sys: {
@@ -68,7 +69,7 @@ def _check(client: Any, store: Store, options: str) -> None:
                 f"the worker {worker} has no package `anabranch`: install {own['anabranch']} for {about['python']}"
             )
         if about["lacks"]:
-            raise WorkerError(f"the worker {worker} ({about['python']}): {extra(about['lacks'][0], 'a store')}")
+            raise WorkerError(f"the worker {worker} ({about['python']}): {remedy(about['lacks'][0], 'a store', 'dask')}")
         for what, word in (("anabranch", "version"), ("program", "build")):
             if about[what] != own[what]:
                 raise WorkerError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 
 from . import _native
 from .errors import AnabranchError
+from .extras import needed_by
 from .sketch import COLOURS
 from .tables import Table
 
@@ -53,8 +54,9 @@ _R = TypeVar("_R")
 def _styled(draw: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(draw)
     def styled(*arguments: _P.args, **options: _P.kwargs) -> _R:
-        import matplotlib
-        import matplotlib.pyplot as plt
+        with needed_by("a chart", "plot"):
+            import matplotlib
+            import matplotlib.pyplot as plt
 
         with plt.rc_context(STYLE):
             drawn = draw(*arguments, **options)

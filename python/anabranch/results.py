@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from html import escape
+from importlib.util import find_spec
 from os import PathLike
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
@@ -308,7 +309,7 @@ class Results:
 
     def _repr_html_(self) -> str:
         chart = ""
-        if not self._cell_keys():
+        if not self._cell_keys() and find_spec("matplotlib") is not None:
             chart = self.plot._svg()
         return f"<div>{chart}<pre>{escape(str(self))}</pre></div>"
 

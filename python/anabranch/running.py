@@ -13,6 +13,7 @@ from typing import Any
 from . import _native
 from .bar import Bar
 from .errors import Interrupted, RunFailed, ScenarioError, StoreError
+from .extras import needed_by
 from .plugins import CongestionControl, Scheduler
 from .results import Results
 from .scenario import Scenario, as_scenario, toml
@@ -168,6 +169,10 @@ def sweep(
     Raises :class:`ScenarioError` for mistakes in a key or a value, and if a list is empty; :class:`StoreError` if the store
     cannot be used, :class:`WorkerError` if workers cannot.
     """
+    if not lazy:
+        # Before the runs: a package that is missing ends no sweep at its end.
+        with needed_by("a sweep", "sweep"):
+            import xarray  # noqa: F401
     lists, checked = _grid(scenario, keys)
     if store is None:
         if client is not None or lazy:
@@ -234,8 +239,9 @@ def _grid(scenario: Given, keys: Mapping[str, Iterable[object]]) -> tuple[dict[s
 
 
 def _dataset(checked: Scenario, lists: Mapping[str, list[object]], results: Results) -> Any:
-    import numpy
-    import xarray
+    with needed_by("a sweep", "sweep"):
+        import numpy
+        import xarray
 
     runs = results.runs
     table = {name: runs[name] for name in runs.column_names if not _is_value(runs, name)}

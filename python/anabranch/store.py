@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 from . import _native
 from ._native import Shard
 from .errors import AnabranchError, StoreError
+from .extras import needed_by
 from .pages import pages
 from .results import Results
 from .scenario import Scenario
@@ -48,11 +49,6 @@ _RUN_BYTES = 1 << 18
 _TYPES = {"string", "uint64", "double", "bool"}
 #: What is wrong with a document or a shard that is not what its name says.
 _NONSENSE = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError, AnabranchError)
-
-
-def extra(name: str, needs: str) -> str:
-    """The remedy for a package that is missing."""
-    return f"{needs} needs the package `{name}`: pip install 'anabranch[dask]'"
 
 
 class _Sweep:
@@ -174,11 +170,9 @@ class Store:
     """
 
     def __init__(self, url: str | os.PathLike[str], storage_options: Mapping[str, Any] | None = None) -> None:
-        try:
+        with needed_by("a store", "dask"):
             import fsspec
             import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise ImportError(extra(error.name or "fsspec", "a store")) from error
         self.url, self.storage_options = os.fspath(url), dict(storage_options or {})
         try:
             self._fs, self._root = fsspec.core.url_to_fs(self.url, **self.storage_options)

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from .errors import AnabranchError, Interrupted
+from .extras import needed_by
 from .running import fill, planned
 from .scenario import Scenario
-from .store import Store, extra
+from .store import Store
 
 
 def _arguments() -> argparse.ArgumentParser:
@@ -38,10 +39,8 @@ def _arguments() -> argparse.ArgumentParser:
 def _client(address: str | None) -> Any:
     if address is None:
         return None
-    try:
+    with needed_by("--scheduler-address", "dask"):
         from distributed import Client
-    except ImportError as error:
-        raise ImportError(extra("distributed", "--scheduler-address")) from error
     try:
         return Client(address)
     except (OSError, ValueError) as error:

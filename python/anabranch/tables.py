@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from . import _native
+from .extras import needed_by
 
 _SHOWN = 20
 
@@ -50,7 +51,8 @@ class Table:
 
     def to_pandas(self) -> Any:
         """A data frame of pandas, which must be installed."""
-        import pandas
+        with needed_by("to_pandas", "frames"):
+            import pandas
 
         # What pandas has for Arrow needs pyarrow, too.
         try:

@@ -3,6 +3,7 @@
 mod args;
 mod bar;
 mod commands;
+mod completing;
 #[cfg(target_os = "linux")]
 mod link_table;
 mod marked;
@@ -31,6 +32,7 @@ use std::path::Path;
 pub use anabranch_workbench::cache::cache_folder;
 pub use anabranch_workbench::drivers::Drivers;
 pub use anabranch_workbench::visible::visible;
+pub use completing::complete;
 pub use outcome::Answer;
 
 /// Executes the command that `arguments` (the program's name first) name. `drivers` run scenarios; `colour` is for diagnostics.
@@ -89,6 +91,8 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         Command::List(arguments) => commands::list(&arguments).map(Outcome::from),
         Command::Explain(arguments) => commands::explain(&arguments).map(Outcome::from),
         Command::Completions { shell } => Ok(commands::completions(shell).into()),
+        Command::Man { folder } => commands::man(&folder).map(Outcome::from),
+        Command::Licences => Ok(commands::LICENCES.to_owned().into()),
         Command::Reproduce(arguments) => commands::reproduce(&arguments, drivers),
         Command::Infer(arguments) => commands::infer(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
@@ -116,6 +120,8 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         }
         Command::Merge(arguments) => commands::merge(&arguments, drivers),
         Command::Report(arguments) => commands::report(&arguments),
+        Command::Figure(arguments) => commands::figure(&arguments).map(Outcome::from),
+        Command::Archive(arguments) => commands::archive(&arguments).map(Outcome::from),
         Command::Rerun(arguments) => commands::rerun(&arguments, drivers),
     }
 }

@@ -68,6 +68,7 @@ impl Driver for Stoppable {
 type Stoppable = VirtualTime;
 
 fn main() -> ExitCode {
+    anabranch_cli::complete();
     #[cfg(target_os = "linux")]
     let keeper = anabranch_lab::shell::keep(std::env::args_os());
     #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Whole numbers on the command line.
+//! Numbers on the command line.
 
 use anabranch_run::Shard;
 use anabranch_workbench::making::Repetitions;
@@ -52,6 +52,12 @@ pub fn threads<T: FromStr>(text: &str) -> Result<T, String> {
 /// A number of packets; 0 for none.
 pub fn packets(text: &str) -> Result<usize, String> {
     within(text, 0, MOST_COUNTED)
+}
+
+/// `--figure-width W`: points, with their unit or without it.
+pub fn points(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("pt").unwrap_or(text).parse::<f64>().ok();
+    number.filter(|width| (120.0..=1200.0).contains(width)).ok_or("expected from 120pt to 1200pt".to_owned())
 }
 
 /// The number of a connection, counted from 1.

@@ -26,6 +26,8 @@ struct Licences {
 #[derive(Deserialize)]
 struct Bans {
     deny: Vec<Ban>,
+    /// Older versions of doubled crates, as `NAME@VERSION`.
+    skip: Vec<Ban>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +54,7 @@ const FOREIGN: [&str; 4] = ["libm", "rand_core", "rand_pcg", "xxhash-rust"];
 #[derive(Deserialize)]
 struct Package {
     name: String,
+    version: String,
     license: Option<String>,
     source: Option<String>,
     dependencies: Vec<Dependency>,
@@ -140,7 +143,7 @@ fn licences_bans_and_sources_are_admitted() {
     let [packages, of_python] = ["Cargo.toml", "crates/py/Cargo.toml"].map(packages);
     let has = |packages: &[Package], wanted: &str| packages.iter().any(|package| package.name == wanted);
     assert!(packages.len() > 100 && has(&of_python, "pyo3"), "cargo metadata lists all of them");
-    for Package { name, license, source, dependencies } in packages.iter().chain(&of_python) {
+    for Package { name, license, source, dependencies, .. } in packages.iter().chain(&of_python) {
         let license = license.as_deref().unwrap_or_default();
         assert!(is_met(license, &licenses.allow), "{name} is under `{license}`, which deny.toml does not allow");
         assert!(!banned.contains_key(name.as_str()), "{name} is banned: {}", banned[name.as_str()]);
@@ -150,6 +153,26 @@ fn licences_bans_and_sources_are_admitted() {
         let wildcard = dependencies.iter().find(|dependency| source.is_none() && dependency.req == "*");
         assert!(wildcard.is_none(), "{name} takes any version of {}", wildcard.unwrap().name);
     }
+}
+
+/// All versions of a crate but the newest are in the list, with what holds them back; and no other is.
+#[test]
+fn a_crate_that_is_there_twice_has_a_reason() {
+    let mut versions: BTreeMap<String, Vec<Vec<u64>>> = BTreeMap::new();
+    for package in packages("Cargo.toml") {
+        let numbers = package.version.split(['.', '-', '+']).map_while(|number| number.parse().ok()).collect();
+        versions.entry(package.name).or_default().push(numbers);
+    }
+    let mut older = BTreeSet::new();
+    for (name, mut versions) in versions {
+        versions.sort();
+        versions.pop();
+        let text = |version: Vec<u64>| version.iter().map(u64::to_string).collect::<Vec<_>>().join(".");
+        older.extend(versions.into_iter().map(|version| format!("{name}@{}", text(version))));
+    }
+    let skipped: BTreeSet<String> = rules().bans.skip.into_iter().map(|ban| ban.name).collect();
+    assert_eq!(skipped, older, "`skip` of deny.toml");
+    assert!(rules().bans.skip.iter().all(|ban| !ban.reason.is_empty()));
 }
 
 /// The Python package has the workbench, and nothing of the command line, of real links and of kernels.

@@ -445,9 +445,38 @@ fn names_of_files_need_not_be_utf_8() {
 #[test]
 fn completions_know_the_options() {
     for shell in ["bash", "zsh", "fish"] {
-        assert!(output(&["completions", shell]).contains("no-baselines"), "{shell}");
+        assert!(output(&["completions", shell]).contains("ANABRANCH_COMPLETE"), "{shell}");
     }
     assert_eq!(ask(&["completions", "tcsh"]).code, 2);
+}
+
+/// Words that a shell is offered for the last of `words`.
+fn offered(words: &[&str]) -> Vec<String> {
+    let mut asked = assert_cmd::Command::new(assert_cmd::cargo::cargo_bin!("anabranch"));
+    asked.env("ANABRANCH_COMPLETE", "bash").env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    let asked = asked.env("_CLAP_IFS", "\n").args(["--", "anabranch"]).args(words).assert().success();
+    let text = String::from_utf8(asked.get_output().stdout.clone()).unwrap();
+    text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn completions_know_schedulers_scenarios_keys_and_papers() {
+    assert_eq!(offered(&["run", "--scheduler", "minrtt,bles"]), ["minrtt,blest", "minrtt,blest-linux"]);
+    assert!(offered(&["run", "wifi-lt"]).contains(&"wifi-lte".to_owned()));
+    assert_eq!(offered(&["check", "--set", "path.wifi.ra"]), ["path.wifi.rate="]);
+    assert_eq!(offered(&["run", "--sweep", "connection.recv_b"]), ["connection.recv_buffer="]);
+    assert_eq!(offered(&["reproduce", "fdp"]), ["fdps"]);
+    assert_eq!(offered(&["explain", "ofo_mean_b"]), ["ofo_mean_bytes"]);
+}
+
+#[test]
+fn a_manual_page_per_command() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(output(&["man", &folder.path().to_string_lossy()]).ends_with("anabranch.1\n"));
+    for command in commands() {
+        let page = std::fs::read_to_string(folder.path().join(format!("anabranch-{command}.1"))).unwrap();
+        assert!(page.contains(".SH DESCRIPTION") && page.contains("Example"), "{command}: {page}");
+    }
 }
 
 #[test]

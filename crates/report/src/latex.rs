@@ -39,9 +39,24 @@ fn slug(text: &str) -> String {
     words.map(str::to_ascii_lowercase).collect::<Vec<_>>().join("-")
 }
 
-/// The files of a chart of several panels, in the panels' order; none of a chart that is one drawing. Of a distribution the page finds
+/// Sections that say where a figure stands, not what it shows.
+const PLACES: [&str; 3] = ["summary", "why", "further"];
+
+/// The name of a figure: what it shows, without the unit; and its section, unless that is only a place.
+pub fn stem(section: &str, title: &str, names: &mut Names) -> String {
+    let section = if PLACES.contains(&section) { "" } else { section };
+    names.give(&[section, without_unit(title)])
+}
+
+/// `goodput, Mbit/s` without what follows the comma.
+fn without_unit(label: &str) -> &str {
+    label.split_once(", ").map_or(label, |(name, _)| name)
+}
+
+/// The files of a chart of several panels, in the panels' order; none of a chart that is one drawing. Panels over time are named by what they
+/// show within their `section`. Of a distribution the page finds
 /// whether it draws one panel or two.
-pub fn drawings(chart: &Chart, stem: &str, names: &mut Names) -> Vec<Drawing> {
+pub fn drawings(chart: &Chart, (section, stem): (&str, &str), names: &mut Names) -> Vec<Drawing> {
     let captions: IndexMap<&str, ()> = match chart {
         Chart::Bars(bars) => bars.bars.iter().map(|bar| (&*bar.group, ())).collect(),
         Chart::TimeSeries(series) => series.panels.iter().map(|panel| (&*panel.axis.label, ())).collect(),
@@ -51,7 +66,13 @@ pub fn drawings(chart: &Chart, stem: &str, names: &mut Names) -> Vec<Drawing> {
     let short = |caption: &str| {
         if matches!(chart, Chart::Distribution(_)) && caption != "All" { "most" } else { caption }.to_owned()
     };
-    let drawing = |caption: &str| Drawing { stem: names.give(&[stem, &short(caption)]), caption: caption.to_owned() };
+    let drawing = |caption: &str| {
+        let stem = match chart {
+            Chart::TimeSeries(_) => names.give(&[section, without_unit(caption)]),
+            _ => names.give(&[stem, &short(caption)]),
+        };
+        Drawing { stem, caption: caption.to_owned() }
+    };
     if captions.len() < 2 { Vec::new() } else { captions.into_keys().map(drawing).collect() }
 }
 
@@ -96,6 +117,10 @@ mod tests {
         assert_eq!(give(&mut names, "…"), "over-time");
         assert_eq!(give(&mut names, "—"), "over-time-2");
         assert_eq!(give(&mut names, &"x".repeat(200)).len(), LONGEST);
+        let mut names = Names::default();
+        assert_eq!(stem("summary", "goodput, Mbit/s", &mut names), "goodput");
+        assert_eq!(stem("further", "goodput, Mbit/s", &mut names), "goodput-2");
+        assert_eq!(stem("over-time", "Window", &mut names), "over-time-window");
     }
 
     #[test]
@@ -103,9 +128,9 @@ mod tests {
         let panel = |label: &str| Panel { axis: Axis::linear(label), curves: Vec::new() };
         let panels = vec![panel("wlan: cwnd, packets"), panel("3g: cwnd, packets")];
         let chart = Chart::TimeSeries(TimeSeries { panels, warmup_s: 0.0 });
-        let drawings = drawings(&chart, "over-time-window", &mut Names::default());
+        let drawings = drawings(&chart, ("over-time", "over-time-window"), &mut Names::default());
         let stems: Vec<&str> = drawings.iter().map(|drawing| &*drawing.stem).collect();
-        assert_eq!(stems, ["over-time-window-wlan-cwnd-packets", "over-time-window-3g-cwnd-packets"]);
+        assert_eq!(stems, ["over-time-wlan-cwnd", "over-time-3g-cwnd"]);
         let text = figure_of(&drawings, "over-time-window", "Window", "Of 50 % of the paths.");
         assert_eq!(
             text.lines().map(str::trim).collect::<Vec<_>>(),
@@ -113,14 +138,14 @@ mod tests {
                 "\\begin{figure}",
                 "\\centering",
                 "\\begin{subfigure}{0.49\\linewidth}",
-                "\\includesvg[width=\\linewidth]{over-time-window-wlan-cwnd-packets}",
+                "\\includesvg[width=\\linewidth]{over-time-wlan-cwnd}",
                 "\\caption{wlan: cwnd, packets}",
-                "\\label{fig:over-time-window-wlan-cwnd-packets}",
+                "\\label{fig:over-time-wlan-cwnd}",
                 "\\end{subfigure}",
                 "\\begin{subfigure}{0.49\\linewidth}",
-                "\\includesvg[width=\\linewidth]{over-time-window-3g-cwnd-packets}",
+                "\\includesvg[width=\\linewidth]{over-time-3g-cwnd}",
                 "\\caption{3g: cwnd, packets}",
-                "\\label{fig:over-time-window-3g-cwnd-packets}",
+                "\\label{fig:over-time-3g-cwnd}",
                 "\\end{subfigure}",
                 "\\caption[Window]{Window. Of 50 \\% of the paths.}",
                 "\\label{fig:over-time-window}",
@@ -135,7 +160,7 @@ mod tests {
         let of = |groups: &[&str]| {
             let chart =
                 Chart::Bars(Bars { axis: Axis::default(), bars: groups.iter().map(|group| bar(group)).collect() });
-            drawings(&chart, "goodput", &mut Names::default()).len()
+            drawings(&chart, ("summary", "goodput"), &mut Names::default()).len()
         };
         assert_eq!([of(&[""]), of(&["", ""]), of(&["loss = 1%", "loss = 1 %"])], [0, 0, 2]);
         assert_eq!(figure("a", "b_c", "").lines().nth(3), Some("  \\caption[b\\_c]{b\\_c.}"));

@@ -2,6 +2,7 @@
 
 pub mod chart;
 mod describe;
+pub mod drawing;
 mod encode;
 pub mod heat;
 mod latex;
@@ -20,7 +21,7 @@ pub mod text;
 mod value;
 
 pub use describe::{figure, in_words};
-pub use page::{files, html, modules, script_sources};
+pub use page::{FigureName, figure_names, files, html, modules, script_sources};
 pub use picture::Picture;
 pub use table::{Column, Table, csv_lines};
 pub use value::{Figure, MadeBy, Report, Section, Verdict};

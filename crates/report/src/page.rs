@@ -80,6 +80,32 @@ pub fn files(report: &Report) -> Vec<(String, String)> {
         .collect()
 }
 
+/// A drawing of a report that can be saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FigureName {
+    /// The file, without ending.
+    pub stem: String,
+    /// Which figure of the report, over all sections.
+    pub figure: usize,
+    /// Which of its panels; none for all of them.
+    pub panel: Option<usize>,
+}
+
+/// The names of all drawings, in order: those of the files that the page saves.
+pub fn figure_names(report: &Report) -> Vec<FigureName> {
+    let mut names = Names::default();
+    let figures =
+        report.sections.iter().flat_map(|section| section.figures.iter().map(move |figure| (section, figure)));
+    let of = |(place, (section, figure)): (usize, (&Section, &Figure))| {
+        let stem = latex::stem(&section.id, &figure.title, &mut names);
+        let panels = latex::drawings(&figure.chart, (&section.id, &stem), &mut names);
+        let panels = panels.into_iter().enumerate();
+        let panels = panels.map(|(i, panel)| FigureName { stem: panel.stem, figure: place, panel: Some(i) });
+        core::iter::once(FigureName { stem, figure: place, panel: None }).chain(panels).collect::<Vec<_>>()
+    };
+    figures.enumerate().flat_map(of).collect()
+}
+
 /// The template's values.
 #[derive(Serialize)]
 struct Page<'a> {
@@ -218,7 +244,8 @@ fn section_view<'a>(report: &'a Report, section: &'a Section, packets: usize, fi
     let verdicts = || section.verdicts.iter().filter_map(find);
     let mut figure_view = |i: usize, figure: &'a Figure| {
         let before = i.checked_sub(1).map(|i| &section.figures[i]);
-        let place = (format!("{id}-figure-{}", i + 1), files.give(&[&section.id, &figure.title]));
+        let stem = latex::stem(&section.id, &figure.title, files);
+        let place = (format!("{id}-figure-{}", i + 1), &*section.id, stem);
         FigureView::of(figure, before, place, packets, files)
     };
     SectionView {
@@ -261,7 +288,7 @@ impl<'a> FigureView<'a> {
     fn of(
         figure: &'a Figure,
         before: Option<&Figure>,
-        (id, stem): (String, String),
+        (id, section, stem): (String, &str, String),
         packets: usize,
         files: &mut Names,
     ) -> Self {
@@ -276,7 +303,7 @@ impl<'a> FigureView<'a> {
             }
             chart => chart,
         };
-        let drawings = latex::drawings(chart, &stem, files);
+        let drawings = latex::drawings(chart, (section, &stem), files);
         let stems: Vec<&str> = drawings.iter().map(|drawing| &*drawing.stem).collect();
         let tex = |text: String| encode::data_link("application/x-tex", &text);
         Self {

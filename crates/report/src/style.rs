@@ -48,6 +48,9 @@ pub struct Style {
     pub filled: bool,
 }
 
+/// The look of a name that has no style.
+pub(crate) const PLAIN: Style = Style { colour: 2 * HUES - 1, symbol: "circle", dash: "", filled: true };
+
 /// The styles of `names`. A scheduler of the registry, with or without suffix, has the style of its place in `registry` in
 /// every report, unless one before it has the same colour and another is left; other names get a colour that is left, in the
 /// order in which they appear, a path and its baseline the same.

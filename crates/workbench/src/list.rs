@@ -162,6 +162,11 @@ impl Listing {
         found.ok_or_else(|| Failure::unknown_word("list", name, &names, &format!("there are {}", names.join(", "))))
     }
 
+    /// The entries as `(name, description)`.
+    pub fn names(&self) -> Result<Vec<(String, String)>, Failure> {
+        Ok((self.entries)()?.into_iter().map(|item| (item.name.to_string(), item.about)).collect())
+    }
+
     /// The entries as a JSON array of objects.
     pub fn json(&self) -> Result<String, Failure> {
         // Strings only: this cannot fail.

@@ -30,6 +30,11 @@ pub fn make_report(folder: &Path, packets: Option<usize>, progress: &dyn Progres
     write_report(&reader.folder, &Report { packets: packets.or(report.packets), ..report }, progress)
 }
 
+/// The report of `folder`, which is not written.
+pub fn report_of(folder: &Path) -> Result<Report, Failure> {
+    Reader::open(folder)?.report()
+}
+
 /// The same of a run's results, which stand there already.
 pub fn make_run_report(
     folder: &Path,

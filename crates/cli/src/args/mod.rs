@@ -19,7 +19,10 @@ pub use links::{
 };
 pub use look_up::{Catalogue, CheckArguments, ExplainArguments, ListArguments, NewArguments, PlugInKind};
 pub use playground::PlaygroundArguments;
-pub use run::{DemoArguments, MergeArguments, Output, ReportArguments, RerunArguments, RunArguments};
+pub use run::{
+    ArchiveArguments, DemoArguments, FigureArguments, MergeArguments, Output, ReportArguments, RerunArguments,
+    RunArguments,
+};
 pub use shell::ShellArguments;
 pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments, TraceAction};
 
@@ -29,8 +32,9 @@ use clap_complete::Shell;
 use infer::INFER_EXAMPLES;
 use links::{KEY_EXAMPLES, MEASURE_EXAMPLES, PROXY_EXAMPLES, SERVE_EXAMPLES, STATUS_EXAMPLES};
 use playground::PLAYGROUND_EXAMPLES;
-use run::{MERGE_EXAMPLES, REPORT_EXAMPLES, RERUN_EXAMPLES, RUN_EXAMPLES};
+use run::{ARCHIVE_EXAMPLES, FIGURE_EXAMPLES, MERGE_EXAMPLES, REPORT_EXAMPLES, RERUN_EXAMPLES, RUN_EXAMPLES};
 use shell::SHELL_EXAMPLES;
+use std::path::PathBuf;
 use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES, TRACE_EXAMPLES};
 
 /// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
@@ -80,6 +84,15 @@ pub enum Command {
         /// Which shell.
         shell: Shell,
     },
+    /// Write the manual pages, one per command, into a directory
+    #[command(after_help = "Example:\n  anabranch man ~/.local/share/man/man1")]
+    Man {
+        /// The directory; it is made if it is missing
+        folder: PathBuf,
+    },
+    /// Print the licences of all that is in this program
+    #[command(after_help = "Example:\n  anabranch licences | less")]
+    Licences,
     /// Run the experiments of a paper, and print the published values beside ours with a verdict for each claim
     #[command(after_help = REPRODUCE_EXAMPLES)]
     Reproduce(ReproduceArguments),
@@ -136,6 +149,12 @@ pub enum Command {
     /// Repeat the runs of a results directory, and show the differences
     #[command(after_help = RERUN_EXAMPLES)]
     Rerun(RerunArguments),
+    /// Draw a figure of a results directory as PDF or SVG, as wide as a paper's column
+    #[command(after_help = FIGURE_EXAMPLES)]
+    Figure(FigureArguments),
+    /// Put a results directory into one file, to be kept beside a paper
+    #[command(after_help = ARCHIVE_EXAMPLES)]
+    Archive(ArchiveArguments),
     /// Make the HTML report of a results directory
     #[command(after_help = REPORT_EXAMPLES)]
     Report(ReportArguments),

@@ -166,6 +166,49 @@ pub struct RerunArguments {
     pub output: Output,
 }
 
+pub(super) const ARCHIVE_EXAMPLES: &str = "\
+Example:
+  anabranch archive results --out artifact.tar.gz
+
+The file has what commands wrote into DIR, SHA-256 of each file, and a README that says how to make the runs again. The same \
+directory gives the same bytes. A reader unpacks it, and runs `anabranch rerun` on its folder.";
+
+/// `anabranch archive`.
+#[derive(Debug, Args)]
+pub struct ArchiveArguments {
+    /// The directory that `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The file, which ends in .tar.gz
+    #[arg(long, value_name = "FILE", default_value = "artifact.tar.gz")]
+    pub out: PathBuf,
+}
+
+pub(super) const FIGURE_EXAMPLES: &str = "\
+Examples:
+  anabranch figure results                                  # lists the figures
+  anabranch figure results goodput --out goodput.pdf
+  anabranch figure results over-time-ofo --out ofo.svg --figure-width 516pt
+
+The figure has its legend, in the colours of the report, and text of 7 points in DejaVu Sans, which a PDF has embedded. Curves that \
+coincide are drawn on each other, the lower one wider, and named below.";
+
+/// `anabranch figure`.
+#[derive(Debug, Args)]
+pub struct FigureArguments {
+    /// The directory that `--out` wrote
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// A name of the list; without it, the list is printed
+    pub name: Option<String>,
+    /// The file, which ends in .pdf or .svg; the figure's name with .pdf unless given
+    #[arg(long, value_name = "FILE", requires = "name")]
+    pub out: Option<PathBuf>,
+    /// Width in points (1/72 inch), from 120pt to 1200pt: a column of a two-column paper is about 252pt wide, a page 516pt
+    #[arg(long, value_name = "W", default_value = "252pt", value_parser = number::points)]
+    pub figure_width: f64,
+}
+
 pub(super) const REPORT_EXAMPLES: &str = "\
 Examples:
   anabranch run wifi-lte --out results

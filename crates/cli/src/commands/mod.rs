@@ -1,16 +1,19 @@
 //! One function per command: arguments in, the text for standard output out.
 
 mod analyse;
+mod archive;
 mod check;
 mod compare;
 mod demo;
 mod explain;
+mod figure;
 mod infer;
 #[cfg(target_os = "linux")]
 mod key;
 #[cfg(target_os = "linux")]
 mod links;
 mod list;
+mod man;
 #[cfg(target_os = "linux")]
 mod measure;
 mod measurement;
@@ -37,14 +40,17 @@ mod tour;
 mod trace;
 
 pub use analyse::analyse;
+pub use archive::archive;
 pub use check::check;
 pub use compare::compare;
 pub use demo::demo;
 pub use explain::explain;
+pub use figure::figure;
 pub use infer::infer;
 #[cfg(target_os = "linux")]
 pub use key::key;
 pub use list::list;
+pub use man::{LICENCES, completions, man};
 #[cfg(target_os = "linux")]
 pub use measure::measure;
 pub use merge::merge;
@@ -64,5 +70,5 @@ pub use serve::serve;
 pub use shell::shell;
 #[cfg(target_os = "linux")]
 pub use status::status;
-pub use tour::{completions, tour};
+pub use tour::tour;
 pub use trace::trace;

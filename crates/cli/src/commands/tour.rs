@@ -1,8 +1,4 @@
-//! The first words, and the shells' completion scripts.
-
-use crate::args::Arguments;
-use clap::CommandFactory;
-use clap_complete::Shell;
+//! The first words.
 
 /// The output of `anabranch` without arguments.
 pub fn tour() -> String {
@@ -24,11 +20,4 @@ All commands: anabranch --help
 ",
         env!("CARGO_PKG_VERSION")
     )
-}
-
-/// The completion script for `shell`.
-pub fn completions(shell: Shell) -> String {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "anabranch", &mut script);
-    String::from_utf8_lossy(&script).into_owned()
 }
