@@ -3,6 +3,7 @@
 //!
 //! As in `run`, the driver, the pool and the observer come from outside.
 
+pub mod advise;
 pub mod frontier;
 pub mod parity;
 mod prediction;
