@@ -1,5 +1,6 @@
 //! One function per command: arguments in, the text for standard output out.
 
+mod advise;
 mod analyse;
 mod check;
 mod compare;
@@ -36,6 +37,7 @@ mod status;
 mod tour;
 mod trace;
 
+pub use advise::advise;
 pub use analyse::analyse;
 pub use check::check;
 pub use compare::compare;
