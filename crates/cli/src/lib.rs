@@ -97,6 +97,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         Command::Infer(arguments) => commands::infer(&arguments, drivers),
         Command::Compare(arguments) => commands::compare(&arguments, drivers.virtual_time),
         Command::Model(arguments) => commands::model(&arguments).map(Outcome::from),
+        Command::Advise(arguments) => commands::advise(&arguments, drivers.virtual_time),
         Command::Analyse(arguments) => commands::analyse(&arguments),
         Command::Trace { action } => commands::trace(&action),
         Command::Playground(arguments) => commands::playground(&arguments),

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod advise;
 pub mod frontier;
 pub mod parity;
 mod prediction;

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod advise;
 mod analyse;
 mod format;
 mod infer;
@@ -10,6 +11,7 @@ mod run;
 mod shell;
 mod study;
 
+pub use advise::AdviseArguments;
 pub use analyse::{AnalyseArguments, HostName};
 pub use format::{Format, ListFormat};
 pub use infer::InferArguments;
@@ -26,6 +28,7 @@ pub use run::{
 pub use shell::ShellArguments;
 pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments, TraceAction};
 
+use advise::ADVISE_EXAMPLES;
 use analyse::ANALYSE_EXAMPLES;
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
@@ -105,6 +108,9 @@ pub enum Command {
     /// Evaluate a closed-form model, or the best possible result in a scenario
     #[command(after_help = MODEL_EXAMPLES)]
     Model(ModelArguments),
+    /// Say whether to use several links together, and by which scheduler
+    #[command(after_help = ADVISE_EXAMPLES)]
+    Advise(AdviseArguments),
     /// Say what Multipath TCP connections did, from captures of their packets
     #[command(after_help = ANALYSE_EXAMPLES)]
     Analyse(AnalyseArguments),

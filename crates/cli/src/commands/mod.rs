@@ -1,5 +1,6 @@
 //! One function per command: arguments in, the text for standard output out.
 
+mod advise;
 mod analyse;
 mod archive;
 mod check;
@@ -39,6 +40,7 @@ mod status;
 mod tour;
 mod trace;
 
+pub use advise::advise;
 pub use analyse::analyse;
 pub use archive::archive;
 pub use check::check;
