@@ -3,6 +3,7 @@
 
 mod arrivals;
 mod bulk;
+mod call;
 mod datagrams;
 mod frames;
 mod halves;
@@ -17,6 +18,7 @@ mod workload;
 
 pub use arrivals::poisson;
 pub use bulk::{BulkSink, BulkSource, Duplex};
+pub use call::{Call, Video};
 pub use datagrams::{ConstantRate, Datagram, OnOff, OnOffSpec, PacketSource};
 pub use frames::FrameSource;
 pub use objects::Objects;
