@@ -15,7 +15,10 @@ fn over(text: &str, scheduler: &str) -> RunOutcome {
 }
 
 fn one_path(path: &str, traffic: &str) -> RunOutcome {
-    over(&format!("duration = '10s'\n[[path]]\nname = 'a'\nrate = '20mbit'\n{path}\n[[traffic]]\n{traffic}\n"), "minrtt")
+    over(
+        &format!("duration = '10s'\n[[path]]\nname = 'a'\nrate = '20mbit'\n{path}\n[[traffic]]\n{traffic}\n"),
+        "minrtt",
+    )
 }
 
 const VIDEO: &str = "kind = 'call'\nvideo = '1mbit'";
@@ -27,7 +30,9 @@ fn a_call_sends_its_rates_both_ways_and_is_in_time() {
         // 1 Mbit/s of pictures within their draws, and 32 kbit/s of speech.
         assert!((run.metrics[way] / 1.032e6 - 1.0).abs() < 0.06, "{way}: {:?}", run.metrics);
     }
-    for metric in ["late_ratio", "late_down_ratio", "late_up_ratio", "late_per_minute", "stall_s", "stall_ratio", "freeze_max_s"] {
+    for metric in
+        ["late_ratio", "late_down_ratio", "late_up_ratio", "late_per_minute", "stall_s", "stall_ratio", "freeze_max_s"]
+    {
         assert_eq!(run.metrics[metric], 0.0, "{metric}");
     }
     let delay = run.metrics["app_delay_mean_s"];
@@ -71,7 +76,8 @@ fn frames_have_the_metrics_of_deadlines_only_with_a_deadline() {
 /// A seed draws sizes, and every other the same number of frames.
 #[test]
 fn sizes_are_drawn_by_the_seed() {
-    let text = format!("duration = '3s'\n[[path]]\nname = 'a'\nrate = '20mbit'\ndelay = '20ms'\n[[traffic]]\n{VIDEO}\n");
+    let text =
+        format!("duration = '3s'\n[[path]]\nname = 'a'\nrate = '20mbit'\ndelay = '20ms'\n[[traffic]]\n{VIDEO}\n");
     let scenario = scenario(&text);
     let digest = |seed| {
         let job = Job::of(scenario.clone(), Choice::Single(0), seed);
