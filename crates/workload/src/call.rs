@@ -34,7 +34,7 @@ pub struct Video {
 }
 
 impl Call {
-    /// Its frames, with sizes drawn from `rng`; of frames that are due together, speech comes first. The draws repeat with the pattern.
+    /// Frames of both, with sizes drawn from `rng`; of frames that are due together, speech comes first. The draws repeat with the pattern.
     pub fn frames(&self, rng: &mut Rng) -> FramePattern {
         let Some(video) = self.video else {
             return FramePattern::steady(self.audio.bytes_in(AUDIO), AUDIO);

@@ -520,7 +520,7 @@ struct Totals {
     subflow_ofo: Histogram,
     frames: Histogram,
     frame_times: WrittenFrames,
-    /// By direction, in their order.
+    /// Late frames by direction, in the order of ways.
     late: [LateTotals; 2],
     responses: Histogram,
     completions: Histogram,
