@@ -54,7 +54,7 @@ fn every_frame_over_a_path_longer_than_its_deadline_is_late() {
 fn a_silent_way_freezes_its_own_direction() {
     let run = one_path("delay = '10ms'\noutage = { up = [['4s', '5s']] }", "kind = 'call'");
     let value = |name: &str| run.metrics[name];
-    // What was captured from 150 ms before its end on is in time if retransmissions are; a timeout may double that.
+    // Frames captured from 150 ms before its end on are in time if retransmissions are; a timeout may double the freeze.
     assert!((0.85..2.0).contains(&value("freeze_max_up_s")), "{:?}", run.metrics);
     assert_eq!(value("freeze_max_s"), value("freeze_max_up_s").max(value("freeze_max_down_s")));
     assert!((value("stall_s") - value("stall_up_s") - value("stall_down_s")).abs() < 1e-9);

@@ -31,7 +31,7 @@ pub(super) struct Frames {
     late: Lateness,
 }
 
-/// What the frames of one connection and direction came to.
+/// Results of the frames of one connection and direction.
 #[derive(Debug)]
 pub(super) struct FrameResults {
     pub delays: Histogram,
