@@ -1,7 +1,7 @@
 //! The values of one run.
 
 use crate::{Density, Extents, METRICS};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{FramePattern, Instant};
 use core::ops::Range;
 use serde::{Deserialize, Serialize};
 
@@ -34,16 +34,14 @@ pub type WrittenFrames = [Vec<FrameTimes>; 2];
 pub struct FrameTimes {
     /// Frame 0.
     pub first: Instant,
-    /// From one to the next.
-    pub interval: Duration,
     /// Numbers of those that count.
     pub counted: Range<u64>,
 }
 
 impl FrameTimes {
-    /// When those that count were due.
-    pub fn due(&self) -> impl Iterator<Item = Instant> + '_ {
-        self.counted.clone().map(|n| self.first + self.interval * n)
+    /// When those that count were due, and their bytes.
+    pub fn due<'a>(&'a self, pattern: &'a FramePattern) -> impl Iterator<Item = (Instant, u64)> + 'a {
+        self.counted.clone().map(|n| (self.first + pattern.at(n), pattern.size(n)))
     }
 }
 

@@ -40,6 +40,7 @@ const PRESETS: &[Preset] = presets![
     "handover", "Handover: walking out of Wi-Fi", "../scenarios/handover.toml", AS_IT_IS;
     "failover", "Failover to a backup path", "../scenarios/failover.toml", AS_IT_IS;
     "shared-bottleneck", "A shared bottleneck", "../scenarios/shared-bottleneck.toml", AS_IT_IS;
+    "call-over-wifi-and-lte", "A video call over Wi-Fi and LTE", "../scenarios/call-over-wifi-and-lte.toml", AS_IT_IS;
     "web-page", "A web page", "../scenarios/web-page.toml", AS_IT_IS;
 ];
 

@@ -96,6 +96,7 @@ impl Request {
         let traffic = match scenario.traffic.first().map(|traffic| &traffic.kind) {
             Some(TrafficKind::Bulk { .. }) => "bulk",
             Some(TrafficKind::Frames { .. }) => "frames",
+            Some(TrafficKind::Call { .. }) => "call",
             Some(TrafficKind::Request { .. }) => "request",
             Some(TrafficKind::Web { .. }) => "web",
             None => "none",

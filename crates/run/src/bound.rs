@@ -5,7 +5,6 @@ use crate::layout::Layout;
 use crate::plan::{CellPlan, Plan, PlanRow};
 use crate::record::CellValues;
 use anabranch_metrics::FrameTimes;
-use anabranch_scenario::TrafficKind;
 use anabranch_units::{Duration, Instant};
 use serde::Serialize;
 
@@ -44,21 +43,19 @@ pub fn bounds(plan: &Plan) -> Result<Vec<Bound>, RunError> {
 
 fn bound(cell: &CellPlan, row: &PlanRow, job: &Job) -> Result<Bound, RunError> {
     let from = Instant::ZERO + job.scenario.warmup;
-    // As if the first frame were written at once.
-    let frames = job.scenario.traffic.first().and_then(|traffic| match traffic.kind {
-        TrafficKind::Frames { interval, count, .. } => Some((interval, count)),
-        TrafficKind::Bulk { .. } | TrafficKind::Request { .. } | TrafficKind::Web { .. } => None,
-    });
-    let all = frames.and_then(|(interval, count)| Some(interval * count?));
+    let layout = Layout::of(job)?;
+    let frames = layout.frames();
+    let all = frames.as_ref().and_then(|frames| Some(frames.pattern.at(frames.count?)));
     // The first of them ends the run.
     let measured = job.scenario.duration.into_iter().chain(all).min().unwrap_or(Duration::ZERO);
-    let written = frames.map(|(interval, count)| {
-        let within = measured.as_nanos().div_ceil(interval.as_nanos().max(1));
-        FrameTimes { first: from, interval, counted: 0..count.unwrap_or(within).min(within) }
+    // As if the first frame were written at once.
+    let written = frames.map(|frames| {
+        let within = frames.pattern.due_before(from, from + measured);
+        FrameTimes { first: from, counted: 0..frames.count.unwrap_or(within).min(within) }
     });
     // Of one direction the second is empty, and not looked at.
     let written = [written.clone().into_iter().collect(), written.into_iter().collect()];
-    let best = Layout::of(job)?.bound(job, (from, from + measured), (&written, Instant::MAX));
+    let best = layout.bound(job, (from, from + measured), (&written, Instant::MAX));
     let paths = match row.choice {
         Choice::Multipath(_) => "all".to_owned(),
         Choice::Single(_) => row.scheduler_label.clone(),

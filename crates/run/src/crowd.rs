@@ -3,9 +3,10 @@
 use anabranch_metrics::{FrameSchedule, Oracle, ResponseSchedule, Timed};
 use anabranch_scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
 use anabranch_sim::Opening;
-use anabranch_units::{ConnId, Duration, Instant, Rng, Side, TrafficDirection};
+use anabranch_units::{ConnId, Duration, FramePattern, Instant, Rng, Side, TrafficDirection};
 use anabranch_workload::{
-    BulkSink, BulkSource, Duplex, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Workload, poisson,
+    BulkSink, BulkSource, Call, Duplex, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Video, Workload,
+    poisson,
 };
 
 /// The connections under test.
@@ -16,6 +17,8 @@ pub(crate) struct Connections {
     start: Instant,
     /// Exchange of traffic in which the client sends requests.
     exchange: Option<Exchange>,
+    /// Frames of traffic that has any: the same in both directions.
+    frames: Option<FrameSchedule>,
 }
 
 /// Arrivals at which the bound of a run is looked for: it holds at each.
@@ -35,7 +38,8 @@ impl Connections {
             Opening::At(times) => times.first().copied().unwrap_or(start),
             Opening::AtOnce(_) | Opening::Served(_) => start,
         };
-        Self { traffic: traffic.clone(), opening, start, exchange: exchange(&traffic.kind, seed) }
+        let (exchange, frames) = (exchange(&traffic.kind, seed), frames(&traffic.kind, seed));
+        Self { traffic: traffic.clone(), opening, start, exchange, frames }
     }
 
     /// How many connections there are.
@@ -89,10 +93,10 @@ impl Connections {
             }
             (Side::Client, _, Some(exchange)) => Box::new(RequestClient::sharing(exchange.clone())),
             (Side::Server, _, Some(exchange)) => Box::new(ResponseServer::new(exchange.clone())),
-            (_, TrafficKind::Frames { size, interval, count }, None) => {
-                self.end(side, FrameSource::new(*size, *interval, *count))
-            }
-            (_, kind, None) => self.end(side, BulkSource::new(kind.total())),
+            (_, kind, None) => match &self.frames {
+                Some(frames) => self.end(side, FrameSource::new(frames.pattern.clone(), frames.count)),
+                None => self.end(side, BulkSource::new(kind.total())),
+            },
         }
     }
 
@@ -115,10 +119,10 @@ impl Connections {
 
     /// The times of each that are measured.
     pub fn timed(&self) -> Timed {
-        match self.traffic.kind {
-            TrafficKind::Frames { size, interval, count } => Timed::Frames(FrameSchedule { size, interval, count }),
-            TrafficKind::Request { request, size, .. } => Timed::Responses(ResponseSchedule { request, size }),
-            TrafficKind::Bulk { .. } | TrafficKind::Web { .. } => Timed::Nothing,
+        match (&self.traffic.kind, &self.frames) {
+            (_, Some(frames)) => Timed::Frames(frames.clone()),
+            (&TrafficKind::Request { request, size, .. }, _) => Timed::Responses(ResponseSchedule { request, size }),
+            _ => Timed::Nothing,
         }
     }
 
@@ -144,10 +148,25 @@ fn serves_once(kind: &TrafficKind) -> bool {
     matches!(kind, TrafficKind::Web { connections_per: ConnectionsPer::Object, .. })
 }
 
+/// The frames that an end sends.
+fn frames(kind: &TrafficKind, seed: u64) -> Option<FrameSchedule> {
+    match *kind {
+        TrafficKind::Frames { size, interval, count, deadline } => {
+            Some(FrameSchedule { pattern: FramePattern::steady(size, interval), count, deadline })
+        }
+        TrafficKind::Call { audio, video, frame_rate, key_every, deadline } => {
+            let video = video.map(|rate| Video { rate, frame_rate, key_every });
+            let pattern = Call { audio, video }.frames(&mut Rng::stream(seed, "traffic.frames"));
+            Some(FrameSchedule { pattern, count: None, deadline: Some(deadline) })
+        }
+        TrafficKind::Bulk { .. } | TrafficKind::Request { .. } | TrafficKind::Web { .. } => None,
+    }
+}
+
 /// The objects that client and server share.
 fn exchange(kind: &TrafficKind, seed: u64) -> Option<Exchange> {
     match *kind {
-        TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } => None,
+        TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } | TrafficKind::Call { .. } => None,
         TrafficKind::Request { request, size, count, .. } => {
             Some(Exchange { objects: Objects::Same { size, count }, request })
         }

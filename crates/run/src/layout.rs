@@ -13,8 +13,8 @@ use anabranch_engine::congestion::PACED_HEADERS;
 use anabranch_engine::connection::PathSetup;
 use anabranch_engine::{DssWidth, FirstPath, Scheduler, Settings};
 use anabranch_metrics::{
-    CapacityCurve, CurveConfig, CurveRecorder, MeterConfig, Oracle, PathConfig, RunMetrics, SegmentSizes, Timed,
-    WrittenFrames, header_len, names, oracle_ratio,
+    CapacityCurve, CurveConfig, CurveRecorder, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics,
+    SegmentSizes, Timed, WrittenFrames, header_len, names, oracle_ratio,
 };
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, Place, RateSteps, Steps, Topology,
@@ -26,7 +26,7 @@ use anabranch_sim::{
     Checks, End, FlowSetup, Opening, Party, PathChoice, Switch, WorldChange, WorldSetup, address, client_port,
     paths_between,
 };
-use anabranch_units::{ConnId, Direction, Duration, Instant, PathId, Rng, Side, TrafficDirection};
+use anabranch_units::{ConnId, Direction, Duration, FramePattern, Instant, PathId, Rng, Side, TrafficDirection};
 use anabranch_workload::Workload;
 use std::iter;
 use std::net::IpAddr;
@@ -533,6 +533,14 @@ impl Layout {
         oracle_ratio(above, below)
     }
 
+    /// The frames that an end sends, of traffic that has any.
+    pub(crate) fn frames(&self) -> Option<FrameSchedule> {
+        match self.crowd.timed() {
+            Timed::Frames(frames) => Some(frames),
+            Timed::Responses(_) | Timed::Nothing => None,
+        }
+    }
+
     /// The best possible in the main metric of the traffic, for the measured time from … until and the frames
     /// that were written in it, none of which counts more than its age at `end`.
     pub(crate) fn bound(&self, job: &Job, measured: (Instant, Instant), frames: (&WrittenFrames, Instant)) -> Best {
@@ -555,7 +563,7 @@ impl Layout {
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
         let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
             (Timed::Frames(frames), _) => {
-                (names::FRAME_DELAY, seconds(frame_delay(&oracles, written, end, frames.size)))
+                (names::FRAME_DELAY, seconds(frame_delay(&oracles, written, end, &frames.pattern)))
             }
             (_, Some(_)) => {
                 let each = oracles.iter().map(|oracle| self.crowd.least_completion(oracle));
@@ -576,11 +584,11 @@ impl Layout {
 }
 
 /// The least mean delay of frames that were written each way, whose oracles these are.
-fn frame_delay(oracles: &[Oracle], written: &WrittenFrames, end: Instant, size: u64) -> Option<Duration> {
+fn frame_delay(oracles: &[Oracle], written: &WrittenFrames, end: Instant, pattern: &FramePattern) -> Option<Duration> {
     let (mut sum, mut count) = (0, 0);
     for (oracle, frames) in oracles.iter().zip(written) {
         let own: u64 = frames.iter().map(|times| times.counted.end.saturating_sub(times.counted.start)).sum();
-        if let Some(delay) = oracle.frame_delay(frames, end, size) {
+        if let Some(delay) = oracle.frame_delay(frames, end, pattern) {
             sum += u128::from(delay.as_nanos()) * u128::from(own);
             count += u128::from(own);
         }

@@ -200,6 +200,21 @@ pub enum TrafficKind {
         interval: Duration,
         /// Number of frames; `None` = until the end.
         count: Option<u64>,
+        /// From the time at which a frame is due to its play-out, if it is played out; above zero.
+        deadline: Option<Duration>,
+    },
+    /// Frames of speech and of a camera, until the end.
+    Call {
+        /// Payload of speech.
+        audio: Rate,
+        /// Mean payload of the pictures; `None` = speech alone.
+        video: Option<Rate>,
+        /// Pictures per second; at least 1.
+        frame_rate: u32,
+        /// From a key frame to the next, in pictures; at least 8.
+        key_every: u32,
+        /// From capture to play-out; above zero.
+        deadline: Duration,
     },
     /// The client sends requests and the server answers them, one after the other on the same connection.
     Request {
@@ -260,9 +275,11 @@ pub enum Arrivals {
 }
 
 impl From<TrafficKind> for Traffic {
-    /// One flow.
+    /// One flow; of a call both ends send, else the server.
     fn from(kind: TrafficKind) -> Self {
-        Self { kind, flows: 1, arrivals: Arrivals::Together, direction: TrafficDirection::Down }
+        let both = matches!(kind, TrafficKind::Call { .. });
+        let direction = if both { TrafficDirection::Both } else { TrafficDirection::Down };
+        Self { kind, flows: 1, arrivals: Arrivals::Together, direction }
     }
 }
 
@@ -270,7 +287,7 @@ impl TrafficKind {
     /// The client requests what the server sends: data flow down alone.
     pub fn has_requests(&self) -> bool {
         match self {
-            Self::Bulk { .. } | Self::Frames { .. } => false,
+            Self::Bulk { .. } | Self::Frames { .. } | Self::Call { .. } => false,
             Self::Request { .. } | Self::Web { .. } => true,
         }
     }
@@ -279,6 +296,7 @@ impl TrafficKind {
     pub fn total(&self) -> Option<u64> {
         match self {
             Self::Bulk { size } => *size,
+            Self::Call { .. } => None,
             Self::Frames { size, count, .. } | Self::Request { size, count, .. } => {
                 count.map(|count| count.saturating_mul(*size))
             }
@@ -307,7 +325,10 @@ impl Traffic {
         match self.kind {
             // A connection beyond the number of objects would have no request.
             TrafficKind::Web { connections, objects, .. } => connections.min(objects),
-            TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } | TrafficKind::Request { .. } => self.flows,
+            TrafficKind::Bulk { .. }
+            | TrafficKind::Frames { .. }
+            | TrafficKind::Call { .. }
+            | TrafficKind::Request { .. } => self.flows,
         }
     }
 }

@@ -684,6 +684,22 @@ fn requests_and_pages_have_the_documented_defaults() {
 }
 
 #[test]
+fn a_call_goes_both_ways_and_has_a_deadline() {
+    let (call, nagle) = traffic("kind = 'call'");
+    let (audio, deadline) = (Rate::from_bps(32_000), Duration::from_millis(150));
+    let kind = TrafficKind::Call { audio, video: None, frame_rate: 30, key_every: 300, deadline };
+    let both = Traffic { direction: TrafficDirection::Both, ..kind.into() };
+    assert_eq!((&call, nagle, call.total(), call.connections()), (&both, false, None, 1));
+    let (stream, _) =
+        traffic("kind = 'call'\nvideo = '2mbit'\ndirection = 'up'\ndeadline = '1s'\nframe_rate = 25\nkey_every = 50");
+    let (video, deadline) = (Some(Rate::from_bps(2_000_000)), Duration::from_secs(1));
+    assert_eq!(stream.kind, TrafficKind::Call { audio, video, frame_rate: 25, key_every: 50, deadline });
+    assert_eq!(stream.direction, TrafficDirection::Up);
+    let (frames, _) = traffic("kind = 'frames'\nsize = 9\ninterval = '1ms'\ndeadline = '30ms'");
+    assert!(matches!(frames.kind, TrafficKind::Frames { deadline: Some(deadline), .. } if deadline.as_millis() == 30));
+}
+
+#[test]
 fn several_flows_add_up() {
     let (flows, nagle) = traffic("kind = 'bulk'\nsize = '1MB'\nflows = 20\narrivals = { kind = 'poisson', rate = 5 }");
     let kind = TrafficKind::Bulk { size: Some(1_000_000) };

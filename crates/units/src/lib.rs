@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod blocks;
+mod frames;
 mod id;
 #[cfg(feature = "serde")]
 mod name;
@@ -13,6 +14,7 @@ mod term;
 mod time;
 
 pub use blocks::{At, Blocks};
+pub use frames::FramePattern;
 pub use id::{ConnId, Direction, PathId, Side, TrafficDirection};
 #[cfg(feature = "serde")]
 pub use name::deserialize_name;

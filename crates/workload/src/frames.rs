@@ -1,59 +1,48 @@
-//! Frames of one size at a steady pace: video, telemetry, games.
+//! Frames at known times: video, calls, telemetry, games.
 
 use crate::halves::{Reader, Writer};
 use crate::{Fault, Stream, Workload};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{FramePattern, Instant};
 
-/// Writes a frame every `interval`, the first when the connection is established. Frames without room in the send
+/// Writes the frames of a pattern, which begins when the connection is established. Frames without room in the send
 /// buffer are written as soon as there is room, in order; none is dropped.
 #[derive(Clone, Debug)]
 pub struct FrameSource {
-    size: u64,
-    interval: Duration,
+    pattern: FramePattern,
     count: Option<u64>,
-    /// When the next frame is due; `None` before the first.
-    next: Option<Instant>,
+    /// When the pattern began.
+    start: Option<Instant>,
     /// Frames due so far.
     due: u64,
+    /// Frames written completely.
+    complete: u64,
     writer: Writer,
     reader: Reader,
 }
 
 impl FrameSource {
-    /// `count` frames of `size` bytes (at least 1) and then the end; `None`: never stops.
-    pub fn new(size: u64, interval: Duration, count: Option<u64>) -> Self {
-        let interval = interval.max(Duration::from_nanos(1));
+    /// The first `count` frames of `pattern` and then the end; `None`: never stops.
+    pub fn new(pattern: FramePattern, count: Option<u64>) -> Self {
         let (writer, reader) = (Writer::default(), Reader::default());
-        Self { size: size.max(1), interval, count, next: None, due: 0, writer, reader }
+        Self { pattern, count, start: None, due: 0, complete: 0, writer, reader }
     }
 
     fn ended(&self) -> bool {
         self.count.is_some_and(|count| self.due >= count)
     }
 
-    /// Frames due from `next`, when one is, to `now`. A call that comes late costs as much as one in time.
-    fn due_between(&self, next: Instant, now: Instant) -> u64 {
-        let left = self.count.map_or(u64::MAX, |count| count.saturating_sub(self.due));
-        let due = if next <= now { now.since(next).as_nanos() / self.interval.as_nanos() + 1 } else { 0 };
-        due.min(left)
-    }
-
-    /// Makes frames up to `now`, and writes as far as there is room.
+    /// Makes frames up to `now`, and writes as far as there is room. A call that comes late costs as much as one in time.
     fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
-        let next = self.next.unwrap_or(now);
-        let due = self.due_between(next, now);
-        self.due += due;
-        self.next = Some(next + self.interval * due);
-        let until = self.due.saturating_mul(self.size);
-        while self.writer.written() < until {
-            let inside = self.writer.written() % self.size;
-            if inside == 0 {
-                io.begin_message(self.size);
+        let start = *self.start.get_or_insert(now);
+        self.due = self.pattern.due_by(now.since(start)).min(self.count.unwrap_or(u64::MAX));
+        while self.complete < self.due {
+            if self.writer.written() == self.pattern.begin(self.complete) {
+                io.begin_message(self.pattern.size(self.complete));
             }
-            let frame_end = self.writer.written() + (self.size - inside);
-            if !self.writer.write(io, frame_end) {
+            if !self.writer.write(io, self.pattern.end(self.complete)) {
                 return;
             }
+            self.complete += 1;
         }
         if self.ended() {
             self.writer.finish(io);
@@ -79,7 +68,7 @@ impl Workload for FrameSource {
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
-        self.next.filter(|_| !self.ended())
+        self.start.filter(|_| !self.ended()).map(|start| start + self.pattern.at(self.due))
     }
 
     fn is_done(&self) -> bool {
@@ -95,6 +84,7 @@ impl Workload for FrameSource {
 mod tests {
     use super::*;
     use crate::pattern;
+    use anabranch_units::Duration;
     use bytes::Bytes;
 
     /// Accepts this many bytes; records them.
@@ -135,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_frame_every_interval_from_establishment_on() {
-        let mut source = FrameSource::new(1000, EVERY, Some(3));
+        let mut source = FrameSource::new(FramePattern::steady(1000, EVERY), Some(3));
         let mut io = Sink { room: 10_000, ..Sink::default() };
         assert_eq!(source.next_wakeup(), None);
         let start = Instant::from_millis(7);
@@ -152,7 +142,7 @@ mod tests {
 
     #[test]
     fn frames_that_find_no_room_wait_and_keep_their_times() {
-        let mut source = FrameSource::new(1000, EVERY, None);
+        let mut source = FrameSource::new(FramePattern::steady(1000, EVERY), None);
         let mut io = Sink { room: 1500, ..Sink::default() };
         source.on_established(Instant::ZERO, &mut io);
         source.on_wakeup(Instant::ZERO + EVERY, &mut io);
@@ -169,21 +159,35 @@ mod tests {
     fn a_late_call_counts_its_frames_without_a_loop() {
         for (interval, late, expected) in [(1, 3_600_000_000_000, 3_600_000_000_001), (7, 20, 3), (7, 21, 4), (7, 0, 1)]
         {
-            let mut source = FrameSource::new(1, Duration::from_nanos(interval), None);
-            source.next = Some(Instant::from_nanos(100));
+            let pattern = FramePattern::steady(1, Duration::from_nanos(interval));
+            let mut source = FrameSource::new(pattern, None);
+            source.on_established(Instant::from_nanos(100), &mut Sink::default());
             source.on_wakeup(Instant::from_nanos(100 + late), &mut Sink::default());
             assert_eq!(source.due, expected);
             assert_eq!(source.next_wakeup(), Some(Instant::from_nanos(100 + expected * interval)));
         }
-        let mut source = FrameSource::new(1, Duration::from_nanos(7), Some(2));
-        source.next = Some(Instant::from_nanos(100));
+        let mut source = FrameSource::new(FramePattern::steady(1, Duration::from_nanos(7)), Some(2));
+        source.on_established(Instant::from_nanos(100), &mut Sink::default());
         source.on_wakeup(Instant::from_millis(1), &mut Sink::default());
-        assert_eq!((source.due, source.next), (2, Some(Instant::from_nanos(114))), "no more than there are");
+        assert_eq!((source.due, source.next_wakeup()), (2, None), "no more than there are");
+    }
+
+    #[test]
+    fn frames_of_several_sizes_are_messages_of_their_own() {
+        let pattern = FramePattern::new(EVERY, [(Duration::ZERO, 80), (Duration::ZERO, 500), (EVERY / 2, 80)]);
+        let mut source = FrameSource::new(pattern, None);
+        let mut io = Sink { room: 200, ..Sink::default() };
+        source.on_established(Instant::ZERO, &mut io);
+        assert_eq!((io.taken.len(), source.next_wakeup()), (200, Some(Instant::ZERO + EVERY / 2)));
+        io.room = 1000;
+        source.on_wakeup(Instant::ZERO + EVERY / 2, &mut io);
+        assert_eq!(io.messages, [(0, 80), (80, 500), (580, 80)]);
+        assert_eq!((io.taken.len(), source.next_wakeup()), (660, Some(Instant::ZERO + EVERY)));
     }
 
     #[test]
     fn a_source_of_no_frames_ends_at_once() {
-        let mut source = FrameSource::new(0, Duration::ZERO, Some(0));
+        let mut source = FrameSource::new(FramePattern::steady(0, Duration::ZERO), Some(0));
         let mut io = Sink::default();
         source.on_established(Instant::ZERO, &mut io);
         assert!(source.is_done() && io.finished && io.taken.is_empty());

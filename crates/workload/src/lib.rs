@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod bulk;
+mod call;
 mod datagrams;
 mod frames;
 mod halves;
@@ -16,6 +17,7 @@ mod workload;
 
 pub use arrivals::poisson;
 pub use bulk::{BulkSink, BulkSource, Duplex};
+pub use call::{Call, Video};
 pub use datagrams::{ConstantRate, Datagram, OnOff, OnOffSpec, PacketSource};
 pub use frames::FrameSource;
 pub use objects::Objects;

@@ -90,7 +90,7 @@ const fn shown(name: &'static str, prominence: Prominence) -> Shown {
 
 /// All metrics above [`Prominence::Listed`], in the order of columns. Of several main metrics that a row has, the last is
 /// the main one: each exists for one kind of traffic only, except goodput.
-const SHOWN: [Shown; 21] = [
+const SHOWN: [Shown; 26] = [
     shown(names::GOODPUT, Prominence::Main),
     shown(names::COMPLETION, Prominence::Main),
     shown(names::FLOW_COMPLETION, Prominence::Main),
@@ -101,6 +101,11 @@ const SHOWN: [Shown; 21] = [
     shown(names::COMPLETION_DOWN, Prominence::Tabled),
     shown(names::COMPLETION_UP, Prominence::Tabled),
     shown("app_delay_p99_s", Prominence::Charted),
+    shown(names::LATE, Prominence::Charted),
+    shown(names::LATE_DOWN, Prominence::Summarised),
+    shown(names::LATE_UP, Prominence::Summarised),
+    shown(names::LATE_PER_MINUTE, Prominence::Tabled),
+    shown(names::FREEZE, Prominence::Tabled),
     shown("response_p99_s", Prominence::Charted),
     shown("flow_completion_p95_s", Prominence::Charted),
     shown("flow_completion_max_s", Prominence::Tabled),

@@ -18,6 +18,32 @@ pub const FLOW_COMPLETION: &str = "flow_completion_mean_s";
 pub const RESPONSE: &str = "response_mean_s";
 /// Mean delay of frames.
 pub const FRAME_DELAY: &str = "app_delay_mean_s";
+/// Share of frames that miss their deadline.
+pub const LATE: &str = "late_ratio";
+/// Share of what the server sends, where both ends send.
+pub const LATE_DOWN: &str = "late_down_ratio";
+/// Share of what the client sends, where both ends send.
+pub const LATE_UP: &str = "late_up_ratio";
+/// Late frames per minute.
+pub const LATE_PER_MINUTE: &str = "late_per_minute";
+/// Time without a frame to play out.
+pub const STALL: &str = "stall_s";
+/// Time of what the server sends, where both ends send.
+pub const STALL_DOWN: &str = "stall_down_s";
+/// Time of what the client sends, where both ends send.
+pub const STALL_UP: &str = "stall_up_s";
+/// Share of the time without a frame in the time in which frames are played out.
+pub const STALL_RATIO: &str = "stall_ratio";
+/// Share of what the server sends, where both ends send.
+pub const STALL_RATIO_DOWN: &str = "stall_down_ratio";
+/// Share of what the client sends, where both ends send.
+pub const STALL_RATIO_UP: &str = "stall_up_ratio";
+/// Longest time without a frame to play out.
+pub const FREEZE: &str = "freeze_max_s";
+/// Longest of what the server sends, where both ends send.
+pub const FREEZE_DOWN: &str = "freeze_max_down_s";
+/// Longest of what the client sends, where both ends send.
+pub const FREEZE_UP: &str = "freeze_max_up_s";
 /// The connection-level out-of-order queue.
 pub const OFO_MEAN: &str = "ofo_mean_bytes";
 /// Over all subflows, or on one path.

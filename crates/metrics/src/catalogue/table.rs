@@ -78,6 +78,50 @@ pub const METRICS: &[MetricInfo] = &[
     of_run("app_delay_p99_s", "frame p99", "99th percentile of the frames' delays.").less().in_ms(),
     of_run("app_delay_max_s", "frame max", "Greatest of the frames' delays.").less().in_ms(),
     of_run(
+        names::LATE,
+        "late",
+        "Frames with a deadline: share of those whose time of play-out lies in the measured time that are not complete by then, or never. A \
+         frame is played out its deadline after it was due.",
+    )
+    .less()
+    .in_percent(),
+    of_run(names::LATE_DOWN, "late down", "As late_ratio, of what the server sends; where both ends send.").less().in_percent(),
+    of_run(names::LATE_UP, "late up", "As late_ratio, of what the client sends; where both ends send.").less().in_percent(),
+    of_run(
+        names::LATE_PER_MINUTE,
+        "late per minute",
+        "Late frames per minute of play-out, of a connection and direction on average.",
+    )
+    .less()
+    .decimals(1),
+    of_run(
+        names::STALL,
+        "stall",
+        "Frames with a deadline: time for which there was nothing to play out, from the play-out time of a late frame to that of the next \
+         frame in time; sum over connections and directions.",
+    )
+    .less(),
+    of_run(names::STALL_DOWN, "stall down", "As stall_s, of what the server sends; where both ends send.").less(),
+    of_run(names::STALL_UP, "stall up", "As stall_s, of what the client sends; where both ends send.").less(),
+    of_run(
+        names::STALL_RATIO,
+        "stalled",
+        "stall_s ÷ time in which frames were to be played out, of all connections and directions.",
+    )
+    .less()
+    .in_percent(),
+    of_run(names::STALL_RATIO_DOWN, "stalled down", "As stall_ratio, of what the server sends; where both ends send.").less().in_percent(),
+    of_run(names::STALL_RATIO_UP, "stalled up", "As stall_ratio, of what the client sends; where both ends send.").less().in_percent(),
+    of_run(
+        names::FREEZE,
+        "longest freeze",
+        "Frames with a deadline: longest time without anything to play out, in any direction of any connection.",
+    )
+    .less()
+    .in_ms(),
+    of_run(names::FREEZE_DOWN, "longest freeze down", "As freeze_max_s, of what the server sends; where both ends send.").less().in_ms(),
+    of_run(names::FREEZE_UP, "longest freeze up", "As freeze_max_s, of what the client sends; where both ends send.").less().in_ms(),
+    of_run(
         names::OFO_MEAN,
         "OFO mean",
         "Connection-level out-of-order queue of the receiver: mean of the maxima within samples of 10 ms. Data that waits in a \

@@ -1,17 +1,18 @@
 //! How long frames take from the application to the application.
 
+use super::lateness::{LateTotals, Lateness};
 use crate::{FrameTimes, Histogram};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, FramePattern, Instant};
 
-/// Frames of one size at a steady pace, the first written when the connection is established.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Frames of an application, the first written when the connection is established.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameSchedule {
-    /// Bytes of a frame; at least 1.
-    pub size: u64,
-    /// Time from one frame to the next.
-    pub interval: Duration,
+    /// When they are due after that, and their sizes.
+    pub pattern: FramePattern,
     /// How many; `None` = without end.
     pub count: Option<u64>,
+    /// From the time at which a frame is due to its play-out, if it is played out.
+    pub deadline: Option<Duration>,
 }
 
 /// The delays of one connection's frames: from the time at which the application has a frame to write, to the
@@ -27,11 +28,22 @@ pub(super) struct Frames {
     before: u64,
     /// In nanoseconds.
     delays: Histogram,
+    late: Lateness,
+}
+
+/// Results of the frames of one connection and direction.
+#[derive(Debug)]
+pub(super) struct FrameResults {
+    pub delays: Histogram,
+    /// Absent if none was written.
+    pub times: Option<FrameTimes>,
+    pub late: LateTotals,
 }
 
 impl Frames {
     pub fn new(schedule: FrameSchedule) -> Self {
-        Self { schedule, start: None, delivered: 0, before: 0, delays: Histogram::default() }
+        let (delays, late) = (Histogram::default(), Lateness::default());
+        Self { schedule, start: None, delivered: 0, before: 0, delays, late }
     }
 
     pub fn on_written(&mut self, now: Instant) {
@@ -41,28 +53,32 @@ impl Frames {
     /// When frame `n` was due.
     fn due(&self, n: u64) -> Option<Instant> {
         let exists = self.schedule.count.is_none_or(|count| n < count);
-        self.start.filter(|_| exists).map(|start| start + self.schedule.interval * n)
+        self.start.filter(|_| exists).map(|start| start + self.schedule.pattern.at(n))
     }
 
     /// Everything below `end` is delivered.
     pub fn on_delivered(&mut self, now: Instant, end: u64) {
-        let whole = end / self.schedule.size.max(1);
-        while self.delivered < whole
+        while self.schedule.pattern.end(self.delivered) <= end
             && let Some(due) = self.due(self.delivered)
         {
             self.delays.add(now.since(due).as_nanos(), 1);
+            if let Some(deadline) = self.schedule.deadline {
+                self.late.on_frame(now, due + deadline);
+            }
             self.delivered += 1;
         }
     }
 
-    pub fn restart(&mut self) {
+    pub fn restart(&mut self, at: Instant) {
+        self.late.restart(at);
         self.before = self.delivered;
         self.delays.clear();
     }
 
-    /// The delays of all frames up to `end`. A frame that is still under way counts with its age once that exceeds the mean of
+    /// The frames up to `end`. Of delays, a frame that is still under way counts with its age once that exceeds the mean of
     /// the delivered ones: it can only make the figures better than they are, and leaving it out would hide a stall.
-    pub fn finish(mut self, end: Instant) -> (Histogram, Option<FrameTimes>) {
+    pub fn finish(mut self, end: Instant) -> FrameResults {
+        let late = self.start.map(|first| self.late.clone().finish(&self.schedule, first, self.delivered, end));
         let mean = self.delays.mean().unwrap_or(0.0);
         while let Some(due) = self.due(self.delivered).filter(|due| *due < end) {
             let age = end.since(due).as_nanos();
@@ -72,9 +88,8 @@ impl Frames {
             self.delays.add(age, 1);
             self.delivered += 1;
         }
-        let (interval, counted) = (self.schedule.interval, self.before..self.delivered);
-        let times = self.start.map(|first| FrameTimes { first, interval, counted });
-        (self.delays, times)
+        let times = self.start.map(|first| FrameTimes { first, counted: self.before..self.delivered });
+        FrameResults { delays: self.delays, times, late: late.unwrap_or_default() }
     }
 }
 
@@ -86,8 +101,16 @@ mod tests {
         Instant::from_millis(ms)
     }
 
+    fn every_40_ms() -> FramePattern {
+        FramePattern::steady(1000, Duration::from_millis(40))
+    }
+
+    fn due(results: &FrameResults) -> Vec<Instant> {
+        results.times.as_ref().unwrap().due(&every_40_ms()).map(|(due, _)| due).collect()
+    }
+
     fn frames(count: Option<u64>) -> Frames {
-        let mut frames = Frames::new(FrameSchedule { size: 1000, interval: Duration::from_millis(40), count });
+        let mut frames = Frames::new(FrameSchedule { pattern: every_40_ms(), count, deadline: None });
         frames.on_written(at(10));
         frames.on_written(at(50));
         frames
@@ -105,7 +128,7 @@ mod tests {
         frames.on_delivered(at(25), 1000);
         // Two at once: due at 50 and 90 ms.
         frames.on_delivered(at(130), 3000);
-        assert_eq!(milliseconds(&frames.finish(at(1000)).0), ((15.0 + 80.0 + 40.0) / 3.0, 80.0));
+        assert_eq!(milliseconds(&frames.finish(at(1000)).delays), ((15.0 + 80.0 + 40.0) / 3.0, 80.0));
     }
 
     #[test]
@@ -113,26 +136,26 @@ mod tests {
         let mut frames = frames(None);
         frames.on_delivered(at(30), 1000);
         // Due at 50, 90, 130: of age 100, 60 and 20 ms, of which the last is not above the mean of 20 ms.
-        let (delays, times) = frames.finish(at(150));
-        assert_eq!(milliseconds(&delays), ((20.0 + 100.0 + 60.0) / 3.0, 100.0));
-        assert_eq!(times.unwrap().due().collect::<Vec<_>>(), [at(10), at(50), at(90)]);
+        let results = frames.finish(at(150));
+        assert_eq!(milliseconds(&results.delays), ((20.0 + 100.0 + 60.0) / 3.0, 100.0));
+        assert_eq!(due(&results), [at(10), at(50), at(90)]);
     }
 
     #[test]
     fn nothing_delivered_at_all_is_a_stall() {
-        assert_eq!(milliseconds(&frames(Some(2)).finish(at(110)).0), ((100.0 + 60.0) / 2.0, 100.0));
-        let never = Frames::new(FrameSchedule { size: 0, interval: Duration::ZERO, count: None });
-        assert_eq!(never.finish(at(100)).0.mean(), None);
+        assert_eq!(milliseconds(&frames(Some(2)).finish(at(110)).delays), ((100.0 + 60.0) / 2.0, 100.0));
+        let never = Frames::new(FrameSchedule { pattern: every_40_ms(), count: None, deadline: None });
+        assert_eq!(never.finish(at(100)).delays.mean(), None);
     }
 
     #[test]
     fn the_warm_up_does_not_count() {
         let mut frames = frames(None);
         frames.on_delivered(at(40), 1000);
-        frames.restart();
+        frames.restart(at(40));
         frames.on_delivered(at(60), 2000);
-        let (delays, times) = frames.finish(at(60));
-        assert_eq!(milliseconds(&delays), (10.0, 10.0));
-        assert_eq!(times.unwrap().due().collect::<Vec<_>>(), [at(50)]);
+        let results = frames.finish(at(60));
+        assert_eq!(milliseconds(&results.delays), (10.0, 10.0));
+        assert_eq!(due(&results), [at(50)]);
     }
 }

@@ -4,6 +4,7 @@ mod cross;
 mod efficiency;
 mod frames;
 mod head_start;
+mod lateness;
 mod prices;
 mod receiver;
 mod responses;
@@ -24,6 +25,7 @@ use cross::CrossFlows;
 use efficiency::Efficiency;
 pub use frames::FrameSchedule;
 use head_start::HeadStart;
+use lateness::LateTotals;
 use prices::Prices;
 use receiver::Receiver;
 pub use responses::ResponseSchedule;
@@ -160,7 +162,7 @@ impl Meter {
         let flow = |_| FlowMeter {
             sender: Sender::new(paths),
             receiver: Receiver::new(config.mss, config.displacement_threshold),
-            timing: Timing::new(config.timed),
+            timing: Timing::new(config.timed.clone()),
             started: None,
             end: config.flow_size.unwrap_or(u64::MAX),
             completion: None,
@@ -274,7 +276,7 @@ impl Meter {
         for flow in &mut self.flows {
             flow.sender.restart(at);
             flow.receiver.restart(at);
-            flow.timing.restart();
+            flow.timing.restart(at);
         }
         self.ofo.restart(at);
         self.subflow_ofo.restart(at);
@@ -518,6 +520,8 @@ struct Totals {
     subflow_ofo: Histogram,
     frames: Histogram,
     frame_times: WrittenFrames,
+    /// Late frames by direction, in the order of ways.
+    late: [LateTotals; 2],
     responses: Histogram,
     completions: Histogram,
     disorder: Disorder,
@@ -534,9 +538,10 @@ impl Totals {
         match timing {
             Timing::Nothing => {}
             Timing::Frames(frames) => {
-                let (delays, times) = frames.finish(end);
-                self.frames.merge(&delays);
-                self.frame_times[way].extend(times);
+                let results = frames.finish(end);
+                self.frames.merge(&results.delays);
+                self.frame_times[way].extend(results.times);
+                self.late[way].add(results.late);
             }
             Timing::Responses(responses) => self.responses.merge(&responses.finish(end)),
         }
@@ -553,6 +558,7 @@ impl Totals {
 
     fn values(&self, time: Duration, ended: Ended, spent: Option<f64>) -> Vec<(&'static str, f64)> {
         let mut values = self.of_application(time, ended);
+        values.extend(present(LateTotals::values(self.late, ended.both)));
         values.extend(self.of_receiver());
         values.extend(self.of_sender(spent));
         values

@@ -3,7 +3,7 @@
 use super::*;
 use anabranch_network::CapacitySpec;
 use anabranch_trace::{PathState, WindowChange};
-use anabranch_units::{PathId, Range, Rate};
+use anabranch_units::{FramePattern, PathId, Range, Rate};
 
 const UNDER_TEST: ConnId = ConnId(0);
 
@@ -402,7 +402,11 @@ fn values_come_in_the_order_of_the_catalogue() {
     let mut config = config(0, None, Some(2000));
     config.paths[0].outages = vec![(Instant::ZERO, Instant::from_millis(1))];
     config.flow_size = Some(2000);
-    config.timed = Timed::Frames(FrameSchedule { size: 1000, interval: Duration::from_millis(1), count: Some(2) });
+    config.timed = Timed::Frames(FrameSchedule {
+        pattern: FramePattern::steady(1000, Duration::from_millis(1)),
+        count: Some(2),
+        deadline: Some(Duration::from_millis(1)),
+    });
     config.cross = vec![CrossFlow { id: ConnId(1), size: Some(2000) }];
     config.efficiency = true;
     let mut run = Run::new(config);
@@ -427,14 +431,19 @@ fn values_come_in_the_order_of_the_catalogue() {
     // Due after 1 and 2 ms, both delivered after 3.
     near(result.get("app_delay_mean_s"), 0.0015);
     near(result.get("app_delay_max_s"), 0.002);
-    // All but the four that need other runs or a bound, those of responses, and the four of each of two directions; of a path, all but the
+    // Played out after 2 and 3 ms: the first is late, and nothing is to be seen for a millisecond of two.
+    near(result.get("late_ratio"), 0.5);
+    near(result.get("stall_s"), 0.001);
+    near(result.get("stall_ratio"), 0.5);
+    near(result.get("late_per_minute"), 30_000.0);
+    // All but the four that need other runs or a bound, those of responses, and the twelve of each of two directions; of a path, all but the
     // three of real links.
-    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (13, 3));
+    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (21, 3));
     result.set("oracle_ratio", Some(0.5));
     result.set("aggregation_benefit", Some(0.25));
     result.set("best_single_ratio", None);
     result.set("aggregation_benefit", Some(0.75));
-    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (11, Some(0.75)));
+    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (19, Some(0.75)));
 }
 
 #[test]

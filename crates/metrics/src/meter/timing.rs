@@ -5,7 +5,7 @@ use super::responses::{ResponseSchedule, Responses};
 use anabranch_units::Instant;
 
 /// The times of the application that are measured.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Timed {
     /// Nothing but its end.
     #[default]
@@ -42,10 +42,11 @@ impl Timing {
         }
     }
 
-    pub fn restart(&mut self) {
+    /// The measured time begins at `at`.
+    pub fn restart(&mut self, at: Instant) {
         match self {
             Self::Nothing => {}
-            Self::Frames(frames) => frames.restart(),
+            Self::Frames(frames) => frames.restart(at),
             Self::Responses(responses) => responses.restart(),
         }
     }

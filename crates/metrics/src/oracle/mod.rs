@@ -3,8 +3,9 @@
 use crate::capacity::after_changes;
 use crate::{CapacityCurve, FrameTimes};
 use anabranch_network::{Change, LossSpec, Place, RadioChange, Topology, WaySpec};
-use anabranch_units::{Direction, Duration, Instant, Side};
+use anabranch_units::{Direction, Duration, FramePattern, Instant, Side};
 use routes::{Routes, is_routed};
+use std::collections::BTreeMap;
 
 /// Changes of the network, in order of time.
 pub type Timeline = [(Instant, Change)];
@@ -138,11 +139,12 @@ impl Oracle {
         self.ways.iter().fold(None, |best, way| way.least_time(start, size, handshake, best).or(best))
     }
 
-    /// Least mean time in which frames of `size` bytes that are due at these times can be delivered, each as if it were alone
+    /// Least mean time in which these frames of a pattern can be delivered, each as if it were alone
     /// and every path open. A frame cannot count more than its age at `end`. `None` without frames.
-    pub fn frame_delay(&self, frames: &[FrameTimes], end: Instant, size: u64) -> Option<Duration> {
-        let count: u64 = frames.iter().map(|times| times.due().count() as u64).sum();
-        let total = self.by_paths().map(|way| way.frame_delays(frames, end, size)).min()?;
+    pub fn frame_delay(&self, frames: &[FrameTimes], end: Instant, pattern: &FramePattern) -> Option<Duration> {
+        let length = |times: &FrameTimes| times.counted.end.saturating_sub(times.counted.start);
+        let count: u64 = frames.iter().map(length).sum();
+        let total = self.by_paths().map(|way| way.frame_delays(frames, end, pattern)).min()?;
         (count > 0).then(|| Duration::from_nanos((total / u128::from(count)) as u64))
     }
 
@@ -180,11 +182,18 @@ fn bottlenecks(
 
 impl WayBound {
     /// The sum of the least delays of all of them, in nanoseconds.
-    fn frame_delays(&self, frames: &[FrameTimes], end: Instant, size: u64) -> u128 {
-        let least = |due: Instant| self.least_time(due, size, |_| Duration::ZERO, None);
-        let always = frames.first().filter(|_| self.is_constant()).map(|times| least(times.first));
-        let delay = |due: Instant| always.unwrap_or_else(|| least(due)).unwrap_or(Duration::MAX).min(end.since(due));
-        frames.iter().flat_map(FrameTimes::due).map(|due| u128::from(delay(due).as_nanos())).sum()
+    fn frame_delays(&self, frames: &[FrameTimes], end: Instant, pattern: &FramePattern) -> u128 {
+        let least = |due: Instant, size: u64| self.least_time(due, size, |_| Duration::ZERO, None);
+        // By size, if the time does not matter.
+        let mut always = self.is_constant().then(BTreeMap::new);
+        let mut delay = |(due, size): (Instant, u64)| {
+            let least = match &mut always {
+                Some(known) => *known.entry(size).or_insert_with(|| least(due, size)),
+                None => least(due, size),
+            };
+            least.unwrap_or(Duration::MAX).min(end.since(due))
+        };
+        frames.iter().flat_map(|times| times.due(pattern)).map(|frame| u128::from(delay(frame).as_nanos())).sum()
     }
 
     /// Nothing that counts strictly changes.

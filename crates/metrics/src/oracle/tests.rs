@@ -52,9 +52,14 @@ fn full_sizes() -> SegmentSizes {
     SegmentSizes { mss: 1400, plain: header_len(4, true, None), multipath: Some(header_len(4, true, Some(8))) }
 }
 
-/// Frames from `first` ms on, every `interval` ms.
-fn frames(first: u64, interval: u64, count: u64) -> FrameTimes {
-    FrameTimes { first: ms(first), interval: Duration::from_millis(interval), counted: 0..count }
+/// Frames from `first` ms on.
+fn frames(first: u64, count: u64) -> FrameTimes {
+    FrameTimes { first: ms(first), counted: 0..count }
+}
+
+/// Frames of `size` bytes every `interval` ms.
+fn every(interval: u64, size: u64) -> FramePattern {
+    FramePattern::steady(size, Duration::from_millis(interval))
 }
 
 #[track_caller]
@@ -176,8 +181,8 @@ fn one_path_alone_needs_no_options_of_multipath_tcp() {
     near(both.goodput(ms(0), ms(1000)), 20e6 * 1400.0 / 1452.0);
     let alone = Oracle::new(&paths(), &[], &[0], SegmentSizes { multipath: None, ..full_sizes() }, Direction::Down);
     assert_eq!(both.completion(ms(0), 1_000_000), alone.completion(ms(0), 1_000_000));
-    let frames = [frames(0, 1, 10)];
-    assert_eq!(both.frame_delay(&frames, ms(900), 10_000), alone.frame_delay(&frames, ms(900), 10_000));
+    let (frames, pattern) = ([frames(0, 10)], every(1, 10_000));
+    assert_eq!(both.frame_delay(&frames, ms(900), &pattern), alone.frame_delay(&frames, ms(900), &pattern));
     // Options half as wide take 20 bytes.
     assert_eq!((header_len(4, true, Some(8)), header_len(6, false, Some(4)), header_len(4, true, None)), (80, 80, 52));
 }
@@ -202,8 +207,9 @@ fn outages_delay_completion() {
 fn frames_by_hand() {
     // 8 Mbit/s, 10 ms: 4000 bytes take 14 ms.
     let topology = network(vec![own(8, 10)]);
-    let delay =
-        |timeline: &Timeline, end| oracle(&topology, timeline).frame_delay(&[frames(100, 40, 4)], ms(end), 4000);
+    let delay = |timeline: &Timeline, end| {
+        oracle(&topology, timeline).frame_delay(&[frames(100, 4)], ms(end), &every(40, 4000))
+    };
     assert_eq!(delay(&[], 1000), Some(Duration::from_millis(14)));
     // Half as fast from 170 ms on: due at 100, 140, 180 and 220 ms, they take 14, 14, 18 and 18 ms; of which the last is
     // only 5 ms old at 225 ms.
@@ -212,8 +218,16 @@ fn frames_by_hand() {
     assert_eq!(delay(&half, 225), Some(Duration::from_micros(12_750)));
     // Nothing passes: each counts with its age.
     let dead = network(vec![own(0, 10)]);
-    assert_eq!(oracle(&dead, &[]).frame_delay(&[frames(100, 40, 2)], ms(200), 1), Some(Duration::from_millis(80)));
-    assert_eq!(oracle(&topology, &[]).frame_delay(&[], ms(200), 1), None);
+    assert_eq!(
+        oracle(&dead, &[]).frame_delay(&[frames(100, 2)], ms(200), &every(40, 1)),
+        Some(Duration::from_millis(80))
+    );
+    assert_eq!(oracle(&topology, &[]).frame_delay(&[], ms(200), &every(40, 1)), None);
+    // Frames of 4000 and 8000 bytes take 14 and 18 ms.
+    let mixed =
+        FramePattern::new(Duration::from_millis(40), [(Duration::ZERO, 4000), (Duration::from_millis(5), 8000)]);
+    let mean = oracle(&topology, &[]).frame_delay(&[frames(100, 4)], ms(1000), &mixed);
+    assert_eq!(mean, Some(Duration::from_millis(16)));
 }
 
 #[test]

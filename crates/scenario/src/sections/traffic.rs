@@ -4,12 +4,12 @@ use super::fields::Fields;
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, MAX_BYTES, MAX_FLOWS, Section};
-use crate::notation::{Notation, POSITIVE_TIME, TIME, integer, real, size, word};
+use crate::notation::{Notation, POSITIVE_TIME, RATE, TIME, integer, real, size, word};
 use crate::row::{Row, inline};
 use crate::scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
 use crate::suggest::nearest;
 use crate::tree::{Node, Report, quoted};
-use anabranch_units::Duration;
+use anabranch_units::{Duration, Rate};
 use anabranch_workload::REQUEST_BYTES;
 
 const BYTES: Notation<u64> = size(1, MAX_BYTES);
@@ -20,9 +20,10 @@ const ARRIVALS: Notation<Arrivals> = Notation { form: Form::Arrivals, read: arri
 
 impl TrafficKind {
     /// Every kind as it is without its keys.
-    pub(crate) const BLANK: [TrafficKind; 4] = [
+    pub(crate) const BLANK: [TrafficKind; 5] = [
         TrafficKind::Bulk { size: None },
-        TrafficKind::Frames { size: 0, interval: Duration::ZERO, count: None },
+        TrafficKind::Frames { size: 0, interval: Duration::ZERO, count: None, deadline: None },
+        CALL,
         TrafficKind::Request { request: 100, size: 0, interval: Duration::ZERO, count: None },
         TrafficKind::Web {
             size: 0,
@@ -35,22 +36,32 @@ impl TrafficKind {
     ];
 
     /// Names of all kinds, in the order of [`Self::BLANK`].
-    pub(crate) const NAMES: &'static [&'static str] = &["bulk", "frames", "request", "web"];
+    pub(crate) const NAMES: &'static [&'static str] = &["bulk", "frames", "call", "request", "web"];
 
     /// Name as scenario files write it.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Bulk { .. } => Self::NAMES[0],
             Self::Frames { .. } => Self::NAMES[1],
-            Self::Request { .. } => Self::NAMES[2],
-            Self::Web { .. } => Self::NAMES[3],
+            Self::Call { .. } => Self::NAMES[2],
+            Self::Request { .. } => Self::NAMES[3],
+            Self::Web { .. } => Self::NAMES[4],
         }
     }
 }
 
+/// Call with a bit rate of fullband speech (Opus, RFC 7587 §3.1.1: 28 to 40 kbit/s) and the deadline of ITU-T G.114.
+const CALL: TrafficKind = TrafficKind::Call {
+    audio: Rate::from_bps(32_000),
+    video: None,
+    frame_rate: 30,
+    key_every: 300,
+    deadline: Duration::from_millis(150),
+};
+
 /// The key that chooses the kind.
 pub(crate) fn kind() -> Row<'static> {
-    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: an end, the server unless direction says otherwise, sends as much as it can; frames: it writes frames of one size at a steady pace; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
+    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: an end, the server unless direction says otherwise, sends as much as it can; frames: it writes frames of one size at a steady pace; call: both ends, unless direction says otherwise, send speech and pictures with a deadline; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
 }
 
 /// Keys of one kind.
@@ -61,10 +72,18 @@ pub(crate) fn rows(traffic: &mut Traffic) -> Vec<Row<'_>> {
         TrafficKind::Bulk { size } => vec![
             Row::optional("size", BYTES, size, "bytes to transfer").silent("until the end"),
         ],
-        TrafficKind::Frames { size, interval, count } => vec![
+        TrafficKind::Frames { size, interval, count, deadline } => vec![
             Row::new("size", BYTES, size, "bytes of a frame").required(),
             Row::new("interval", POSITIVE_TIME, interval, "time from one frame to the next").required(),
             Row::optional("count", COUNT, count, "number of frames").silent("until the end"),
+            Row::optional("deadline", POSITIVE_TIME, deadline, "time from when a frame is due to its play-out; a frame that is not complete by then is late").silent("frames are never late"),
+        ],
+        TrafficKind::Call { audio, video, frame_rate, key_every, deadline } => vec![
+            Row::new("audio", RATE, audio, "payload of speech, as one frame per 20 ms (the default frame of Opus, RFC 6716)"),
+            Row::optional("video", RATE, video, "mean payload of the camera's pictures. A key frame has 3.24 times the mean and the seven pictures after it make up for that; the others vary around the mean by a Laplace distribution with parameter 0.15 (RFC 8593 §5)").silent("speech alone"),
+            Row::new("frame_rate", integer(1, 240), frame_rate, "pictures per second"),
+            Row::new("key_every", integer(8, 3000), key_every, "pictures from a key frame to the next"),
+            Row::new("deadline", POSITIVE_TIME, deadline, "time from capture to play-out; a frame that is not complete by then is late and lost to the user, though it is still delivered. ITU-T G.114 has 150 ms from mouth to ear; here the network has all of it: capture, coding and the play-out device take no time"),
         ],
         TrafficKind::Request { request, size, interval, count } => vec![
             Row::new("size", BYTES, size, "bytes of a response").required(),

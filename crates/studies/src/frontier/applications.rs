@@ -63,7 +63,7 @@ fn scenario(paths: &Scenario, name: &str) -> Scenario {
         WEB => (page(), PATIENCE),
         FRAMES => {
             let size = each(capacity.bytes_in(FRAME_INTERVAL) * FRAME_PERCENT / 100);
-            (TrafficKind::Frames { size, interval: FRAME_INTERVAL, count: None }, unlimited(capacity))
+            (TrafficKind::Frames { size, interval: FRAME_INTERVAL, count: None, deadline: None }, unlimited(capacity))
         }
         _ => {
             let size = TRANSFERS.iter().find(|(known, _)| *known == name).map(|(_, size)| each(*size));
