@@ -5,6 +5,7 @@ mod capacity;
 mod catalogue;
 mod curves;
 mod efficiency;
+mod fairness;
 mod histogram;
 mod inference;
 mod interval;
@@ -22,6 +23,7 @@ pub use capacity::CapacityCurve;
 pub use catalogue::{METRICS, MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
 pub use curves::{CurveConfig, CurveRecorder, TimeCurve};
 pub use efficiency::IncrementEfficiency;
+pub use fairness::jain;
 pub use histogram::Histogram;
 pub use inference::{
     Better, Bootstrap, Difference, EffectSize, RankClaim, Ranking, SIGNIFICANT, SignedRank, Verdict, holm,

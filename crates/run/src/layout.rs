@@ -135,6 +135,9 @@ impl Layout {
     /// The scenario needs something that no driver can do.
     pub fn of(job: &Job) -> Result<Self, RunError> {
         let scenario = &*job.scenario;
+        if !scenario.groups.is_empty() {
+            return Err(unsupported("groups of hosts, but in virtual time"));
+        }
         let [traffic] = &scenario.traffic[..] else {
             return Err(unsupported("anything but one application as traffic"));
         };
@@ -160,11 +163,28 @@ impl Layout {
     pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
         let changes = self.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
         let mut timeline: Vec<(Instant, WorldChange)> = changes.collect();
-        timeline.extend(self.switches(job)?);
-        timeline.extend(self.options(job));
-        timeline.extend(self.comings(job));
+        timeline.extend(self.host_changes(job)?);
         let (topology, seed) = (self.topology.clone(), job.seed);
         Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, seed, &self.entrances), checks })
+    }
+
+    /// The timeline's changes of the hosts under test.
+    ///
+    /// # Errors
+    /// A plug-in cannot be built.
+    pub(crate) fn host_changes(&self, job: &Job) -> Result<Vec<(Instant, WorldChange)>, RunError> {
+        let switches = self.switches(job)?.into_iter();
+        Ok(switches.chain(self.options(job)).chain(self.comings(job)).collect())
+    }
+
+    /// How many connections are under test.
+    pub(crate) fn connections(&self) -> u32 {
+        self.crowd.count()
+    }
+
+    /// Whether an end sends this way as much as it can, until the run ends.
+    pub(crate) fn fills(&self, way: Direction) -> bool {
+        self.direction().has(way) && self.crowd.total().is_none() && matches!(self.crowd.timed(), Timed::Nothing)
     }
 
     /// The network, and how it changes.
@@ -341,7 +361,7 @@ impl Layout {
     }
 
     /// The connections under test.
-    fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
+    pub(crate) fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
         let end = |side| -> Result<End, RunError> {
             if host(job, side) == Host::Linux {
                 return Ok(End::Outside);

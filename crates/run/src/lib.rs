@@ -10,6 +10,7 @@ mod diagnosis;
 mod driver;
 mod estimate;
 pub mod fields;
+mod groups;
 mod job;
 mod known;
 mod known_rates;

@@ -6,15 +6,15 @@ use anabranch_network::{Change, Topology};
 use anabranch_sim::World;
 use anabranch_units::{Direction, Instant};
 
-/// Adds the values of the first `links` links of the world's network, each as `link.NAME.DIRECTION.VALUE`: packets dropped, most packets
+/// Adds the values of `links`, by index, of the world's network, each as `link.NAME.DIRECTION.VALUE`: packets dropped, most packets
 /// that waited, and the share of the capacity that was used. They count all traffic from time zero, warm-up included.
 pub(crate) fn add(
     outcome: &mut RunOutcome,
     world: &World,
     (topology, timeline): (&Topology, &[(Instant, Change)]),
-    links: usize,
+    links: impl Iterator<Item = usize>,
 ) {
-    for (index, link) in topology.links.iter().enumerate().take(links) {
+    for (index, link) in links.filter_map(|index| Some((index, topology.links.get(index)?))) {
         for direction in Direction::BOTH {
             let counts = world.link_counts(index, direction);
             let mut add = |name: &str, value: f64| {

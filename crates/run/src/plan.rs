@@ -118,11 +118,12 @@ impl Plan {
             groups.entry(cell).or_default().push(&variant.scenario);
         }
         let title = variants.first().map(|v| v.scenario.name.clone()).unwrap_or_default();
+        let has_groups = variants.iter().any(|variant| !variant.scenario.groups.is_empty());
         let cells = numbered(groups.into_iter().map(|(cell, scenarios)| CellPlan::new(cell, &scenarios, options)));
         let auto = options.repeat == Repeat::Auto;
         let Options { curves, real_time, .. } = *options;
         // The cells of a sweep may be made apart, and are brought together without a run.
-        let causes = options.causes && options.baselines && !real_time && cells.len() == 1;
+        let causes = options.causes && options.baselines && !real_time && cells.len() == 1 && !has_groups;
         Self { title, cells, auto, curves, causes }
     }
 }
@@ -242,7 +243,8 @@ impl CellPlan {
                 rows.push(PlanRow::new(choice, scheduler.with_parameters(), congestion));
             }
         }
-        if options.baselines {
+        // A path belongs to each pair of its groups: there is none to run alone.
+        if options.baselines && scenario.groups.is_empty() {
             let forms = distinct(congestions.iter().map(single_path_form).collect());
             for congestion in &forms {
                 let ends = |index: usize| scenario.duration.is_some() || may_deliver_all(&scenario, index);
@@ -302,6 +304,9 @@ fn distinct(plug_ins: Vec<PlugIn>) -> Vec<PlugIn> {
 pub fn is_random(scenario: &Scenario) -> bool {
     let topology = &scenario.topology;
     !scenario.start_jitter.is_zero()
+        || scenario.groups.iter().any(|group| {
+            group.start_jitter.is_some_and(|jitter| !jitter.is_zero()) || group.traffic.iter().any(traffic_is_random)
+        })
         || topology
             .paths
             .iter()

@@ -62,13 +62,13 @@ impl<R: Recorder> Running<R> {
         self.plan.judge(&self.job, &mut metrics);
         let measured = Some(measured(&metrics));
         let mut outcome = RunOutcome { measured, ..outcome(&metrics, digest.finish(), events) };
-        links::add(&mut outcome, &self.world, self.plan.network(), self.job.scenario.topology.links.len());
+        links::add(&mut outcome, &self.world, self.plan.network(), 0..self.job.scenario.topology.links.len());
         (outcome, metrics, listener)
     }
 }
 
 /// The run's seed stands in its name already.
-fn why(scenario: &str, now: Instant, stuck: Stuck) -> RunError {
+pub(crate) fn why(scenario: &str, now: Instant, stuck: Stuck) -> RunError {
     match stuck {
         Stuck::Asked => RunError::Interrupted,
         stuck => RunError::Fault { what: format!("scenario `{scenario}` at {now}: {stuck}") },

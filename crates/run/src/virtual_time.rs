@@ -1,6 +1,7 @@
 //! The driver for virtual time: both hosts are engines, the network is modelled, no clock is read.
 
 use crate::driver::Driver;
+use crate::groups;
 use crate::job::{Job, RunError, RunOutcome};
 use crate::layout::{Layout, unsupported};
 use crate::running::Running;
@@ -39,9 +40,12 @@ impl VirtualTime {
         listener: &mut dyn Recorder,
         equip: impl FnOnce(&mut [FlowSetup]),
     ) -> Result<RunOutcome, RunError> {
-        let plan = Layout::of(job)?;
         // The recorder is a type for each kind of run: without a listener there is none.
         let listener = Some(listener).filter(|listener| listener.is_listening());
+        if !job.scenario.groups.is_empty() {
+            return groups::run(job, (self.checks, self.stop), listener, equip);
+        }
+        let plan = Layout::of(job)?;
         // Curves are drawn from events, not from packets.
         let captured = listener.is_some();
         match (plan.curves(job), listener) {

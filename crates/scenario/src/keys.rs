@@ -40,6 +40,8 @@ pub enum Section {
     Link,
     /// `[[medium]]`
     Medium,
+    /// `[[group]]`
+    Group,
     /// `[[cross]]`
     Cross,
     /// The table form of a cross flow's `start` and `delay`.
@@ -54,7 +56,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of a resolved scenario.
-    pub const ALL: [Section; 21] = [
+    pub const ALL: [Section; 22] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -71,6 +73,7 @@ impl Section {
         Section::Queue,
         Section::Link,
         Section::Medium,
+        Section::Group,
         Section::Cross,
         Section::Range,
         Section::Timeline,
@@ -97,6 +100,7 @@ impl Section {
             Section::Queue => "path.queue",
             Section::Link => "link",
             Section::Medium => "medium",
+            Section::Group => "group",
             Section::Cross => "cross",
             Section::Range => "cross.range",
             Section::Timeline => "timeline",
@@ -109,7 +113,13 @@ impl Section {
     pub const fn is_list(self) -> bool {
         matches!(
             self,
-            Section::Path | Section::Link | Section::Medium | Section::Cross | Section::Timeline | Section::Traffic
+            Section::Path
+                | Section::Link
+                | Section::Medium
+                | Section::Group
+                | Section::Cross
+                | Section::Timeline
+                | Section::Traffic
         )
     }
 
@@ -154,6 +164,9 @@ impl Section {
             Section::Link => "a bottleneck that paths and cross traffic cross, with what lies behind it",
             Section::Medium => {
                 "air over which one of several stations sends at a time: each direction of a path or link that names it is one"
+            }
+            Section::Group => {
+                "pairs of hosts, alike, with their own copies of paths; a file without groups has one pair over all paths"
             }
             Section::Cross => "other flows, alike, that share a bottleneck",
             Section::Range => "a range of times, of which each flow draws its own",
@@ -276,6 +289,8 @@ pub enum Form {
     LinkName,
     /// A list of names of links.
     Route,
+    /// A list of names of paths.
+    Paths,
     /// The name of a medium.
     MediumName,
     /// A key that may change while the experiment runs.
@@ -429,6 +444,7 @@ impl Form {
             }
             Form::PathName | Form::LinkName | Form::MediumName => format!("the name of a [[{}]]", self.named()),
             Form::Route => "a list of names of [[link]]s".into(),
+            Form::Paths => "a list of names of [[path]]s".into(),
             Form::FirstPath => "\"first\", \"race\" or the name of a [[path]]".into(),
             Form::TraceStart => "\"begin\", \"seed\", or a time in the trace, such as \"20s\"".into(),
             Form::Changeable => {

@@ -1,13 +1,15 @@
 //! A document in full: every default and both directions of every path, as an equivalent scenario file.
 
 use crate::document::Document;
+use crate::group::Group;
 use crate::quantity::QueueLimit;
-use crate::row::{Row, lines};
+use crate::row::{Row, inline, lines};
 use crate::scenario::{Cross, Over, Scenario, TimelineEntry, TraceStart, Traffic};
 use crate::sections::bucket::{BURST, POLICE};
 use crate::sections::queue::{QUEUE, Queue};
 use crate::sections::{
-    LEAST_PACKETS, Pair, change, connection, cross, full_packet, hosts, least_queue, medium, path, tcp, top, traffic,
+    LEAST_PACKETS, Pair, change, connection, cross, full_packet, group, hosts, least_queue, medium, path, tcp, top,
+    traffic,
 };
 use crate::tree::quoted;
 use crate::written;
@@ -36,8 +38,10 @@ impl Document {
             out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index), least);
             let [mut down, mut up] = [Direction::Down, Direction::Up].map(|way| behind(link, way));
             out.ways(path::behind, [&mut down, &mut up]);
+            out.some("per_pair", scenario.per_pair.contains(&index).then_some(true));
         }
         out.media();
+        scenario.groups.iter().for_each(|group| out.group(group));
         scenario.cross.iter().for_each(|cross| out.cross(cross));
         scenario.timeline.iter().for_each(|entry| out.timeline(entry));
         scenario.traffic.iter().for_each(|traffic| out.traffic(traffic));
@@ -212,6 +216,19 @@ impl Writer<'_> {
         if !comments.is_empty() {
             self.text.pop();
             self.text.push_str(&format!("  # {}\n", comments.join(", ")));
+        }
+    }
+
+    fn group(&mut self, group: &Group) {
+        let paths = &self.document.scenario.topology.paths;
+        let names = group.paths.iter().filter_map(|path| paths.get(*path)).map(|path| quoted(&path.name));
+        self.header("[[group]]");
+        self.line("name", quoted(&group.name));
+        self.line("paths", list(names));
+        self.text.push_str(&lines(&group::rows(&mut group.clone())));
+        for traffic in &group.traffic {
+            let kind = [("kind", quoted(traffic.kind.name()))];
+            self.line("traffic", inline(&kind, &traffic::rows(&mut traffic.clone())));
         }
     }
 

@@ -1,5 +1,6 @@
 //! A checked scenario: every default filled in, every name resolved.
 
+use crate::group::Group;
 use anabranch_engine::Settings;
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{Change, Topology};
@@ -36,6 +37,10 @@ pub struct Scenario {
     pub paths: Vec<PathOptions>,
     /// The applications.
     pub traffic: Vec<Traffic>,
+    /// Pairs of hosts; none for a single pair over all paths.
+    pub groups: Vec<Group>,
+    /// Links, by index and ascending, of which each pair of hosts has its own.
+    pub per_pair: Vec<usize>,
     /// Other flows.
     pub cross: Vec<Cross>,
     /// Changes during the run.
@@ -164,6 +169,8 @@ impl Scenario {
             topology: Topology::default(),
             paths: Vec::new(),
             traffic: Vec::new(),
+            groups: Vec::new(),
+            per_pair: Vec::new(),
             cross: Vec::new(),
             timeline: Vec::new(),
             hosts: Hosts { sender: Host::Engine, receiver: Host::Engine, ip: 4 },

@@ -93,7 +93,8 @@ fn form(form: Form) -> Value {
         Form::Name | Form::PathName | Form::LinkName | Form::MediumName | Form::FirstPath => {
             json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
         }
-        Form::Route => route(),
+        Form::Route => names(Form::LinkName),
+        Form::Paths => names(Form::PathName),
         Form::Duration { .. } => text_with(&TIME),
         Form::TraceStart => json!({ "anyOf": [{ "enum": form.words() }, text_with(&TIME)] }),
         Form::Rate => text_with(&RATE),
@@ -148,9 +149,9 @@ fn form(form: Form) -> Value {
     }
 }
 
-/// Names of links, each once.
-fn route() -> Value {
-    json!({ "type": "array", "items": form(Form::LinkName), "minItems": 1, "uniqueItems": true })
+/// Names, each once.
+fn names(of: Form) -> Value {
+    json!({ "type": "array", "items": form(of), "minItems": 1, "uniqueItems": true })
 }
 
 /// The limit of a queue.

@@ -208,7 +208,10 @@ impl World {
         self.hosts.push(place(Side::Client, flow.client, stream("client")));
         self.hosts.push(place(Side::Server, flow.server, stream("server")));
         let FlowSetup { awaited, may_fail, captured, routes, .. } = flow;
-        let own_paths = if routes.is_empty() { usize::MAX } else { routes.len() };
+        let own_paths = match routes.is_empty() {
+            true => usize::MAX,
+            false => routes.iter().enumerate().take_while(|(n, (_, path))| n == path).count(),
+        };
         self.flows.push(FlowState { awaited, done: [false; 2], may_fail, captured, routes, own_paths });
         if awaited {
             self.awaiting = Some(self.awaiting.unwrap_or(0) + 1);

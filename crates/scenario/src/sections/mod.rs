@@ -6,6 +6,7 @@ pub(crate) mod change;
 pub(crate) mod connection;
 pub(crate) mod cross;
 mod fields;
+pub(crate) mod group;
 pub(crate) mod hosts;
 mod impairment;
 pub(crate) mod jitter;
@@ -34,13 +35,14 @@ pub(crate) use plugin::{congestion, congestion_names, in_brackets, scheduler, sc
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
+use crate::group::Group;
 use crate::keys::{Key, Section};
 use crate::row::Row;
 use crate::scenario::{Cross, CrossKind, Host, PathOptions, Scenario, TimeRange, TimelineEntry, Traffic, TrafficKind};
 use crate::tree::{Node, Report, Span, Table, Value};
 use anabranch_engine::FirstPath;
 use anabranch_network::{Discipline, MiddleboxSpec, SlotsSpec, WakeSpec};
-use anabranch_units::{Duration, Side};
+use anabranch_units::{Duration, PathId, Side};
 use fields::Fields;
 use network::Names;
 
@@ -84,6 +86,10 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Medium => {
             table.add(None, vec![path::medium_name()]);
             table.add(None, medium::rows(&mut medium::blank("")));
+        }
+        Section::Group => {
+            table.add(None, group::by_hand());
+            table.add(None, group::rows(&mut Group::named(String::new())));
         }
         Section::Cross => {
             table.add(None, cross::over());
@@ -144,19 +150,31 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let top = Fields::open(report, Section::Top, Some(&root_node));
     let [connection, tcp, hosts] = [Section::Connection, Section::Tcp, Section::Hosts]
         .map(|section| Fields::open(report, section, root.get(section.name())));
-    let [paths, links, media, crosses, changes, traffic] =
-        [Section::Path, Section::Link, Section::Medium, Section::Cross, Section::Timeline, Section::Traffic]
-            .map(|section| tables(report, root, section));
+    let [paths, links, media, groups, crosses, changes, traffic] = [
+        Section::Path,
+        Section::Link,
+        Section::Medium,
+        Section::Group,
+        Section::Cross,
+        Section::Timeline,
+        Section::Traffic,
+    ]
+    .map(|section| tables(report, root, section));
     let mut scenario = Scenario { name: stem(file), ..Scenario::blank() };
     top.fill(report, None, top::rows(&mut scenario));
     let applications = traffic::traffic(report, &traffic);
     let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
-    scenario.settings.tcp.nagle = applications.iter().flatten().all(bulk);
     scenario.traffic = applications.clone().unwrap_or_default();
-    let names = Names::read(report, &paths, &links, &media);
+    let names = Names::read(report, [&paths, &links, &media], most_paths(&groups));
+    let read_groups = group::groups(report, &names, &groups);
+    scenario.groups = read_groups.clone().unwrap_or_default();
+    let all_bulk = scenario.applications().all(bulk);
+    scenario.settings.tcp.nagle = all_bulk;
+    scenario.per_pair = group::per_pair(report, &links);
     connection::read(report, &connection, &names, &mut scenario);
     tcp::read(report, &tcp, &mut scenario);
     hosts.fill(report, None, hosts::rows(&mut scenario));
+    let hosts_fields = hosts;
     let packet = full_packet(scenario.settings.mss, scenario.hosts.ip);
     let network = network::read(report, traces, &names, [&paths, &links, &media], packet);
     let flows: Vec<_> = crosses.iter().map(|fields| cross::cross(report, &names, fields)).collect();
@@ -166,8 +184,9 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let timeline = timeline(report, &mut reader, &changes);
 
     check_start(report, &top, &scenario);
-    check_end(report, &top, &scenario, applications.as_deref());
-    check_paths(report, root, &paths, scenario.settings.mptcp);
+    check_end(report, &top, &scenario, applications.is_some() && read_groups.is_some());
+    check_paths(report, root, &paths, scenario.settings.mptcp || !groups.is_empty());
+    group::check(report, &groups, &hosts_fields, &crosses, &scenario);
     check_race(report, &connection, &scenario);
     check_presence(report, &paths, &scenario);
     if let Some(network) = &network {
@@ -179,6 +198,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     timeline.iter().flatten().for_each(|entry| timeline::make_room(&mut scenario.topology, &entry.change));
     scenario.paths = network.options;
     applications?;
+    read_groups?;
     scenario.cross = flows.into_iter().collect::<Option<_>>()?;
     scenario.timeline = timeline?;
     Some(Reading { scenario, limits: network.limits })
@@ -234,6 +254,11 @@ fn timeline(
     changes.sort_by_key(|(_, entry)| entry.at);
     reader.topology.into_iter().for_each(|topology| timeline::check_variation(report, topology, &changes));
     Some(changes.into_iter().map(|(_, entry)| entry).collect())
+}
+
+/// Most paths of a file: without groups one connection has them all.
+fn most_paths(groups: &[Fields<'_>]) -> usize {
+    if groups.is_empty() { PathId::LIMIT } else { group::MOST_PATHS }
 }
 
 /// There must be a path, and not more than the protocol can name.
@@ -310,10 +335,12 @@ fn check_start(report: &mut Report, top: &Fields<'_>, scenario: &Scenario) {
 }
 
 /// A run must end, and one that ends at the last byte has no warm-up.
-fn check_end(report: &mut Report, top: &Fields<'_>, scenario: &Scenario, traffic: Option<&[Traffic]>) {
-    let Some(traffic) = traffic.filter(|_| top.written("duration").is_none()) else { return };
+fn check_end(report: &mut Report, top: &Fields<'_>, scenario: &Scenario, is_known: bool) {
+    if !is_known || top.written("duration").is_some() {
+        return;
+    }
     let warmup: Duration = scenario.warmup;
-    if traffic.iter().any(|traffic| traffic.total().is_none()) {
+    if scenario.applications().any(|traffic| traffic.total().is_none()) {
         report
             .error(Code::MissingKey, top.at, "`duration` is missing: this traffic has no end of its own")
             .label("no `duration` in this scenario")

@@ -44,6 +44,8 @@ pub(crate) struct Names {
     pub paths: Listed,
     pub links: Listed,
     pub media: Listed,
+    /// The most paths that the file may have.
+    most_paths: usize,
 }
 
 /// Names in the order of the file.
@@ -69,6 +71,11 @@ impl Listed {
         Self { names, places }
     }
 
+    /// How many there are, readable or not.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
     /// The index of a name.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.places.get(name).copied()
@@ -87,7 +94,7 @@ impl Listed {
 
 impl Names {
     /// Reads all of them first, because references may point forward.
-    pub fn read(report: &mut Report, paths: &[Fields<'_>], links: &[Fields<'_>], media: &[Fields<'_>]) -> Self {
+    pub fn read(report: &mut Report, [paths, links, media]: [&[Fields<'_>]; 3], most_paths: usize) -> Self {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         let mut read = |fields: &Fields<'_>| {
             fields.get(report, "name", |report, key, node| {
@@ -107,7 +114,7 @@ impl Names {
         };
         let paths = Listed::new(paths.iter().map(&mut read).collect());
         let [links, media] = [links, media].map(|fields| Listed::new(fields.iter().map(&mut read).collect()));
-        Self { paths, links, media }
+        Self { paths, links, media, most_paths }
     }
 
     /// The index of the path that `node` names.
@@ -184,17 +191,19 @@ pub(crate) fn read(
     [paths, links, media]: [&[Fields<'_>]; 3],
     full_packet: u64,
 ) -> Option<Network> {
-    if let Some(extra) = paths.get(PathId::LIMIT) {
-        report
-            .error(Code::ImpossibleValue, extra.at, format!("a connection has at most {} paths", PathId::LIMIT))
-            .label("one too many");
+    if let Some(extra) = paths.get(names.most_paths) {
+        let message = match names.most_paths {
+            PathId::LIMIT => format!("a connection has at most {} paths", PathId::LIMIT),
+            most => format!("a scenario has at most {most} paths"),
+        };
+        report.error(Code::ImpossibleValue, extra.at, message).label("one too many");
     }
     if let Some(extra) = links.get(MOST_LINKS) {
         report
             .error(Code::ImpossibleValue, extra.at, format!("a scenario has at most {MOST_LINKS} links"))
             .label("one too many");
     }
-    let (paths, links) = (&paths[..paths.len().min(PathId::LIMIT)], &links[..links.len().min(MOST_LINKS)]);
+    let (paths, links) = (&paths[..paths.len().min(names.most_paths)], &links[..links.len().min(MOST_LINKS)]);
     let air = medium::media(report, names, media);
     let read = |fields| path(report, traces, (names, &air, links), fields, full_packet);
     let drafts: Vec<_> = paths.iter().map(read).collect();

@@ -129,6 +129,7 @@ pub(crate) fn link() -> Vec<Row<'static>> {
         Row::by_hand("police", POLICE.form, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue; 1bdp uses the longest path that crosses the link").or("1bdp").both().changeable(),
         Row::by_hand("medium", Form::MediumName, MEDIUM).silent(OWN_MEDIUM).both(),
+        Row::by_hand("per_pair", Form::Flag, "each pair of hosts of a [[group]] has a link of its own, such as its access line; false: all share it").or("false"),
     ]
 }
 

@@ -124,7 +124,7 @@ pub(super) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec
     entries.iter().map(|fields| application(report, fields)).collect()
 }
 
-fn application(report: &mut Report, fields: &Fields<'_>) -> Option<Traffic> {
+pub(super) fn application(report: &mut Report, fields: &Fields<'_>) -> Option<Traffic> {
     let word = fields.get(report, "kind", value::word)?;
     let kind = TrafficKind::BLANK.into_iter().find(|kind| kind.name() == word)?;
     let mut traffic = Traffic::from(kind);
