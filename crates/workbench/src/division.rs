@@ -69,7 +69,7 @@ fn run_text(job: &Job) -> String {
 pub fn identity(plan: &Plan) -> String {
     let row = |job: Job| format!("{:?} {:?} {:?} {}\n", job.cell, job.choice, job.congestion, run_text(&job));
     let rows: String = plan.jobs().map(row).collect();
-    sha256(&format!("{PROGRAM}\n{rows}{:?}\n", plan.shape()))
+    sha256(format!("{PROGRAM}\n{rows}{:?}\n", plan.shape()))
 }
 
 /// The file of the part with this number among those of `whole`, counted from 0: its place, and the key of its runs.

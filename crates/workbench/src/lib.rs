@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-pub mod archive;
 pub mod advise;
+pub mod archive;
 pub mod artifacts;
 pub mod beside;
 pub mod builtin;

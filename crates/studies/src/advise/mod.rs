@@ -157,6 +157,14 @@ struct Asked<'a> {
 /// Runs in the order of the draws.
 type Runs = Vec<RunRecord>;
 
+/// The path that opens the connection: its number, the values and runs with it, and whether it matters.
+struct Opened {
+    path: usize,
+    values: Vec<f64>,
+    runs: Runs,
+    matters: bool,
+}
+
 impl Asked<'_> {
     fn answer(mut self) -> Result<UseAdvice, Failure> {
         let draws = 0..ROUNDS[ROUNDS.len() - 1].0;
@@ -168,9 +176,10 @@ impl Asked<'_> {
         let mut order: Vec<&Racer> = racers.iter().filter(|racer| racer.runs).collect();
         order.sort_by(|a, b| b.mean().total_cmp(&a.mean()));
         let chosen = self.choose(&order);
-        let own = (chosen.values.clone(), runs[chosen.number].clone());
-        let (opened, (values, own), matters) = self.open(chosen.number, own, &bars)?;
-        Ok(self.advice(&racers, &order, chosen, (opened, matters), &values, (&own, &singles[self.single])))
+        let runs = runs[chosen.number].clone();
+        let own = Opened { path: self.single, values: chosen.values.clone(), runs, matters: false };
+        let Opened { path, values, runs, matters } = self.open(chosen.number, own, &bars)?;
+        Ok(self.advice(&racers, &order, chosen, (path, matters), &values, (&runs, &singles[self.single])))
     }
 
     /// The first of those that do the same as the best: a preferred one, if there is one.
@@ -218,29 +227,23 @@ impl Asked<'_> {
         Ok((racers, runs))
     }
 
-    /// Opens the connections of a scheduler on each other path: the best path, its values and runs, and whether that matters.
-    fn open(
-        &mut self,
-        number: usize,
-        own: (Vec<f64>, Runs),
-        bars: &[f64],
-    ) -> Result<(usize, (Vec<f64>, Runs), bool), Failure> {
+    /// Opens the connections of a scheduler on each other path; `own` is the outcome over the best single one.
+    fn open(&mut self, number: usize, own: Opened, bars: &[f64]) -> Result<Opened, Failure> {
         let paths = self.question.scenario.topology.paths.len();
-        let mut best = (self.single, own);
-        let mut matters = false;
+        let mut best = own;
         let plug_in = &self.question.schedulers[number];
         let single = self.single;
-        for first in (0..paths).filter(|first| *first != single) {
-            let variants = self.question.variants(self.of, 0..bars.len() as u32, first);
+        for path in (0..paths).filter(|path| *path != single) {
+            let variants = self.question.variants(self.of, 0..bars.len() as u32, path);
             let cells = self.run(&self.question.plan(&variants, vec![plug_in.clone()], false))?;
             let runs = of_row(&cells, &plug_in.with_parameters());
             let values = self.relative(&runs, bars);
-            let lead = Lead::of(&values, &best.1.0);
+            let lead = Lead::of(&values, &best.values);
             if lead.mean > SAME && lead.ends.0 > 0.0 {
-                (best, matters) = ((first, (values, runs)), true);
+                best = Opened { path, values, runs, matters: true };
             }
         }
-        Ok((best.0, best.1, matters))
+        Ok(best)
     }
 
     fn advice(

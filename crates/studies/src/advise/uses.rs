@@ -58,7 +58,8 @@ impl Use {
         let mut made = applications(scenario, &[base]).remove(0).scenario;
         match self {
             Self::Calls => {
-                let kind = TrafficKind::Frames { size: 160, interval: Duration::from_millis(20), count: None };
+                let kind =
+                    TrafficKind::Frames { size: 160, interval: Duration::from_millis(20), count: None, deadline: None };
                 made.traffic = vec![Traffic { direction: made.direction(), ..kind.into() }];
                 made.duration = Some(Duration::from_secs(10) + scenario.start_jitter);
             }

@@ -2,6 +2,8 @@
 //!
 //! `regret [SETS [USE]]`: the first so many sets, 60 unless given, for one use, `downloads` unless given.
 
+#![allow(clippy::disallowed_methods, reason = "a program with arguments and threads")]
+
 use anabranch_metrics::mean;
 use anabranch_run::{Pool, VirtualTime};
 use anabranch_scenario::{congestion, scheduler};
