@@ -9,7 +9,7 @@ use anabranch_units::{ConnId, Direction, Instant, PathId};
 /// the network, for all pairs together.
 pub(crate) struct Meters {
     meters: Vec<Meter>,
-    /// By connection: which meter, and the first connection of its pair.
+    /// Meter of each connection, and the first connection of its pair.
     owners: Vec<(u32, u32)>,
 }
 

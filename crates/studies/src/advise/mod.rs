@@ -34,7 +34,7 @@ pub struct Question {
     pub schedulers: Vec<PlugIn>,
     /// Congestion control of all of them.
     pub congestion: PlugIn,
-    /// By how much rates, delays and queues may differ from the input, as a part of it: 0 to below 1.
+    /// Part of the input by which rates, delays and queues may differ from it: 0 to below 1.
     pub error: f64,
 }
 

@@ -37,13 +37,13 @@ impl Lead {
 /// One of those that race.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Racer {
-    /// Its number.
+    /// Number of the scheduler.
     pub number: usize,
     /// Preferred among equals.
     pub preferred: bool,
     /// Values so far: greater is better.
     pub values: Vec<f64>,
-    /// It is in the race.
+    /// Whether it is in the race.
     pub runs: bool,
 }
 
