@@ -238,7 +238,7 @@ impl Drain {
         begins + known.1
     }
 
-    /// The same where the capacity changes by itself: apart, so that a rate costs no call.
+    /// The same for a bucket or a recording: apart, so that a rate costs no call.
     #[inline(never)]
     fn changing_departure(&mut self, begins: Instant, size: u32, idle: bool) -> Instant {
         match self {

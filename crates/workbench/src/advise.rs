@@ -189,7 +189,7 @@ impl Advised {
         text
     }
 
-    /// What runs this scheduler over the lines.
+    /// Command that runs this scheduler over the lines.
     fn command(&self, scheduler: &str, first: &str) -> String {
         if scheduler == "linux-default" {
             return "sysctl -w net.mptcp.enabled=1 net.mptcp.scheduler=default; mptcpize run PROGRAM".to_owned();

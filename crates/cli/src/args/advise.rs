@@ -26,7 +26,7 @@ pub struct AdviseArguments {
     /// A line in numbers; given once for each
     #[arg(long, value_name = "NAME=RATE,DELAY,LOSS,QUEUE")]
     pub path: Vec<String>,
-    /// What the lines are for, separated by commas: downloads, calls, pages, requests, frames; all of them unless given
+    /// Applications over the lines, separated by commas: downloads, calls, pages, requests, frames; all of them unless given
     #[arg(long = "for", value_name = "A[,B…]", value_delimiter = ',')]
     pub uses: Vec<String>,
     /// How far the numbers may be off, in per cent: draws vary rates, delays and queues by up to this, losses by three times this

@@ -1,4 +1,4 @@
-//! What results say of groups: sums and means over their pairs, fairness, and the bound of all pairs together.
+//! Results of groups: sums and means over their pairs, fairness, and the bound of all pairs together.
 
 use super::cast::Cast;
 use crate::job::Job;

@@ -136,7 +136,7 @@ pub(super) fn per_pair(report: &mut Report, links: &[Fields<'_>]) -> Vec<usize> 
     links.iter().enumerate().filter_map(|(index, fields)| own(fields).then_some(index)).collect()
 }
 
-/// What several pairs of hosts cannot have.
+/// Refuses the keys that several pairs of hosts cannot have.
 pub(super) fn check(
     report: &mut Report,
     groups: &[Fields<'_>],

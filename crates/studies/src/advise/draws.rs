@@ -30,7 +30,7 @@ fn vary(topology: &mut Topology, seed: u64, error: f64) {
     }
 }
 
-/// What the values of a path or link are multiplied by, in both directions.
+/// Factors of the values of a path or link, in both directions.
 struct Factors {
     rate: f64,
     delay: f64,

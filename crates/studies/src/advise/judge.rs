@@ -72,7 +72,7 @@ fn path_text(path: u32, rng: &mut Rng) -> String {
 }
 
 impl Judged {
-    /// Asks for advice on the typed numbers, and judges it on the paths as they are, over `seeds` runs of each choice.
+    /// Obtains advice on the typed numbers, and judges it on the paths as they are, over `seeds` runs of each choice.
     ///
     /// # Errors
     /// A run failed.

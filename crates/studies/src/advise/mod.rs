@@ -194,7 +194,7 @@ impl Asked<'_> {
     }
 
     fn singles(&mut self, draws: Range<u32>) -> Result<Vec<Runs>, Failure> {
-        // One scheduler has to be there; its runs are not asked for twice, since they are the first racer's.
+        // One scheduler has to be there; its runs are not made twice, since they are the first racer's.
         let variants = self.question.variants(self.of, draws, 0);
         let plan = self.question.plan(&variants, self.question.schedulers[..1].to_vec(), true);
         let cells = self.run(&plan)?;
@@ -274,7 +274,7 @@ impl Asked<'_> {
         UseAdvice {
             of: self.of,
             best_single: paths[self.single].clone(),
-            // What Multipath TCP's options take is no gain that was lost; less than that gained is not worth a second line.
+            // The bytes of Multipath TCP's options are no gain that was lost; less than that gained is not worth a second line.
             bond: gain.ends.0 > 0.0 && gain.mean > SAME,
             scheduler: name(chosen),
             open_on: paths[opened].clone(),
@@ -295,7 +295,7 @@ impl Asked<'_> {
         runs.iter().map(|run| self.of.speed(run)).collect()
     }
 
-    /// Speeds against those of the best single line in the same draws. Where that does nothing, 2 stands for a result and 1 for none.
+    /// Speeds against those of the best single line in the same draws. Where that does nothing, a result counts as 2, and none as 1.
     fn relative(&self, runs: &[RunRecord], bars: &[f64]) -> Vec<f64> {
         let of = |(speed, bar): (f64, &f64)| match (*bar > 0.0, speed > 0.0) {
             (true, _) => speed / bar,

@@ -7,7 +7,7 @@ use anabranch_scenario::{Scenario, Traffic, TrafficKind};
 use anabranch_units::Duration;
 use serde::{Deserialize, Serialize};
 
-/// What the links are for.
+/// Use of the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Use {

@@ -31,7 +31,7 @@ impl Advice {
 }
 
 impl UseAdvice {
-    /// What to do, the gain, why, what else, how sure.
+    /// Sentences of the advice: the choice, the gain, the reason, the alternatives, the certainty.
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences = vec![if self.bond { self.together() } else { self.alone() }];
         if self.bond {
@@ -74,7 +74,7 @@ impl UseAdvice {
         }
     }
 
-    /// What limits the result.
+    /// Sentence about the limit of the result.
     fn limit(&self) -> Option<String> {
         let ratio = self.oracle_ratio.filter(|_| self.bond)?;
         let parts: Vec<String> =
