@@ -138,15 +138,17 @@ fn form(form: Form) -> Value {
         }
         Form::Scheduler => plug_in(&crate::sections::scheduler_names()),
         Form::Congestion => plug_in(&crate::sections::congestion_names()),
-        Form::Changeable => {
-            let name = "[A-Za-z0-9_-]{1,64}";
-            let keys = changeable().filter(|key| key.section.is_list());
-            let keys: Vec<String> = keys.map(|key| format!(r"{}\.{name}\.{}", key.section.name(), key.name)).collect();
-            let pattern = format!(r"^(({})(\.(down|up))?|connection\.scheduler)$", keys.join("|"));
-            json!({ "type": "string", "pattern": pattern })
-        }
+        Form::Changeable => json!({ "type": "string", "pattern": changes() }),
         Form::Value => json!({}),
     }
+}
+
+/// Pattern of the keys that the timeline changes.
+fn changes() -> String {
+    let name = "[A-Za-z0-9_-]{1,64}";
+    let keys = changeable().filter(|key| key.section.is_list());
+    let keys: Vec<String> = keys.map(|key| format!(r"{}\.{name}\.{}", key.section.name(), key.name)).collect();
+    format!(r"^(({})(\.(down|up))?|connection\.scheduler)$", keys.join("|"))
 }
 
 /// Names, each once.

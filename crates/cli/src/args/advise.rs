@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub(super) const ADVISE_EXAMPLES: &str = "\
 Examples:
   anabranch advise wifi-lte
-  anabranch advise --path wifi=30mbit,10ms,0.5% --path lte=20mbit,60ms --for downloads
+  anabranch advise --path wifi=30mbit,10ms,0.5% --path lte=20mbit,60ms
   anabranch advise site.toml --for calls,pages --error 20
 
 A line is NAME=RATE,DELAY,LOSS,QUEUE in the notation of scenario files. The delay is one way, half of an idle ping; loss is \

@@ -91,14 +91,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
             table.add(None, group::by_hand());
             table.add(None, group::rows(&mut Group::named(String::new())));
         }
-        Section::Cross => {
-            table.add(None, cross::over());
-            let [first, ..] = CrossKind::blank();
-            table.add(None, cross::shared(&mut Cross::blank(first)));
-            for mut kind in CrossKind::blank() {
-                table.add(Some(kind.name()), cross::rows(&mut kind));
-            }
-        }
+        Section::Cross => cross_keys(&mut table),
         Section::Range => table.add(None, cross::range_rows(&mut TimeRange::default())),
         Section::Timeline => table.add(None, timeline::rows()),
         Section::Traffic => {
@@ -110,6 +103,16 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Arrivals => table.add(None, traffic::arrivals_rows(&mut 0.0)),
     }
     table.keys
+}
+
+/// Keys of cross traffic: where it runs, those of every kind, and those of each.
+fn cross_keys(table: &mut Keys) {
+    table.add(None, cross::over());
+    let [first, ..] = CrossKind::blank();
+    table.add(None, cross::shared(&mut Cross::blank(first)));
+    for mut kind in CrossKind::blank() {
+        table.add(Some(kind.name()), cross::rows(&mut kind));
+    }
 }
 
 /// The table of one section while it grows.
@@ -137,6 +140,17 @@ pub(crate) struct Reading {
     pub limits: Limits,
 }
 
+/// Sections of which a file may have several.
+const LISTS: [Section; 7] = [
+    Section::Path,
+    Section::Link,
+    Section::Medium,
+    Section::Group,
+    Section::Cross,
+    Section::Timeline,
+    Section::Traffic,
+];
+
 /// Reads one scenario; `file` is its name if it states none. `None` if there was a mistake, which was reported.
 pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Reading> {
     let begin = report.calls();
@@ -150,16 +164,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let top = Fields::open(report, Section::Top, Some(&root_node));
     let [connection, tcp, hosts] = [Section::Connection, Section::Tcp, Section::Hosts]
         .map(|section| Fields::open(report, section, root.get(section.name())));
-    let [paths, links, media, groups, crosses, changes, traffic] = [
-        Section::Path,
-        Section::Link,
-        Section::Medium,
-        Section::Group,
-        Section::Cross,
-        Section::Timeline,
-        Section::Traffic,
-    ]
-    .map(|section| tables(report, root, section));
+    let [paths, links, media, groups, crosses, changes, traffic] = LISTS.map(|section| tables(report, root, section));
     let mut scenario = Scenario { name: stem(file), ..Scenario::blank() };
     top.fill(report, None, top::rows(&mut scenario));
     let applications = traffic::traffic(report, &traffic);
