@@ -215,6 +215,7 @@ impl Session {
             match self.world.run(next, &mut ()) {
                 Ok(Halt::Done) => done = true,
                 Ok(Halt::Time) => over = next >= self.until,
+                Ok(Halt::GivenUp) => over = true,
                 Err(stuck) => return Err(errors::error(py, "RunFailed", &stuck.to_string())),
             }
         }
