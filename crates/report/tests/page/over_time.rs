@@ -129,7 +129,7 @@ fn the_numbers_of_the_shown_times_are_a_table_and_all_of_them_a_file() {
     assert_eq!(page.value(rows), expected);
     page.value("document.querySelector('#t-figure-1 .values button').click()");
     let [name, text]: [String; 2] = serde_json::from_value(page.value("window.saved")).unwrap();
-    assert_eq!((name.as_str(), text.lines().count()), ("t-goodput-mbit-s.csv", 401));
+    assert_eq!((name.as_str(), text.lines().count()), ("t-goodput.csv", 401));
     let head = "\"time, s\",\"goodput, Mbit/s, minrtt\",\"goodput, Mbit/s, blest\"";
     assert_eq!(text.lines().take(2).collect::<Vec<_>>(), [head, "0.05,5,6"]);
     // At 420 px it scrolls in its own box, by keyboard too.
