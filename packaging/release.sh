@@ -137,7 +137,7 @@ wheel() {
 sdist() {
     tool 'maturin>=1.16,<2'
     rm -rf "$work/sdist"
-    (cd python && "$work/venv/bin/maturin" sdist --quiet --out "$work/sdist")
+    (cd python && "$work/venv/bin/maturin" sdist --out "$work/sdist")
     cp "$work"/sdist/*.tar.gz "$out/"
 }
 
