@@ -2,36 +2,20 @@
 //!
 //! `regret [SETS [USE]]`: the first so many sets, 60 unless given, for one use, `downloads` unless given.
 
-#![allow(clippy::disallowed_methods, reason = "a program with arguments and threads")]
+#![allow(clippy::disallowed_methods, reason = "a program with arguments")]
 
 use anabranch_metrics::mean;
-use anabranch_run::{Pool, VirtualTime};
+use anabranch_run::VirtualTime;
 use anabranch_scenario::{congestion, scheduler};
 use anabranch_studies::advise::{Use, judge};
+use anabranch_workbench::pool::Threads;
 use std::error::Error;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Error of the typed numbers, and runs by which each choice is judged.
 const ERROR: f64 = 0.1;
 const SEEDS: u32 = 12;
 /// Least part of the sets in which the regret is to be small, and how small; the most that a choice may be below the best path.
 const RULE: (f64, f64, f64) = (0.9, 0.02, 0.025);
-
-/// A thread per core.
-struct Cores;
-
-impl Pool for Cores {
-    fn for_each(&self, count: usize, task: &(dyn Fn(usize) + Sync)) {
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some(n) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < count) {
-                task(n);
-            }
-        };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
-    }
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -45,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("| set | advice | best | regret % | below the best path % |\n|--:|---|---|--:|--:|");
     let (mut regrets, mut below) = (Vec::new(), Vec::new());
     for (number, set) in judge::sets(count, ERROR).iter().enumerate() {
-        let found = set.regret((of, &schedulers, &cubic), (ERROR, SEEDS), (&VirtualTime::default(), &Cores))?;
+        let found =
+            set.regret((of, &schedulers, &cubic), (ERROR, SEEDS), (&VirtualTime::default(), &Threads::new(None)))?;
         let advice = if found.advice.bond { &found.advice.scheduler } else { &found.advice.best_single };
         let (regret, lack) = (100.0 * found.regret, 100.0 * found.below_single);
         println!("| {number} | {advice} | {} | {regret:.1} | {lack:.1} |", found.best);

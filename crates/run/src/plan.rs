@@ -126,6 +126,16 @@ impl Plan {
         let causes = options.causes && options.baselines && !real_time && cells.len() == 1 && !has_groups;
         Self { title, cells, auto, curves, causes }
     }
+
+    /// The baselines of this plan, without the rows of Multipath TCP.
+    #[must_use]
+    pub fn baselines(mut self) -> Self {
+        for cell in &mut self.cells {
+            cell.rows.retain(|row| matches!(row.choice, Choice::Single(_)));
+        }
+        self.cells = numbered(self.cells.into_iter());
+        self
+    }
 }
 
 impl Plan {

@@ -15,7 +15,7 @@ use anabranch_run::{
 };
 use anabranch_scenario::{PlugIn, Scenario};
 use anabranch_trace::Recorder;
-use race::{Lead, ROUNDS, Racer, SAME, race};
+use race::{DRAWS, Lead, ROUNDS, Racer, SAME, race};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ impl Question {
             links: self.scenario.name.clone(),
             congestion: self.congestion.name.clone(),
             error: self.error,
-            draws: ROUNDS[ROUNDS.len() - 1].0,
+            draws: DRAWS,
             uses,
         })
     }
@@ -167,7 +167,7 @@ struct Opened {
 
 impl Asked<'_> {
     fn answer(mut self) -> Result<UseAdvice, Failure> {
-        let draws = 0..ROUNDS[ROUNDS.len() - 1].0;
+        let draws = 0..DRAWS;
         let singles = self.singles(draws.clone())?;
         let means = singles.iter().map(|runs| mean(&self.speeds(runs)).unwrap_or(0.0));
         self.single = means.enumerate().fold((0, -1.0), |best, (n, v)| if v > best.1 { (n, v) } else { best }).0;
@@ -194,9 +194,8 @@ impl Asked<'_> {
     }
 
     fn singles(&mut self, draws: Range<u32>) -> Result<Vec<Runs>, Failure> {
-        // One scheduler has to be there; its runs are not made twice, since they are the first racer's.
         let variants = self.question.variants(self.of, draws, 0);
-        let plan = self.question.plan(&variants, self.question.schedulers[..1].to_vec(), true);
+        let plan = self.question.plan(&variants, self.question.schedulers[..1].to_vec(), true).baselines();
         let cells = self.run(&plan)?;
         let names = self.question.scenario.topology.paths.iter().map(|path| format!("single:{}", path.name));
         Ok(names.map(|name| of_row(&cells, &name)).collect())
@@ -306,7 +305,7 @@ impl Asked<'_> {
     }
 
     fn run(&mut self, plan: &Plan) -> Result<Vec<CellRecords>, Failure> {
-        let each = self.question.most_runs() + ROUNDS[ROUNDS.len() - 1].0 as usize;
+        let each = self.question.most_runs();
         let before = self.place * each + self.done;
         let part = Part { whole: self.observer, before, planned: each * self.question.uses.len() };
         self.done += plan.extent().0;

@@ -9,6 +9,9 @@ use std::ops::Range;
 /// The rounds: draws that are done at the end of each, and the most schedulers that stay.
 pub(super) const ROUNDS: [(u32, usize); 4] = [(4, 16), (8, 8), (16, 5), (24, 5)];
 
+/// Draws of a whole race.
+pub(super) const DRAWS: u32 = ROUNDS[ROUNDS.len() - 1].0;
+
 /// Schedulers whose means differ by no more than this part of the best single line's result do the same.
 pub(super) const SAME: f64 = 0.01;
 

@@ -1,5 +1,6 @@
 //! Advice in words.
 
+use super::race::DRAWS;
 use super::{Advice, UseAdvice};
 use anabranch_metrics::half_width;
 use std::fmt::Write as _;
@@ -110,14 +111,9 @@ impl UseAdvice {
     }
 
     fn sureness(&self) -> String {
-        let n = self.draws();
         match self.bond {
-            true => format!("It beats that line in {} of {n} draws.", self.wins),
-            false => format!("It is behind that line in {} of {n} draws.", n - self.wins),
+            true => format!("It beats that line in {} of {DRAWS} draws.", self.wins),
+            false => format!("It is behind that line in {} of {DRAWS} draws.", DRAWS - self.wins),
         }
-    }
-
-    const fn draws(&self) -> u32 {
-        super::ROUNDS[super::ROUNDS.len() - 1].0
     }
 }
