@@ -147,17 +147,14 @@ fn settle(ground: &mut ChangingNetwork, scenario: &Scenario, pair: &Layout, name
     }
     for (at, change) in timeline {
         let mut change = change.clone();
-        let is_own = match (link_of(&change), change.path_mut()) {
-            (Some(link), _) => links.get(&link).is_some_and(|own| move_to(&mut change, *own)),
-            (None, Some(path)) => {
-                *path += first;
-                true
-            }
-            (None, None) => false,
-        };
-        if is_own {
-            ground.timeline.push((*at, change));
+        if let Some(link) = link_of(&change) {
+            // A shared link changes once for all pairs.
+            let Some(own) = links.get(&link) else { continue };
+            move_to(&mut change, *own);
+        } else if let Some(path) = change.path_mut() {
+            *path += first;
         }
+        ground.timeline.push((*at, change));
     }
     (first..ground.topology.paths.len()).collect()
 }
@@ -175,12 +172,11 @@ fn link_of(change: &Change) -> Option<usize> {
 }
 
 /// Makes a link's change one of another link.
-fn move_to(change: &mut Change, link: usize) -> bool {
+fn move_to(change: &mut Change, link: usize) {
     match change {
         Change::Behind(of, ..) => *of = link,
         other => other.bottleneck_mut().into_iter().for_each(|place| *place = Place::Link(link)),
     }
-    true
 }
 
 /// A change of a pair's hosts as one of the flow `n`.

@@ -2,7 +2,7 @@
 
 use super::cast::Cast;
 use crate::job::Job;
-use anabranch_metrics::{Oracle, RunMetrics, SegmentSizes, header_len, jain, names, oracle_ratio};
+use anabranch_metrics::{Oracle, RunMetrics, SegmentSizes, header_len, jain, mean, names, oracle_ratio};
 use anabranch_units::{Direction, Instant};
 
 /// Paths beyond which no bound is looked for: the linear program grows with their square.
@@ -19,8 +19,9 @@ pub(crate) fn of(cast: &Cast, job: &Job, pairs: &[RunMetrics]) -> Vec<(String, f
     let completions: Option<Vec<f64>> = pairs.iter().map(|pair| pair.get(names::COMPLETION)).collect();
     let last = completions.and_then(|times| times.into_iter().reduce(f64::max));
     figures.extend(last.map(|last| (names::COMPLETION.to_owned(), last)));
-    for name in MEANS.into_iter().skip(1) {
-        figures.extend(mean(pairs.iter(), name).map(|mean| (name.to_owned(), mean)));
+    // The completion of all is the last one's, above.
+    for name in &MEANS[1..] {
+        figures.extend(mean_of(pairs.iter(), name).map(|mean| ((*name).to_owned(), mean)));
     }
     let bound = bound(cast, job);
     figures.extend(oracle_ratio(Some(total), bound).map(|ratio| (names::ORACLE_RATIO.to_owned(), ratio)));
@@ -40,7 +41,7 @@ pub(crate) fn of(cast: &Cast, job: &Job, pairs: &[RunMetrics]) -> Vec<(String, f
             add("fairness", index);
         }
         for name in MEANS {
-            if let Some(mean) = mean(members(), name) {
+            if let Some(mean) = mean_of(members(), name) {
                 add(name, mean);
             }
         }
@@ -49,9 +50,9 @@ pub(crate) fn of(cast: &Cast, job: &Job, pairs: &[RunMetrics]) -> Vec<(String, f
     figures
 }
 
-fn mean<'m>(pairs: impl Iterator<Item = &'m RunMetrics>, name: &str) -> Option<f64> {
-    let values: Vec<f64> = pairs.filter_map(|pair| pair.get(name)).collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+/// Mean over the pairs that have the metric.
+fn mean_of<'m>(pairs: impl Iterator<Item = &'m RunMetrics>, name: &str) -> Option<f64> {
+    mean(&pairs.filter_map(|pair| pair.get(name)).collect::<Vec<_>>())
 }
 
 /// The most that all pairs carry together without Multipath TCP's headers: a flow on each path, bounded on every link. `None` for traffic
