@@ -40,4 +40,5 @@ pub use sections::full_packet;
 pub use source::{NoFiles, Override, Resolver, Role, Source};
 pub use suggest::nearest;
 pub use sweep::{Swept, swept};
+pub use tree::quoted;
 pub use word::{NamedValue, words};

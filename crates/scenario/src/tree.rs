@@ -286,7 +286,7 @@ impl Reader<'_> {
 }
 
 /// `text` as a TOML string.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
         match c {

@@ -6,7 +6,7 @@ use crate::pool::Threads;
 use crate::progress::Progress;
 use crate::watch::{Wanted, Watch};
 use anabranch_run::{Driver, Options, Plan, RunError, Variant};
-use anabranch_scenario::{Override, PlugIn};
+use anabranch_scenario::{Override, PlugIn, quoted};
 use anabranch_studies::advise::{Advice, Question, Use};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -159,16 +159,6 @@ fn typed(paths: &[String]) -> Result<String, Failure> {
         }
     }
     Ok(text)
-}
-
-/// A basic string of TOML.
-fn quoted(text: &str) -> String {
-    let escaped = |c: char| match c {
-        '"' | '\\' => format!("\\{c}"),
-        c if c.is_control() => format!("\\u{:04x}", u32::from(c)),
-        c => c.to_string(),
-    };
-    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
 }
 
 impl Advised {

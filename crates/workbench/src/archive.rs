@@ -96,21 +96,19 @@ impl<W: Write> Tar<W> {
 
 fn readme(inputs: &Inputs, manifest: &Manifest) -> String {
     let whole = &inputs.whole;
-    let again = match () {
-        () if whole.real_time => {
-            "The runs followed the clock, so no two of them are the same. `manifest.json` has the command.\n".to_owned()
-        }
-        () if !inputs.plug_ins.is_empty() => {
-            let names: Vec<&str> = inputs.plug_ins.iter().map(|object| &*object.name).collect();
-            format!(
-                "The runs use classes of Python ({}). Read their source in `{INPUTS}`; then, in this folder:\n\n    \
-                 python -c 'import anabranch; anabranch.rerun(\".\", trust=True)'\n",
-                names.join(", ")
-            )
-        }
-        () => "In this folder:\n\n    anabranch rerun .\n\nIt makes every run again, and ends with code 0 if the results are \
-               the same, byte for byte.\n"
-            .to_owned(),
+    let again = if whole.real_time {
+        "The runs were in real time, so no two of them are the same. `manifest.json` has the command.\n".to_owned()
+    } else if inputs.plug_ins.is_empty() {
+        "In this folder:\n\n    anabranch rerun .\n\nIt makes every run again, and ends with code 0 if the results are the same, byte for \
+         byte.\n"
+            .to_owned()
+    } else {
+        let names: Vec<&str> = inputs.plug_ins.iter().map(|object| &*object.name).collect();
+        format!(
+            "The runs use classes of Python ({}). Read their source in `{INPUTS}`; then, in this folder:\n\n    \
+             python -c 'import anabranch; anabranch.rerun(\".\", trust=True)'\n",
+            names.join(", ")
+        )
     };
     let files: String =
         whole.files.iter().map(|(name, text)| format!("- `{name}`: SHA-256 {}\n", sha256(text))).collect();
