@@ -11,26 +11,19 @@ use std::path::{Path, PathBuf};
 /// The list of figures, or one of them as a file.
 pub fn figure(arguments: &FigureArguments) -> Result<String, Failure> {
     let report = report_of(&arguments.folder)?;
-    let width = arguments.figure_width;
-    let mut known = figure_names(&report);
-    known.retain(|name| draw(&report, name, width).is_some());
+    let names = figure_names(&report);
+    let drawn = |name: &FigureName| draw(&report, name, arguments.figure_width);
+    let known = || names.iter().filter(|name| drawn(name).is_some()).map(|name| &*name.stem);
     let Some(wanted) = &arguments.name else {
-        return Ok(known.iter().map(|name| format!("{}\n", name.stem)).collect());
+        return Ok(known().map(|name| format!("{name}\n")).collect());
     };
-    let name = find(&known, wanted)?;
-    // The name is one of those that can be drawn.
-    let drawing = draw(&report, name, width).unwrap_or_default();
-    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{}.pdf", name.stem)));
+    let drawing = names.iter().find(|name| name.stem == *wanted).and_then(drawn).ok_or_else(|| {
+        let known: Vec<&str> = known().collect();
+        Failure::unknown_word("figure", wanted, &known, &format!("there are {}", known.join(", ")))
+    })?;
+    let out = arguments.out.clone().unwrap_or_else(|| PathBuf::from(format!("{wanted}.pdf")));
     write(&drawing, &out)?;
     Ok(format!("{}\n", out.display()))
-}
-
-/// The figure of this name.
-fn find<'a>(known: &'a [FigureName], wanted: &str) -> Result<&'a FigureName, Failure> {
-    known.iter().find(|name| name.stem == wanted).ok_or_else(|| {
-        let names: Vec<&str> = known.iter().map(|name| &*name.stem).collect();
-        Failure::unknown_word("figure", wanted, &names, &format!("there are {}", names.join(", ")))
-    })
 }
 
 fn write(drawing: &Drawing, out: &Path) -> Result<(), Failure> {

@@ -57,9 +57,7 @@ fn one(sheet: &mut Sheet, panel: &Panel, bar: &Bar, (top, signed): (f64, bool), 
         }
     }
     if let Some(published) = bar.published {
-        let x = panel.across(published);
-        let points = vec![(x, middle - 3.5), (x + 3.5, middle), (x, middle + 3.5), (x - 3.5, middle)];
-        sheet.add(Mark::Area { points, fill: WHITE, opacity: 1.0, pen: Some(Pen::plain(INK, 1.0)) });
+        sheet.published((panel.across(published), middle), WHITE);
     }
 }
 

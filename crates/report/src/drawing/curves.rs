@@ -101,11 +101,8 @@ fn over_time(curve: &crate::chart::Curve) -> Curve<'_> {
 }
 
 pub fn scatter(sheet: &mut Sheet, chart: &Scatter, looks: &Looks) {
-    let sets = chart.sets.iter().map(|set| Curve {
-        parts: Vec::new(),
-        published: Vec::new(),
-        ..Curve::whole(&set.name, Vec::new(), true)
-    });
+    // Points without a line: they are drawn below, and named in the legend.
+    let sets = chart.sets.iter().map(|set| Curve { parts: Vec::new(), ..Curve::whole(&set.name, Vec::new(), true) });
     let models = chart.models.iter().map(|set| Curve::whole(&set.name, set.points.clone(), false));
     let curves: Vec<Curve<'_>> = sets.chain(models).collect();
     legend(sheet, &curves, looks);
@@ -165,16 +162,16 @@ fn panel(sheet: &mut Sheet, sides: &Sides<'_>, curves: &[Curve<'_>], looks: &Loo
     curves.iter().for_each(|curve| band(sheet, &area, curve, looks));
     let values = || curves.iter().flat_map(Curve::points).map(|(_, y)| y);
     let near = NEAR * (values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min));
-    let mut told: IndexSet<&str> = IndexSet::new();
+    let mut named: IndexSet<&str> = IndexSet::new();
     let mut remarks = Vec::new();
     for (place, curve) in curves.iter().enumerate() {
         let above = curves[place + 1..].iter().filter(|other| curve.coincides(other, near));
         let above: Vec<&str> = above.map(|other| other.name).collect();
         one(sheet, &area, curve, above.len(), looks);
-        if !above.is_empty() && !told.contains(curve.name) {
+        if !above.is_empty() && !named.contains(curve.name) {
             remarks.push(format!("{} on {}, the wider line: they agree.", above.join(", "), curve.name));
         }
-        told.extend(above);
+        named.extend(above);
     }
     remarks.iter().for_each(|remark| sheet.remark(remark));
 }
@@ -201,8 +198,6 @@ fn one(sheet: &mut Sheet, area: &Panel, curve: &Curve<'_>, under: usize, looks: 
         sheet.add(Mark::Line { points, pen });
     }
     for (x, y) in &curve.published {
-        let (x, y) = area.at(*x, *y);
-        let points = vec![(x, y - 3.5), (x + 3.5, y), (x, y + 3.5), (x - 3.5, y)];
-        sheet.add(Mark::Area { points, fill: colour, opacity: 1.0, pen: Some(Pen::plain(super::INK, 1.0)) });
+        sheet.published(area.at(*x, *y), colour);
     }
 }

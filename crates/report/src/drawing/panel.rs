@@ -111,6 +111,12 @@ impl Sheet {
         self.add(Mark::Area { points: (0..corners).map(corner).collect(), fill, opacity: 1.0, pen });
     }
 
+    /// The diamond of a published value.
+    pub fn published(&mut self, (x, y): Point, fill: &'static str) {
+        let points = vec![(x, y - 3.5), (x + 3.5, y), (x, y + 3.5), (x - 3.5, y)];
+        self.add(Mark::Area { points, fill, opacity: 1.0, pen: Some(Pen::plain(INK, 1.0)) });
+    }
+
     /// The axes of a panel.
     pub fn panel(&mut self, frame: Frame<'_>) -> Panel {
         let Frame { title, x: (x, x_label), y: (y, y_label), height } = frame;
