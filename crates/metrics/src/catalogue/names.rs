@@ -2,13 +2,13 @@
 
 /// Goodput of unlimited data, by which baselines are compared.
 pub const GOODPUT: &str = "goodput_bps";
-/// Goodput of what the server sends, where both ends send.
+/// Goodput of data that the server sends, where both ends send.
 pub const GOODPUT_DOWN: &str = "goodput_down_bps";
-/// Goodput of what the client sends, where both ends send.
+/// Goodput of data that the client sends, where both ends send.
 pub const GOODPUT_UP: &str = "goodput_up_bps";
-/// Completion time of what the server sends, where both ends send.
+/// Completion time of data that the server sends, where both ends send.
 pub const COMPLETION_DOWN: &str = "completion_down_s";
-/// Completion time of what the client sends, where both ends send.
+/// Completion time of data that the client sends, where both ends send.
 pub const COMPLETION_UP: &str = "completion_up_s";
 /// Completion time of sized transfers and web pages.
 pub const COMPLETION: &str = "completion_s";
@@ -20,29 +20,29 @@ pub const RESPONSE: &str = "response_mean_s";
 pub const FRAME_DELAY: &str = "app_delay_mean_s";
 /// Share of frames that miss their deadline.
 pub const LATE: &str = "late_ratio";
-/// Share of what the server sends, where both ends send.
+/// Share of late frames among those that the server sends, where both ends send.
 pub const LATE_DOWN: &str = "late_down_ratio";
-/// Share of what the client sends, where both ends send.
+/// Share of late frames among those that the client sends, where both ends send.
 pub const LATE_UP: &str = "late_up_ratio";
 /// Late frames per minute.
 pub const LATE_PER_MINUTE: &str = "late_per_minute";
 /// Time without a frame to play out.
 pub const STALL: &str = "stall_s";
-/// Time of what the server sends, where both ends send.
+/// Stall time of frames that the server sends, where both ends send.
 pub const STALL_DOWN: &str = "stall_down_s";
-/// Time of what the client sends, where both ends send.
+/// Stall time of frames that the client sends, where both ends send.
 pub const STALL_UP: &str = "stall_up_s";
 /// Share of the time without a frame in the time in which frames are played out.
 pub const STALL_RATIO: &str = "stall_ratio";
-/// Share of what the server sends, where both ends send.
+/// Stall ratio of frames that the server sends, where both ends send.
 pub const STALL_RATIO_DOWN: &str = "stall_down_ratio";
-/// Share of what the client sends, where both ends send.
+/// Stall ratio of frames that the client sends, where both ends send.
 pub const STALL_RATIO_UP: &str = "stall_up_ratio";
 /// Longest time without a frame to play out.
 pub const FREEZE: &str = "freeze_max_s";
-/// Longest of what the server sends, where both ends send.
+/// Longest freeze of frames that the server sends, where both ends send.
 pub const FREEZE_DOWN: &str = "freeze_max_down_s";
-/// Longest of what the client sends, where both ends send.
+/// Longest freeze of frames that the client sends, where both ends send.
 pub const FREEZE_UP: &str = "freeze_max_up_s";
 /// The connection-level out-of-order queue.
 pub const OFO_MEAN: &str = "ofo_mean_bytes";

@@ -13,8 +13,8 @@ const fn of_path(name: &'static str, label: &'static str, about: &'static str) -
 /// Every metric, in the order of results. A metric that does not apply to a run is absent there.
 pub const METRICS: &[MetricInfo] = &[
     of_run(names::GOODPUT, "goodput", "Bits that the application received in order, per second of the measured time. With direction = \"both\": both applications together.").more(),
-    of_run(names::GOODPUT_DOWN, "goodput down", "As goodput_bps, of what the server sends; where both ends send.").more(),
-    of_run(names::GOODPUT_UP, "goodput up", "As goodput_bps, of what the client sends; where both ends send.").more(),
+    of_run(names::GOODPUT_DOWN, "goodput down", "As goodput_bps, of data that the server sends; where both ends send.").more(),
+    of_run(names::GOODPUT_UP, "goodput up", "As goodput_bps, of data that the client sends; where both ends send.").more(),
     of_run(
         "delivered_bytes",
         "delivered",
@@ -28,8 +28,8 @@ pub const METRICS: &[MetricInfo] = &[
          to the last byte of its last object.",
     )
     .less(),
-    of_run(names::COMPLETION_DOWN, "completion down", "As completion_s, of what the server sends; where both ends send.").less(),
-    of_run(names::COMPLETION_UP, "completion up", "As completion_s, of what the client sends; where both ends send.").less(),
+    of_run(names::COMPLETION_DOWN, "completion down", "As completion_s, of data that the server sends; where both ends send.").less(),
+    of_run(names::COMPLETION_UP, "completion up", "As completion_s, of data that the client sends; where both ends send.").less(),
     of_run(
         names::FLOW_COMPLETION,
         "flow completion",
@@ -85,8 +85,8 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .less()
     .in_percent(),
-    of_run(names::LATE_DOWN, "late down", "As late_ratio, of what the server sends; where both ends send.").less().in_percent(),
-    of_run(names::LATE_UP, "late up", "As late_ratio, of what the client sends; where both ends send.").less().in_percent(),
+    of_run(names::LATE_DOWN, "late down", "As late_ratio, of frames that the server sends; where both ends send.").less().in_percent(),
+    of_run(names::LATE_UP, "late up", "As late_ratio, of frames that the client sends; where both ends send.").less().in_percent(),
     of_run(
         names::LATE_PER_MINUTE,
         "late per minute",
@@ -101,8 +101,8 @@ pub const METRICS: &[MetricInfo] = &[
          frame in time; sum over connections and directions.",
     )
     .less(),
-    of_run(names::STALL_DOWN, "stall down", "As stall_s, of what the server sends; where both ends send.").less(),
-    of_run(names::STALL_UP, "stall up", "As stall_s, of what the client sends; where both ends send.").less(),
+    of_run(names::STALL_DOWN, "stall down", "As stall_s, of frames that the server sends; where both ends send.").less(),
+    of_run(names::STALL_UP, "stall up", "As stall_s, of frames that the client sends; where both ends send.").less(),
     of_run(
         names::STALL_RATIO,
         "stalled",
@@ -110,8 +110,8 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .less()
     .in_percent(),
-    of_run(names::STALL_RATIO_DOWN, "stalled down", "As stall_ratio, of what the server sends; where both ends send.").less().in_percent(),
-    of_run(names::STALL_RATIO_UP, "stalled up", "As stall_ratio, of what the client sends; where both ends send.").less().in_percent(),
+    of_run(names::STALL_RATIO_DOWN, "stalled down", "As stall_ratio, of frames that the server sends; where both ends send.").less().in_percent(),
+    of_run(names::STALL_RATIO_UP, "stalled up", "As stall_ratio, of frames that the client sends; where both ends send.").less().in_percent(),
     of_run(
         names::FREEZE,
         "longest freeze",
@@ -119,8 +119,8 @@ pub const METRICS: &[MetricInfo] = &[
     )
     .less()
     .in_ms(),
-    of_run(names::FREEZE_DOWN, "longest freeze down", "As freeze_max_s, of what the server sends; where both ends send.").less().in_ms(),
-    of_run(names::FREEZE_UP, "longest freeze up", "As freeze_max_s, of what the client sends; where both ends send.").less().in_ms(),
+    of_run(names::FREEZE_DOWN, "longest freeze down", "As freeze_max_s, of frames that the server sends; where both ends send.").less().in_ms(),
+    of_run(names::FREEZE_UP, "longest freeze up", "As freeze_max_s, of frames that the client sends; where both ends send.").less().in_ms(),
     of_run(
         names::OFO_MEAN,
         "OFO mean",
