@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a release from a clean clone of HEAD: archive, Debian package, wheel, source distribution, container file, bill of materials, SHA-256.
-# Needs rustup, git and Python 3.11; installs maturin and cargo-cyclonedx into target/. The same commit, toolchain and profile give the same bytes.
+# Needs rustup, git and Python 3.11; installs maturin and cargo-cyclonedx into target/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -54,7 +54,8 @@ cd "$source"
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 remapped="--remap-path-prefix=$source=/anabranch --remap-path-prefix=$CARGO_TARGET_DIR=/target --remap-path-prefix=$cargo_home=/cargo"
 export CFLAGS="-ffile-prefix-map=$CARGO_TARGET_DIR=/target -ffile-prefix-map=$cargo_home=/cargo"
-bare=(--config "profile.$profile.strip='symbols'" --config "profile.$profile.debug=false")
+# Cargo drops a `strip` given here for a crate with settings of its own, which the command has: rustc gets it below.
+bare=(--config "profile.$profile.debug=false")
 
 has() { [[ " ${parts[*]} " = *" $1 "* ]]; }
 
@@ -75,7 +76,7 @@ tool() { # PACKAGE: a Python tool of this name
 # The command with the playground in it, and what belongs beside it.
 command_tree() {
     RUSTFLAGS=$remapped crates/playground/build.sh --locked --quiet
-    RUSTFLAGS="$linked $remapped" cargo build --quiet --locked --profile "$profile" --target "$host" "${bare[@]}" -p anabranch-cli
+    RUSTFLAGS="$linked -C strip=symbols $remapped" cargo build --quiet --locked --profile "$profile" --target "$host" "${bare[@]}" -p anabranch-cli
     tree=$work/$name
     rm -rf "$tree"
     mkdir -p "$tree"/{completions,systemd}
