@@ -89,7 +89,9 @@ if need systemd-analyze systemd; then
     said "systemd-analyze verify" "both units"
 fi
 if need debootstrap debootstrap; then
-    mirror=$(sed -n 's/^URIs: *//p; s/^deb \(\[.*\] \)\?\(http[^ ]*\).*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
+    # The archive that apt uses. Only one of the two kinds of lists is there.
+    mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{sources,list} 2>/dev/null |
+        sed -n 's/^URIs: *//p; s/^deb \(\[.*\] \)\?\(http[^ ]*\).*/\2/p' | head -1) || true
     debootstrap --variant=minbase bookworm "$work/debian" "$mirror" >"$work/debootstrap.log"
     cp "$deb" "$work/debian/tmp/anabranch.deb"
     begun=$EPOCHREALTIME
