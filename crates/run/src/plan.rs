@@ -366,8 +366,16 @@ fn follows_trace(bottleneck: &BottleneckSpec) -> bool {
 }
 
 fn traffic_is_random(traffic: &Traffic) -> bool {
-    matches!(traffic.arrivals, Arrivals::Poisson { .. })
-        || matches!(traffic.kind, TrafficKind::Web { sizes: ObjectSizes::Lognormal, .. })
+    // Spelt out, so that a new kind must be decided here.
+    let of_kind = match &traffic.kind {
+        TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } | TrafficKind::Request { .. } => false,
+        TrafficKind::Call { video, .. } => video.is_some(),
+        TrafficKind::Web { sizes, .. } => match sizes {
+            ObjectSizes::Equal => false,
+            ObjectSizes::Lognormal => true,
+        },
+    };
+    of_kind || matches!(traffic.arrivals, Arrivals::Poisson { .. })
 }
 
 fn way_is_random(way: &WaySpec) -> bool {
