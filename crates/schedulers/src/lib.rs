@@ -56,6 +56,7 @@ pub mod srpt_ecf;
 mod stale;
 pub mod stms;
 pub mod sttf;
+mod tail;
 #[cfg(test)]
 mod template;
 #[cfg(test)]

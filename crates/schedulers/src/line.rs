@@ -16,6 +16,8 @@ pub struct Line {
     /// The capacity, and a segment's time at it.
     rate: f64,
     step: f64,
+    /// The rate is a capacity that the acknowledgments showed.
+    known: bool,
     pub next: Arrivals,
     mss: u32,
     /// How often it was reckoned with.
@@ -30,12 +32,12 @@ pub struct Arrivals {
     pub first: f64,
     /// From one to the next.
     pub step: f64,
-    /// When the bottleneck is free after the first.
-    free: f64,
+    /// When the bottleneck is free after the first, by the engine's clock.
+    pub free: f64,
 }
 
 /// The greater and the lesser of two, the second of which is a number: one instruction each, where `f64::max` looks for NaN in both.
-const fn greater(a: f64, b: f64) -> f64 {
+pub const fn greater(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
 }
 const fn lesser(a: f64, b: f64) -> f64 {
@@ -52,6 +54,7 @@ impl Line {
         if rtt != self.rtt {
             (self.rtt, self.base) = (rtt, rtt.as_secs_f64());
         }
+        self.known = path.capacity_rate().is_some();
         if rtt.is_zero() {
             (self.delay, self.rate) = (f64::INFINITY, f64::INFINITY);
         } else {
@@ -67,6 +70,28 @@ impl Line {
         f64::from(path.cwnd.max(1)) * f64::from(path.mss) / self.base
     }
 
+    /// The time that a segment takes of a full path, which can add no more than its window lets it: of its bottleneck, or of its window.
+    #[inline(always)]
+    fn place(&self, path: &PathView) -> f64 {
+        f64::from(path.mss) / lesser(self.rate, self.window(path))
+    }
+
+    /// What the next segment may cost what comes after it, if more comes at `then`: its time in the bottleneck, and its place in the window
+    /// of `path`. Nothing if both are free again by then.
+    pub fn cost(&self, path: &PathView, then: f64) -> f64 {
+        if self.next.free + self.base <= then { 0.0 } else { self.step + self.place(path) }
+    }
+
+    /// When the data arrives behind which its path has `behind` bytes in flight or queued; infinite while the capacity is not known.
+    pub fn due(&self, behind: u64) -> f64 {
+        if self.known { self.next.first - self.next.step - behind as f64 / self.rate } else { f64::INFINITY }
+    }
+
+    /// Bytes of a segment.
+    pub fn segment(&self) -> u64 {
+        self.mss.into()
+    }
+
     /// Reckons when the next segments arrive that are sent from `now` on.
     #[inline(always)]
     pub fn look(&mut self, now: f64, path: &PathView, has_room: bool) {
@@ -74,9 +99,7 @@ impl Line {
         (self.looks += 1);
         let out = (path.in_flight_bytes + path.queued_bytes + path.elsewhere()) as f64 / self.rate;
         let queue = greater(greater(out - self.base, lesser(out, self.free - now)), 0.0);
-        // A full path can add no more than its window lets it.
-        let full = || f64::from(path.mss) / lesser(self.rate, self.window(path));
-        let step = if has_room { self.step } else { full() };
+        let step = if has_room { self.step } else { self.place(path) };
         self.next = Arrivals { first: queue + self.delay + step, step, free: now + queue + step };
     }
 

@@ -2,8 +2,9 @@
 
 use crate::line::Line;
 use crate::pick::by_rtt;
+use crate::tail::{Latest, Pauses};
 use anabranch_plugin::registry::Entry;
-use anabranch_plugin::schedule::{Round, Scheduler, SchedulerEvent, View};
+use anabranch_plugin::schedule::{Repeat, Round, Scheduler, SchedulerEvent, View};
 use anabranch_units::PathId;
 
 page!(
@@ -30,6 +31,17 @@ skip the segments that full paths have there by T; send the one after them; free
 B is the bytes over the time of those gaps between two acknowledgments in which the bottleneck was never idle: a gap counts if the
 newest packet's RTT exceeds the least by no less than the gap, because then the packet had come to the queue before the
 earlier one left it. Older gaps weigh less, by 1/32 per packet. Connections of one host between the same two addresses measure it together.
+
+Once everything is bound, a path with room copies what arrives last, if no other path copied it:
+
+```text
+due = arrival of the last byte of a segment in flight on another path; infinite while that has no capacity
+gain = due − max(arrival of all others, arrival of the copy)
+cost = L/B + L/r of the copying path; 0 if its bottleneck and its window are free again when more data is expected
+copy if gain > cost, the latest segment first
+```
+
+More data is expected after the mean of earlier pauses, at once before the first, never after the end of the stream.
 
 If nothing lies behind what is skipped, or the peer's window does not admit it, no more is sent: it arrives sooner without the
 other paths. Full paths count only if they can be waited for.
@@ -73,6 +85,7 @@ pub struct Playahead {
     lines: Vec<Line>,
     /// All candidates had a forward delay when they were looked at last.
     measured: bool,
+    pauses: Pauses,
 }
 
 /// Candidates of a round: those with room, and the full ones that can be waited for, as [`PathId::bit`]s.
@@ -115,6 +128,11 @@ impl Ways {
     }
 }
 
+/// Something is under way, and the application has no more: not for want of room, since its next data would be the end then.
+fn may_repair(view: &View) -> bool {
+    !view.send_buffer_full() && !view.outstanding().is_empty()
+}
+
 impl Playahead {
     /// Looks at all candidates; `None` if they are no choice.
     #[inline(always)]
@@ -142,30 +160,58 @@ impl Playahead {
             }
         }
     }
+
+    /// The next segment was sent on a path: that changes its own room, and nothing of the others.
+    #[inline(always)]
+    fn sent(&mut self, round: &Round<'_>, now: f64, ways: &mut Ways, on: PathId) {
+        let (line, Some(path)) = (&mut self.lines[on.index()], round.path(on)) else { return };
+        let has_room = path.room() > 0 && !path.is_shut();
+        line.sent();
+        line.look(now, path, has_room);
+        ways.open &= !on.bit();
+        ways.note(round, on, has_room);
+    }
+
+    /// All that was written is bound: paths with room copy what arrives last, while that ends the transfer sooner by more than it may cost.
+    fn repair(&mut self, round: &mut Round<'_>, now: f64, mut ways: Ways) {
+        let expected = self.pauses.begin(now);
+        let then = if round.write_ended() { f64::INFINITY } else { expected };
+        let mut copied = [u64::MAX; PathId::LIMIT];
+        while let Some((on, _)) = ways.next(&self.lines) {
+            let (line, Some(path)) = (&self.lines[on.index()], round.path(on)) else { return };
+            let (copy, cost) = (line.next.first, line.cost(path, then));
+            let Some(latest) = Latest::find(round, &self.lines, on, &copied) else { return };
+            if latest.gain(copy) <= cost || !round.repeat(on, latest.segment, Repeat::Copy) {
+                return;
+            }
+            copied[latest.of.index()] = latest.segment.start;
+            self.sent(round, now, &mut ways, on);
+        }
+    }
 }
 
 impl Scheduler for Playahead {
     fn schedule(&mut self, round: &mut Round<'_>) {
-        if round.backlog().is_empty() {
+        let now = round.now().as_secs_f64();
+        if !round.backlog().is_empty() {
+            self.pauses.end(now);
+        } else if !may_repair(round) {
             return;
         }
         let ids = round.paths().last().map_or(0, |last| last.id.index() + 1);
         if self.lines.len() < ids {
             self.lines.resize(ids, Line::default());
         }
-        let now = round.now().as_secs_f64();
         let Some(mut ways) = self.look(round, now) else { return by_rtt(round) };
-        while let Some((on, skip)) = ways.next(&self.lines) {
+        while !round.backlog().is_empty() {
+            let Some((on, skip)) = ways.next(&self.lines) else { return };
             if !round.send_ahead(on, skip) {
                 return;
             }
-            let (line, Some(path)) = (&mut self.lines[on.index()], round.path(on)) else { return };
-            // Sending changes a path's own room only.
-            let has_room = path.room() > 0 && !path.is_shut();
-            line.sent();
-            line.look(now, path, has_room);
-            ways.open &= !on.bit();
-            ways.note(round, on, has_room);
+            self.sent(round, now, &mut ways, on);
+        }
+        if may_repair(round) {
+            self.repair(round, now, ways);
         }
     }
 
@@ -281,6 +327,46 @@ mod tests {
         bench.write(1);
         bench.round(&mut scheduler);
         assert_eq!(bench.bound(0), [14]);
+    }
+
+    /// The far path's packets are on the way: 4 ms each, the last after 30 + 12 ms. The near one has a copy there after 10 + 2 ms.
+    fn far_in_flight(gaps: &[u64]) -> (Bench, Playahead) {
+        let (mut bench, mut scheduler) = taught(&[path(0, 20, 0, 0), path(1, 60, 3, 0)], gaps);
+        bench.write(3);
+        bench.round(&mut scheduler);
+        assert_eq!(bench.send(1), [0, 1, 2]);
+        bench.view.path_mut(PathId(0)).unwrap().cwnd = 100;
+        (bench, scheduler)
+    }
+
+    #[test]
+    fn once_all_is_bound_what_arrives_last_is_copied_first() {
+        let (mut bench, mut scheduler) = far_in_flight(&[1, 4]);
+        bench.round(&mut scheduler);
+        // Each copy ends the transfer 4 ms sooner, and takes 1 ms of the bottleneck and as much of the window at most.
+        assert_eq!(bench.bound(0), [2, 1, 0]);
+        bench.round(&mut scheduler);
+        assert_eq!(bench.bound(0).len(), 3, "one copy of each");
+    }
+
+    #[test]
+    fn a_copy_that_may_cost_more_than_it_gains_is_not_made() {
+        // The first copies gain 4 ms each and cost twice 3 ms.
+        let (mut bench, mut scheduler) = far_in_flight(&[3, 4]);
+        bench.round(&mut scheduler);
+        assert!(bench.bound(0).is_empty());
+        // With nothing behind it, it costs nothing.
+        bench.view.set_ended();
+        bench.round(&mut scheduler);
+        assert_eq!(bench.bound(0), [2, 1, 0]);
+    }
+
+    #[test]
+    fn while_more_waits_for_room_in_the_buffer_nothing_is_copied() {
+        let (mut bench, mut scheduler) = far_in_flight(&[1, 4]);
+        bench.view.set_buffer_full(true);
+        bench.round(&mut scheduler);
+        assert!(bench.bound(0).is_empty());
     }
 
     #[test]
