@@ -173,6 +173,22 @@ fn what_limits_the_runs_is_what_they_gain_without_it() {
     );
 }
 
+/// 100 KB over a far path and a near one, opened over the far one as the file's order has it.
+#[test]
+fn the_path_that_another_first_path_would_beat_is_named() {
+    let text = "repeat = 3\nduration = '5s'\nstart_jitter = '20ms'\n[[path]]\nname = 'far'\nrate = '8mbit'\ndelay = '80ms'\n\
+        [[path]]\nname = 'near'\nrate = '8mbit'\ndelay = '10ms'\n[[traffic]]\nkind = 'bulk'\nsize = '100KB'\n";
+    let of_first = |set: &[&str]| {
+        let found = findings(text, &[], set);
+        found.into_iter().filter(|one| one.0 == DiagnosisKind::FirstPath).map(|one| one.2).collect::<Vec<_>>()
+    };
+    let found = of_first(&[]);
+    let start = "Limited by the path that it opens over: with connection.first_path = \"near\", minrtt has ";
+    assert!(found.len() == 1 && found[0].starts_with(start), "{found:?}");
+    assert_eq!(of_first(&["first_path=near"]), [""; 0]);
+    assert_eq!(of_first(&["first_path=race"]), [""; 0]);
+}
+
 /// Losses are measured on `eth`, and they cost nothing: the slow path does.
 #[test]
 fn a_cause_that_another_run_refutes_is_not_named() {

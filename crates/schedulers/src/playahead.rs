@@ -48,7 +48,7 @@ other paths. Full paths count only if they can be waited for.
 
 # When it helps
 
-Paths of unlike rate, delay or queue; frames and transfers that have to end on all paths at once; deep queues; rates that
+A path that stalls behind the end of a message. Paths of unlike rate, delay or queue; frames and transfers that have to end on all paths at once; deep queues; rates that
 wander; small windows; connections side by side.
 
 # When it hurts

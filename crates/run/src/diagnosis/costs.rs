@@ -7,12 +7,15 @@ use crate::plan::{CellPlan, Plan};
 use crate::recorded::overlap;
 use crate::runs::RunRow;
 use crate::summary::{baselines_of, main_metric_of};
+use anabranch_engine::FirstPath;
 use anabranch_metrics::{Better, MetricInfo, Paired, Scale, mean};
 use anabranch_scenario::Scenario;
 use std::sync::Arc;
 
 /// A gain of less than this part is no cause.
 const LITTLE: f64 = 0.03;
+/// A path that is better alone by this part may be worth opening over.
+const BETTER: f64 = 0.05;
 /// How many seeds are run once more.
 const SEEDS: usize = 3;
 
@@ -71,6 +74,7 @@ fn hindrances(
     let scenario = &cell.scenario;
     let blocked: Vec<usize> = of.iter().copied().filter(|row| part_blocked(scenario, &rows[*row]) >= WINDOW).collect();
     let mut asked: Vec<(Hindrance, usize)> = blocked.into_iter().map(|row| (Hindrance::Window, row)).collect();
+    asked.extend(of.iter().filter_map(|row| Some((other_first(cell, rows, *row, metric)?, *row))));
     asked.extend(Hindrance::of(scenario).into_iter().flat_map(|one| of.iter().map(move |row| (one, *row))));
     let seeds = of.iter().map(|row| rows[*row].len().min(SEEDS)).min().unwrap_or_default();
     let jobs = |(hindrance, row): &(Hindrance, usize)| {
@@ -102,6 +106,29 @@ fn hindrances(
         cost(rows, metric, hindrance.kind(), &effects, texts)
     };
     effects.into_iter().map(cost).collect()
+}
+
+/// The path that the connection opens over, if another one is better alone.
+fn other_first(cell: &CellPlan, rows: &[RunRow<'_>], row: usize, metric: &MetricInfo) -> Option<Hindrance> {
+    let opens = match cell.scenario.settings.first_path {
+        FirstPath::First => 0,
+        FirstPath::On(path) => path.index(),
+        FirstPath::Race => return None,
+    };
+    let alone = |single: &usize| {
+        let Choice::Single(path) = cell.rows[*single].choice else { return None };
+        let is_there = cell.scenario.paths[path].presence.start.is_none();
+        Some((path, mean_of_all(rows[*single].metric(metric.name).into_iter())?)).filter(|_| is_there)
+    };
+    let alone: Vec<(usize, f64)> = baselines_of(cell, &cell.rows[row]).iter().filter_map(alone).collect();
+    let (_, own) = *alone.iter().find(|(path, _)| *path == opens)?;
+    // Over a path that carries nothing no connection opens: another finding says so.
+    let is_better = |value: f64| (BETTER..f64::INFINITY).contains(&gain(metric, own, value));
+    let (best, _) = alone
+        .into_iter()
+        .filter(|(path, value)| *path != opens && is_better(*value))
+        .max_by(|(_, a), (_, b)| gain(metric, own, *a).total_cmp(&gain(metric, own, *b)))?;
+    Some(Hindrance::FirstPath(best))
 }
 
 /// The mean, if all values are there and there is one.

@@ -2,8 +2,10 @@
 
 use super::{DiagnosisKind, listed, product, size};
 use crate::plan::loss_is_random;
+use anabranch_engine::FirstPath;
 use anabranch_network::{Change, LossSpec};
 use anabranch_scenario::{Over, Scenario, TimelineChange};
+use anabranch_units::PathId;
 
 /// A receive window of so many times what the paths need is no limit.
 const AMPLE: u64 = 4;
@@ -19,10 +21,12 @@ pub(super) enum Hindrance {
     Loss(usize),
     /// Other flows where the cross traffic with this index is; the first one there.
     Cross(usize),
+    /// The path that the connection opens over, where the one with this index is better.
+    FirstPath(usize),
 }
 
 impl Hindrance {
-    /// Those of a scenario, but for the window, of which runs tell themselves whether it was full.
+    /// Those of a scenario, but for those that runs tell: whether the window was full, and which path is best alone.
     pub fn of(scenario: &Scenario) -> Vec<Self> {
         let mut all: Vec<Self> =
             (0..scenario.topology.paths.len()).filter(|path| is_lossy(scenario, *path)).map(Self::Loss).collect();
@@ -53,6 +57,7 @@ impl Hindrance {
                 let over = scenario.cross[first].over.clone();
                 scenario.cross.retain(|cross| cross.over != over);
             }
+            Self::FirstPath(path) => scenario.settings.first_path = FirstPath::On(PathId(path as u8)),
         }
         scenario
     }
@@ -63,6 +68,7 @@ impl Hindrance {
             Self::Window => DiagnosisKind::Window,
             Self::Loss(_) => DiagnosisKind::Loss,
             Self::Cross(_) => DiagnosisKind::Cross,
+            Self::FirstPath(_) => DiagnosisKind::FirstPath,
         }
     }
 
@@ -72,6 +78,7 @@ impl Hindrance {
         match self {
             Self::Window => "the receive window".to_owned(),
             Self::Loss(path) => format!("loss on {}", topology.paths[path].name),
+            Self::FirstPath(_) => "the path that it opens over".to_owned(),
             Self::Cross(first) => match &scenario.cross[first].over {
                 Over::Path(path) => format!("other flows over {}", topology.paths[*path].name),
                 Over::Links(links) => {
@@ -91,6 +98,7 @@ impl Hindrance {
             ),
             Self::Loss(_) => "without it".to_owned(),
             Self::Cross(_) => "without them".to_owned(),
+            Self::FirstPath(path) => format!("with connection.first_path = {:?}", scenario.topology.paths[path].name),
         }
     }
 }

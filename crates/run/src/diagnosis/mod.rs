@@ -55,6 +55,8 @@ pub enum DiagnosisKind {
     Lost,
     /// A path alone is better than all of them.
     Path,
+    /// The connection opens over a path, and would do better over another one.
+    FirstPath,
     /// Data waited because the connection's window was full.
     Window,
     /// A path lost packets.
