@@ -123,15 +123,20 @@ debian_package() {
     dpkg-deb --root-owner-group -Zxz --build "$deb" "$out/anabranch_${version}_$architecture.deb" >/dev/null
 }
 
-# zig links against glibc 2.17, which every distribution since 2014 has.
+# zig links against glibc 2.17, which every distribution since 2014 has. The wheel's crate is a workspace of its own: the names that Cargo gives
+# to the libraries outside depend on where they lie, so it is built in one place, wherever the clone is.
 wheel() {
     tool 'maturin>=1.16,<2' 'ziglang>=0.13,<0.16'
     local zig=()
     [ $system != linux ] || zig=(--zig --compatibility manylinux_2_17)
+    local place=/tmp/anabranch-$version-wheel
+    mkdir "$place" 2>/dev/null || { echo "$place is there already: another release is being made, or was ended" >&2; exit 1; }
     rm -rf "$work/wheels"
+    git archive HEAD | tar --extract --directory "$place"
     # zig's own flags: the C compiler's stay out.
-    (cd python && env -u CFLAGS PATH="$work/venv/bin:$PATH" RUSTFLAGS=$remapped maturin build --quiet --locked --profile "$profile" \
-        --target "$host" "${zig[@]}" --out "$work/wheels")
+    (cd "$place/python" && env -u CFLAGS PATH="$work/venv/bin:$PATH" RUSTFLAGS="--remap-path-prefix=$place=/anabranch $remapped" maturin build --quiet --locked --profile "$profile" \
+        --target "$host" "${zig[@]}" --out "$work/wheels") || { rm -rf "$place"; exit 1; }
+    rm -rf "$place"
     cp "$work"/wheels/*.whl "$out/"
 }
 
