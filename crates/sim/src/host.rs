@@ -273,8 +273,9 @@ impl Host {
         }
     }
 
-    /// Aborts every connection.
+    /// Aborts every connection, and opens no more.
     pub fn abort(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        self.waiting.clear();
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
         for application in self.applications.iter() {
             if let Some(connection) = self.endpoint.connection_mut(application.handle) {
