@@ -58,7 +58,7 @@ impl Main {
         MetricRef::parse(&self.name).application().map(|(application, _)| application)
     }
 
-    /// `goodput`, or `late per minute of call`.
+    /// `goodput`, or `late frames per minute of call`.
     pub fn label(&self) -> String {
         self.info.label.to_owned() + &self.application().map(of_application).unwrap_or_default()
     }
