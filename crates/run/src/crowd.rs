@@ -89,7 +89,8 @@ impl Connections {
             (Side::Client, _, Some(exchange)) => Box::new(RequestClient::sharing(exchange.clone())),
             (Side::Server, _, Some(exchange)) => Box::new(ResponseServer::new(exchange.clone())),
             (_, kind, None) => match &self.frames {
-                Some(frames) => self.end(side, FrameSource::new(frames.pattern.clone(), frames.count)),
+                Some(frames) => self
+                    .end(side, FrameSource::new(frames.pattern.clone(), frames.count).with_deadline(frames.deadline)),
                 None => self.end(side, BulkSource::new(kind.total())),
             },
         }

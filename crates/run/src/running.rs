@@ -65,9 +65,9 @@ impl<R: Recorder> Running<R> {
         self.plan.judge(&self.job, &mut metrics);
         let measured = Some(measured(&metrics));
         let mut outcome = RunOutcome { measured, ..outcome(&metrics, digest.finish(), events) };
-        for (application, own) in
-            self.plan.applications().iter().zip(meters.into_iter().flat_map(|all| all.finish(now)))
-        {
+        let each = self.plan.applications().iter().zip(meters.into_iter().flat_map(|all| all.finish(now)));
+        // One that starts later measures nothing.
+        for (application, own) in each.filter(|(application, _)| application.start() < self.until) {
             outcome.finished &= own.finished;
             outcome.metrics.extend(&application.name, &own.values);
         }

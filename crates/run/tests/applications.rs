@@ -137,6 +137,14 @@ fn an_application_stops_with_all_its_connections() {
     assert!(run.metrics["traffic.a.goodput_bps"] > 8e6, "{:?}", run.metrics);
 }
 
+/// A shorter run leaves out what begins later.
+#[test]
+fn an_application_that_starts_after_the_end_has_no_metrics() {
+    let run = run(&call_beside("[[traffic]]\nname = 'late'\nkind = 'bulk'\nstart = '20s'\n"), multipath("minrtt"));
+    assert!(run.metrics.keys().all(|name| !name.starts_with("traffic.late.")));
+    assert!(run.metrics["traffic.call.late_ratio"] == 0.0 && run.finished);
+}
+
 /// The random draws of one application do not depend on those of another, and each has its own.
 #[test]
 fn a_second_application_draws_for_itself() {

@@ -478,8 +478,8 @@ impl Stream for Io<'_, '_> {
     fn write(&mut self, data: Bytes) -> usize {
         self.connection.write(self.cx, data)
     }
-    fn begin_message(&mut self, len: u64) {
-        self.connection.begin_message(len);
+    fn begin_message(&mut self, len: u64, deadline: Option<Instant>) {
+        self.connection.begin_message(len, deadline);
     }
     fn writable(&self) -> u64 {
         self.connection.writable()

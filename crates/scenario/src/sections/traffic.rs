@@ -207,9 +207,11 @@ fn check_times(report: &mut Report, fields: &Fields<'_>, traffic: &Traffic, scen
             .label(format!("it starts at {latest}"))
             .help("leave `stop` out for an application that never stops");
     }
+    // A shorter run may leave some out.
     let end = scenario.duration.map(|duration| scenario.warmup + duration);
+    let begins = |traffic: &Traffic| end.is_some_and(|end| traffic.start.unwrap_or(scenario.start) < end);
     if let (Some(end), Some(node)) = (end, fields.written("start"))
-        && end <= start
+        && !scenario.traffic.iter().any(begins)
     {
         report
             .error(Code::ImpossibleValue, node.at, "this application starts after the end")
