@@ -151,7 +151,7 @@ impl Application {
     fn write(&mut self, connection: &mut Connection, cx: &mut Cx<'_>) {
         let left = self.allowed() - self.written;
         let len = if self.message > 0 { self.message.min(left) } else { self.plan.chunk.min(left) };
-        if self.plan.messages && self.message == 0 && connection.begin_message(len) {
+        if self.plan.messages && self.message == 0 && connection.begin_message(len, None) {
             self.message = len;
         }
         let taken = connection.write(cx, pattern::bytes(self.side, self.written, len)) as u64;

@@ -26,7 +26,7 @@ impl Driver for RealTime {
     }
 
     fn run(&self, job: &Job, listener: &mut dyn Recorder) -> Result<RunOutcome, RunError> {
-        let plan = Layout::of(job)?;
+        let plan = Layout::of_one(job)?;
         let mut flows = plan.flows(job)?;
         witness(&mut flows, job.scenario.topology.paths.len(), &*listener);
         let mut world = World::new(plan.world(job, Checks::default())?, flows);

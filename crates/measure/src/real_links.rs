@@ -101,7 +101,7 @@ pub(super) fn run(
     job: &Job,
     listener: &mut dyn Recorder,
 ) -> Result<RunOutcome, RunError> {
-    let plan = Layout::of(job)?;
+    let plan = Layout::of_one(job)?;
     session.sound = false;
     session.drain().map_err(why)?;
     let idle = session.probe(CHALLENGES).map_err(why)?;

@@ -37,7 +37,7 @@ impl RunHost {
     /// # Errors
     /// The scenario is beyond the engine.
     pub fn new(job: &Job, side: Side, addresses: Addresses, port: u16, base: Instant) -> Result<Self, RunError> {
-        let plan = Layout::of(job)?;
+        let plan = Layout::of_one(job)?;
         let mut parties = plan.parties(job, side)?;
         parties.iter_mut().for_each(|party| place(party, side, addresses, port));
         let openings = match (side, plan.opening()) {

@@ -20,7 +20,9 @@ mod student;
 
 pub use benefit::{aggregation_benefit, best_single_ratio, oracle_ratio};
 pub use capacity::CapacityCurve;
-pub use catalogue::{METRICS, MetricInfo, MetricRef, Prominence, Scale, main_metric, names, shown_metrics};
+pub use catalogue::{
+    METRICS, MetricInfo, MetricRef, Prominence, Scale, main_metric, main_metrics, names, shown_metrics,
+};
 pub use curves::{CurveConfig, CurveRecorder, TimeCurve};
 pub use efficiency::IncrementEfficiency;
 pub use fairness::jain;

@@ -62,6 +62,7 @@ impl Watch {
             until: None,
             connections: 1,
             direction: TrafficDirection::Down,
+            directions: Vec::new(),
             cross: vec![],
             size: None,
             flow_size: None,

@@ -64,13 +64,15 @@ pub fn stand_in() -> Choice {
 
 /// Gives the connections under test the page's scheduler at the end that sends the data.
 pub fn equip(flows: &mut [FlowSetup], sender: Side, ask: Ask) {
-    let end = flows.first_mut().map(|flow| match sender {
+    let ends = flows.iter_mut().map(|flow| match sender {
         Side::Client => &mut flow.client,
         Side::Server => &mut flow.server,
     });
-    let Some(End::Engine { parties, .. }) = end else { return };
-    for Party { setup, .. } in parties {
-        setup.scheduler = Box::new(Own { ask, question: Vec::new() });
+    for end in ends {
+        let End::Engine { parties, .. } = end else { continue };
+        for Party { setup, .. } in parties {
+            setup.scheduler = Box::new(Own { ask, question: Vec::new() });
+        }
     }
 }
 

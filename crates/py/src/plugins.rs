@@ -106,8 +106,7 @@ pub fn equip(
     congestion: Option<(&str, &Py<PyAny>)>,
     fate: &Fate,
 ) {
-    let Some(flow) = flows.first_mut() else { return };
-    for end in [&mut flow.client, &mut flow.server] {
+    for end in flows.iter_mut().flat_map(|flow| [&mut flow.client, &mut flow.server]) {
         let End::Engine { parties, .. } = end else { continue };
         for Party { setup, .. } in parties {
             if let Some((name, object)) = scheduler {

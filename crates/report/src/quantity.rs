@@ -18,7 +18,9 @@ impl Quantity {
     /// The metric or curve `name`, whose values reach up to `greatest`: `path.wlan.srtt_mean_s` is `SRTT mean of path wlan, ms`.
     pub fn of(name: &str, greatest: f64) -> Self {
         let metric = MetricRef::parse(name);
-        Self::in_words(metric, &metric.path.map(of_path).unwrap_or_default(), greatest)
+        let (application, name) = metric.application().unzip();
+        let owner = metric.path.map(of_path).or(application.map(of_application)).unwrap_or_default();
+        Self::in_words(MetricRef { name: name.unwrap_or(metric.name), ..metric }, &owner, greatest)
     }
 
     /// The metric `name` of a path that is named elsewhere.
@@ -56,6 +58,11 @@ pub fn key_in_words(key: &str) -> String {
 pub fn key_label(key: &str, unit: &str) -> String {
     let comma = if unit.is_empty() { "" } else { ", " };
     format!("{}{comma}{unit}", key_in_words(key))
+}
+
+/// Behind the label of an application's metric.
+pub fn of_application(application: &str) -> String {
+    format!(" of {application}")
 }
 
 fn of_path(path: &str) -> String {
@@ -143,6 +150,7 @@ mod tests {
         assert_eq!(Quantity::of("completion_s", 0.5).per, 1e-3);
         assert_eq!(label("timeouts", 3.0), "timeouts");
         assert_eq!((label("srtt_s", 0.2), label("lambda", 2.0)), ("SRTT, ms".into(), "λ".into()), "curves");
+        assert_eq!(label("traffic.call.app_delay_p99_s", 0.4), "frame p99 of call, ms");
         assert_eq!(label("path.cell.srtt_mean_s", 0.2), "SRTT mean of path cell, ms");
         assert_eq!(label("path.a.b.share", 0.2), "share of path a.b, %");
     }

@@ -3,7 +3,7 @@
 use anabranch_metrics::{FrameSchedule, Oracle, ResponseSchedule, Timed};
 use anabranch_scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
 use anabranch_sim::Opening;
-use anabranch_units::{ConnId, Duration, FramePattern, Instant, Rng, Side, TrafficDirection};
+use anabranch_units::{Duration, FramePattern, Instant, Rng, Side, TrafficDirection};
 use anabranch_workload::{
     BulkSink, BulkSource, Call, Duplex, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Video, Workload,
     poisson,
@@ -52,11 +52,6 @@ impl Connections {
         self.traffic.at_once()
     }
 
-    /// Numbers of the connections.
-    pub fn ids(&self) -> impl Iterator<Item = ConnId> {
-        (0..self.count()).map(ConnId)
-    }
-
     /// When the first connection opens.
     pub fn start(&self) -> Instant {
         self.start
@@ -73,7 +68,7 @@ impl Connections {
     }
 
     /// Bytes sent over all connections in one direction, if they end.
-    fn total_one_way(&self) -> Option<u64> {
+    pub fn total_one_way(&self) -> Option<u64> {
         Some(self.total()? / self.traffic.direction.ways().len() as u64)
     }
 
@@ -94,7 +89,8 @@ impl Connections {
             (Side::Client, _, Some(exchange)) => Box::new(RequestClient::sharing(exchange.clone())),
             (Side::Server, _, Some(exchange)) => Box::new(ResponseServer::new(exchange.clone())),
             (_, kind, None) => match &self.frames {
-                Some(frames) => self.end(side, FrameSource::new(frames.pattern.clone(), frames.count)),
+                Some(frames) => self
+                    .end(side, FrameSource::new(frames.pattern.clone(), frames.count).with_deadline(frames.deadline)),
                 None => self.end(side, BulkSource::new(kind.total())),
             },
         }

@@ -1,13 +1,14 @@
 //! A job's world, its flows, its measurements. Every driver starts from this.
 
+use crate::application::{Application, applications};
 use crate::cross::{ChangingNetwork, Entrance, TcpFlow, entrances, sources, tcp_flows};
-use crate::crowd::Connections;
 use crate::curves::{Curves, Drawn};
 pub use crate::job::unsupported;
 use crate::job::{CONNECTION, Choice, Job, Measured, RunError, RunOutcome};
 use crate::known::{KnownCapacity, fills, registered};
 use crate::known_rates::{self, KnownRates, Share, Span, all_lost};
 use crate::setup::{fifo, setup};
+use crate::several::{self, Best};
 use crate::values::Values;
 use anabranch_engine::congestion::PACED_HEADERS;
 use anabranch_engine::connection::PathSetup;
@@ -106,14 +107,6 @@ fn begun<T: Copy + PartialEq>(steps: &Steps<T>, from: impl Fn(u64) -> u64) -> St
     steps.begun_at(Duration::from_millis(from(steps.duration().as_nanos() / 1_000_000)))
 }
 
-/// The bound that no scheduler with any congestion control can beat.
-pub(crate) struct Best {
-    /// A metric's name.
-    pub metric: &'static str,
-    /// In its unit; `None` if nothing can arrive.
-    pub value: Option<f64>,
-}
-
 /// A job's world, flows and measurements.
 #[derive(Debug)]
 pub struct Layout {
@@ -121,7 +114,8 @@ pub struct Layout {
     pub over: Vec<usize>,
     /// The connection speaks Multipath TCP.
     pub multipath: bool,
-    crowd: Connections,
+    /// At least one.
+    applications: Vec<Application>,
     cross: Vec<TcpFlow>,
     /// Entrance of each entry of cross traffic.
     entrances: Vec<Entrance>,
@@ -138,22 +132,55 @@ impl Layout {
         if !scenario.groups.is_empty() {
             return Err(unsupported("groups of hosts, but in virtual time"));
         }
-        let [traffic] = &scenario.traffic[..] else {
-            return Err(unsupported("anything but one application as traffic"));
-        };
+        if scenario.traffic.is_empty() {
+            return Err(unsupported("a scenario without traffic"));
+        }
         let (over, multipath) = match &job.choice {
             Choice::Multipath(_) => ((0..scenario.topology.paths.len()).collect(), scenario.settings.mptcp),
             Choice::Single(path) => (vec![*path], false),
         };
-        let jitter = scenario.start_jitter.as_nanos();
-        let start = Instant::ZERO + scenario.start + Duration::from_nanos(Rng::stream(job.seed, "start").below(jitter));
         let mut ground =
             ChangingNetwork { topology: topology(scenario, job.seed), timeline: network_changes(scenario) };
         let cross = tcp_flows(scenario, job.seed, &mut ground);
         let entrances = entrances(scenario, &mut ground);
         let ChangingNetwork { topology, timeline } = ground;
-        let crowd = Connections::new(traffic, start, job.seed);
-        Ok(Self { over, multipath, crowd, cross, entrances, topology, timeline })
+        let applications = applications(scenario, job.seed);
+        Ok(Self { over, multipath, applications, cross, entrances, topology, timeline })
+    }
+
+    /// As [`Self::of`], for drivers in real time.
+    ///
+    /// # Errors
+    /// As [`Self::of`]; there are several applications, or one that stops.
+    pub fn of_one(job: &Job) -> Result<Self, RunError> {
+        let layout = Self::of(job)?;
+        match layout.alone() {
+            None => Err(unsupported("several applications, but in virtual time")),
+            Some(Application { stop: Some(_), .. }) => {
+                Err(unsupported("an application that stops, but in virtual time"))
+            }
+            Some(_) => Ok(layout),
+        }
+    }
+
+    /// The first application.
+    fn first(&self) -> &Application {
+        &self.applications[0]
+    }
+
+    /// The application, if there is one alone.
+    fn alone(&self) -> Option<&Application> {
+        if let [one] = &self.applications[..] { Some(one) } else { None }
+    }
+
+    /// The applications, each with a flow of its own.
+    pub(crate) fn applications(&self) -> &[Application] {
+        &self.applications
+    }
+
+    /// The run ends with its traffic.
+    fn has_end(&self) -> bool {
+        self.applications.iter().all(Application::has_end)
     }
 
     /// The network with everything in it but the flows.
@@ -173,18 +200,28 @@ impl Layout {
     /// # Errors
     /// A plug-in cannot be built.
     pub(crate) fn host_changes(&self, job: &Job) -> Result<Vec<(Instant, WorldChange)>, RunError> {
-        let switches = self.switches(job)?.into_iter();
-        Ok(switches.chain(self.options(job)).chain(self.comings(job)).collect())
+        let mut changes = Vec::new();
+        for (flow, application) in self.applications.iter().enumerate() {
+            changes.extend(self.switches(job, flow)?);
+            changes.extend(self.options(job, flow));
+            changes.extend(self.comings(job, (flow, application)));
+        }
+        Ok(changes)
     }
 
     /// How many connections are under test.
     pub(crate) fn connections(&self) -> u32 {
-        self.crowd.count()
+        self.applications.iter().map(Application::count).sum()
+    }
+
+    /// How many of them may be under way at a time.
+    fn at_once(&self) -> u32 {
+        self.applications.iter().map(|application| application.connections.at_once()).sum()
     }
 
     /// Whether an end sends this way as much as it can, until the run ends.
     pub(crate) fn fills(&self, way: Direction) -> bool {
-        self.direction().has(way) && self.crowd.total().is_none() && matches!(self.crowd.timed(), Timed::Nothing)
+        self.applications.iter().any(|application| application.stop.is_none() && application.fills(way))
     }
 
     /// The network, and how it changes.
@@ -193,27 +230,27 @@ impl Layout {
     }
 
     /// The paths that appear before the client of the connections under test, or go. Plain TCP has no address to withdraw.
-    fn comings(&self, job: &Job) -> Vec<(Instant, WorldChange)> {
+    fn comings(&self, job: &Job, (flow, application): (usize, &Application)) -> Vec<(Instant, WorldChange)> {
         let mut comings = Vec::new();
         for (path, _) in self.used(job) {
             let Presence { start, stop } = job.scenario.paths[path.index()].presence;
-            if let Some(at) = start.filter(|start| *start > self.crowd.start()) {
+            if let Some(at) = start.filter(|start| *start > application.start()) {
                 let options = job.scenario.options_at(path.index(), at);
                 let backup = self.multipath && options.backup;
                 for mut setup in paths_of(&job.scenario, Side::Client, &[(path, backup)]) {
                     setup.policy = options.policy;
                     setup.mss = mss(&job.scenario, path.index(), at);
                     setup.tuple.local.set_port(0);
-                    comings.push((at, WorldChange::PathUp(0, setup)));
+                    comings.push((at, WorldChange::PathUp(flow, setup)));
                 }
             }
-            comings.extend(stop.filter(|_| self.multipath).map(|at| (at, WorldChange::PathDown(0, path))));
+            comings.extend(stop.filter(|_| self.multipath).map(|at| (at, WorldChange::PathDown(flow, path))));
         }
         comings
     }
 
     /// Changes of the paths' options and interfaces. Plain TCP has no use for the options.
-    fn options(&self, job: &Job) -> Vec<(Instant, WorldChange)> {
+    fn options(&self, job: &Job, flow: usize) -> Vec<(Instant, WorldChange)> {
         let scenario = &*job.scenario;
         let of = |path: usize| {
             let options = scenario.option_changes(path).map(|(at, _)| at).filter(|_| self.multipath);
@@ -225,36 +262,35 @@ impl Layout {
             times.into_iter().map(move |at| {
                 let PathOptions { backup, policy, .. } = scenario.options_at(path, at);
                 let choice = PathChoice { backup: backup && self.multipath, policy, mss: mss(scenario, path, at) };
-                (at, WorldChange::Options(0, PathId(path as u8), choice))
+                (at, WorldChange::Options(flow, PathId(path as u8), choice))
             })
         };
         self.over.iter().flat_map(|path| of(*path)).collect()
     }
 
-    /// The schedulers that take over on the connection under test. Plain TCP has no use for them.
-    fn switches(&self, job: &Job) -> Result<Vec<(Instant, WorldChange)>, RunError> {
+    /// The schedulers that take over on the connections of a flow. Plain TCP has no use for them.
+    fn switches(&self, job: &Job, flow: usize) -> Result<Vec<(Instant, WorldChange)>, RunError> {
         let entries = job.scenario.timeline.iter().filter(|_| self.multipath);
         let of = |entry: &TimelineEntry| match &entry.change {
             TimelineChange::Network(_) | TimelineChange::Option(..) => None,
-            TimelineChange::Scheduler(plug_in) => Some(switch(plug_in).map(|switch| (entry.at, switch))),
+            TimelineChange::Scheduler(plug_in) => Some(switch(plug_in, flow).map(|switch| (entry.at, switch))),
         };
         entries.filter_map(of).collect()
     }
 
-    /// The connections under test, between one pair of hosts, and cross traffic that is TCP. Hosts that are not engines are
-    /// outside.
+    /// The connections under test, between one pair of hosts: a flow per application. Then cross traffic that is TCP. Hosts that are not
+    /// engines are outside.
     ///
     /// # Errors
     /// A plug-in cannot be built.
     pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
-        let awaited = self.crowd.total().is_some();
-        let cross = self.cross_flows().map(|(id, flow)| flow.build(job, id, awaited));
-        core::iter::once(self.measured(job)).chain(cross).collect()
+        let cross = self.cross_flows().map(|(id, flow)| flow.build(job, id, self.has_end()));
+        self.measured(job)?.into_iter().map(Ok).chain(cross).collect()
     }
 
     /// Cross traffic that is TCP, with the numbers that follow those of the connections under test.
     fn cross_flows(&self) -> impl Iterator<Item = (ConnId, &TcpFlow)> {
-        (self.crowd.ids().count() as u32..).map(ConnId).zip(&self.cross)
+        (self.connections()..).map(ConnId).zip(&self.cross)
     }
 
     /// Paths of the connections under test, and which of them are backups.
@@ -263,15 +299,19 @@ impl Layout {
         self.over.iter().map(|path| (PathId(*path as u8), backup(*path))).collect()
     }
 
-    /// One end of the connections under test, in their order.
+    /// One end of the first application's connections, in their order.
     ///
     /// # Errors
     /// A plug-in cannot be built.
     pub fn parties(&self, job: &Job, side: Side) -> Result<Vec<Party>, RunError> {
+        self.parties_of(self.first(), job, side)
+    }
+
+    fn parties_of(&self, application: &Application, job: &Job, side: Side) -> Result<Vec<Party>, RunError> {
         let scenario = &*job.scenario;
         let mut over = self.used(job);
         if side == Side::Client {
-            over.retain(|(path, _)| scenario.paths[path.index()].presence.at(self.crowd.start()));
+            over.retain(|(path, _)| scenario.paths[path.index()].presence.at(application.start()));
         }
         let scheduler = match &job.choice {
             Choice::Multipath(plug_in) => plug_in.clone(),
@@ -282,9 +322,9 @@ impl Layout {
         settings.first_path = self.first_path(job);
         let party = |id: ConnId| -> Result<Party, RunError> {
             let mut setup = setup(id, &settings, &scheduler, &job.congestion)?;
-            let (way, sends) = (side.sends(), self.direction().has(side.sends()));
+            let (way, sends) = (side.sends(), application.direction().has(side.sends()));
             if sends && registered(&job.congestion.name).1 {
-                let fills = fills(&scenario.topology, way, full_packet(&settings), self.crowd.at_once());
+                let fills = fills(&scenario.topology, way, full_packet(&settings), self.at_once());
                 setup.congestion = Box::new(KnownCapacity::new(setup.congestion, fills));
             }
             if sends && known_rates::registered(&scheduler.name).1 {
@@ -306,9 +346,9 @@ impl Layout {
                 // This port gives the connection the same number at both ends; joins draw theirs.
                 client.set_port(if opens { client_port(id) } else { 0 });
             }
-            Ok(Party { setup, workload: self.crowd.workload(side) })
+            Ok(Party { setup, workload: application.connections.workload(side) })
         };
-        self.crowd.ids().map(party).collect()
+        application.ids().map(party).collect()
     }
 
     /// Addresses that an engine announces: its address of the other IP version, to a client that is a kernel. A kernel joins no other address;
@@ -350,32 +390,38 @@ impl Layout {
             Some(Place::Link(link)) => self.topology.paths[*other].way(way).bottleneck.crosses(link),
             Some(Place::Path(_)) | None => *other == path,
         };
-        let own = self.over.iter().filter(|other| meets(other)).count() as u32 * self.crowd.at_once();
+        let own = self.over.iter().filter(|other| meets(other)).count() as u32 * self.at_once();
         let rivals = self.cross.iter().filter_map(|flow| flow.path_of(way));
         own + rivals.filter(|other| meets(other)).count() as u32
     }
 
     /// Which ends of the connections under test send data.
     fn direction(&self) -> TrafficDirection {
-        self.crowd.direction()
+        let directions = self.applications.iter().map(Application::direction);
+        directions.reduce(TrafficDirection::and).unwrap_or_default()
     }
 
-    /// The connections under test.
-    pub(crate) fn measured(&self, job: &Job) -> Result<FlowSetup, RunError> {
+    /// The connections under test, a flow per application.
+    pub(crate) fn measured(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
+        self.applications.iter().map(|application| self.flow(application, job)).collect()
+    }
+
+    fn flow(&self, application: &Application, job: &Job) -> Result<FlowSetup, RunError> {
         let end = |side| -> Result<End, RunError> {
             if host(job, side) == Host::Linux {
                 return Ok(End::Outside);
             }
-            Ok(End::Engine { parties: self.parties(job, side)?, opening: self.opening().clone() })
+            let parties = self.parties_of(application, job, side)?;
+            Ok(End::Engine { parties, opening: application.connections.opening().clone() })
         };
         let v6 = |path: PathId| job.scenario.ip_of(path.index()) == 6;
         let client = |path: PathId| (address(v6(path), path, CONNECTION.0, Side::Client), path.index());
         Ok(FlowSetup {
-            id: CONNECTION,
-            start: self.start(),
-            stop: None,
-            awaited: self.crowd.total().is_some(),
-            may_fail: false,
+            id: ConnId(application.first),
+            start: application.start(),
+            stop: application.stop,
+            awaited: self.has_end(),
+            may_fail: application.stop.is_some(),
             captured: true,
             client: end(Side::Client)?,
             server: end(Side::Server)?,
@@ -419,9 +465,9 @@ impl Layout {
         }
     }
 
-    /// The applications at one end of the connections under test, in their order.
+    /// The first application at one end of its connections, in their order.
     pub fn workloads(&self, side: Side) -> Vec<Box<dyn Workload>> {
-        self.crowd.ids().map(|_| self.crowd.workload(side)).collect()
+        self.first().ids().map(|_| self.first().connections.workload(side)).collect()
     }
 
     /// The connection under test that a client opens from `port`.
@@ -429,30 +475,33 @@ impl Layout {
         port.checked_sub(client_port(CONNECTION)).map(|n| ConnId(n.into()))
     }
 
-    /// When the first connection under test opens.
+    /// When the first application's first connection opens.
     pub fn start(&self) -> Instant {
-        self.crowd.start()
+        self.first().start()
     }
 
     /// When each of them opens.
     pub fn opening(&self) -> &Opening {
-        self.crowd.opening()
+        self.first().connections.opening()
     }
 
-    /// Configuration in the meter.
+    /// Configuration of the meter of all applications together.
     pub fn meter(&self, job: &Job) -> MeterConfig {
         let scenario = &*job.scenario;
         let used = scenario.topology.paths.iter().enumerate();
+        let until = scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d);
+        let alone = self.alone();
         MeterConfig {
             from: Instant::ZERO + scenario.warmup,
-            until: scenario.duration.map(|d| Instant::ZERO + scenario.warmup + d),
-            connections: self.crowd.count(),
+            until: until.into_iter().chain(alone.and_then(|application| application.stop)).min(),
+            connections: self.connections(),
             direction: self.direction(),
+            directions: self.directions(),
             cross: self.cross_flows().map(|(id, flow)| flow.measured(id)).collect(),
-            size: self.crowd.total(),
-            flow_size: self.crowd.flow_size(),
+            size: self.total(),
+            flow_size: alone.and_then(|application| application.connections.flow_size()),
             requested: self.requested(job),
-            timed: self.crowd.timed(),
+            timed: alone.map_or(Timed::Nothing, |application| application.connections.timed()),
             mss: scenario.settings.mss,
             displacement_threshold: None,
             head_start: self.multipath && self.over.len() > 1,
@@ -470,6 +519,34 @@ impl Layout {
         }
     }
 
+    /// Configurations of the meters of each of several applications, beside that of all of them, each with the number of its first connection.
+    pub(crate) fn meters(&self, job: &Job) -> Vec<(MeterConfig, u32)> {
+        if self.alone().is_some() {
+            return Vec::new();
+        }
+        let all = self.meter(job);
+        self.applications.iter().map(|application| (application.meter(&all), application.first)).collect()
+    }
+
+    /// Which ends send data on each connection, if that differs.
+    fn directions(&self) -> Vec<TrafficDirection> {
+        let all = self.direction();
+        if self.applications.iter().all(|application| application.direction() == all) {
+            return Vec::new();
+        }
+        let of = |application: &Application| iter::repeat_n(application.direction(), application.count() as usize);
+        self.applications.iter().flat_map(of).collect()
+    }
+
+    /// Bytes of all applications together, if all send so many and none is stopped before.
+    fn total(&self) -> Option<u64> {
+        let several = self.applications.len() > 1;
+        let of = |application: &Application| {
+            application.connections.total().filter(|_| !several || application.stop.is_none())
+        };
+        self.applications.iter().map(of).try_fold(0u64, |sum, total| Some(sum.saturating_add(total?)))
+    }
+
     /// LIA couples two paths.
     fn has_efficiency(&self, job: &Job) -> bool {
         self.multipath && self.over.len() == 2 && job.congestion.name == "lia"
@@ -482,7 +559,7 @@ impl Layout {
         let config = |way, bin| CurveConfig { connection: CONNECTION, way, bin, paths: paths.len(), efficiency };
         let used = self.over.iter().map(|n| (PathId(*n as u8), paths[*n].name.clone()));
         job.curves.map(|bin| {
-            let recorders = self.direction().ways().iter().map(|way| CurveRecorder::new(config(*way, bin)));
+            let recorders = self.first().direction().ways().iter().map(|way| CurveRecorder::new(config(*way, bin)));
             Drawn::new(recorders.collect(), used.collect())
         })
     }
@@ -555,7 +632,7 @@ impl Layout {
 
     /// The frames that an end sends, of traffic that has any.
     pub(crate) fn frames(&self) -> Option<FrameSchedule> {
-        match self.crowd.timed() {
+        match self.alone()?.connections.timed() {
             Timed::Frames(frames) => Some(frames),
             Timed::Responses(_) | Timed::Nothing => None,
         }
@@ -580,23 +657,22 @@ impl Layout {
         let sizes = SegmentSizes { mss: settings.mss, plain: header(job, false), multipath };
         let oracle = |way: &Direction| Oracle::new(&self.topology, &self.timeline, over, sizes, *way);
         let oracles: Vec<Oracle> = self.direction().ways().iter().map(oracle).collect();
+        let Some(Application { connections, .. }) = self.alone() else {
+            return several::bound(&self.applications, &oracles, self.direction(), (from, until));
+        };
         let seconds = |time: Option<Duration>| time.map(Duration::as_secs_f64);
-        let (metric, value) = match (self.crowd.timed(), self.crowd.total()) {
+        let (metric, value) = match (connections.timed(), connections.total()) {
             (Timed::Frames(frames), _) => {
                 (names::FRAME_DELAY, seconds(frame_delay(&oracles, written, end, &frames.pattern)))
             }
             (_, Some(_)) => {
-                let each = oracles.iter().map(|oracle| self.crowd.least_completion(oracle));
+                let each = oracles.iter().map(|oracle| connections.least_completion(oracle));
                 (names::COMPLETION, seconds(each.collect::<Option<Vec<_>>>().and_then(|each| each.into_iter().max())))
             }
             // Responses without end wait for their requests.
             (Timed::Responses(_), None) => (names::RESPONSE, None),
             (Timed::Nothing, None) => {
-                // Nothing flows before the traffic starts, which the measured time need not wait for.
-                let open = from.max(self.start()).min(until);
-                let part = until.since(open).as_secs_f64() / until.since(from).as_secs_f64();
-                let goodput = oracles.iter().map(|oracle| oracle.goodput(open, until)).sum::<Option<f64>>();
-                (names::GOODPUT, goodput.map(|goodput| goodput * part))
+                (names::GOODPUT, several::most_goodput(oracles.iter(), self.start(), (from, until)))
             }
         };
         Best { metric, value }
@@ -643,14 +719,14 @@ fn full_packet(settings: &Settings) -> u64 {
     u64::from(settings.mss) + PACED_HEADERS
 }
 
-/// A scheduler that takes over on the first flow.
-fn switch(plug_in: &PlugIn) -> Result<WorldChange, RunError> {
+/// A scheduler that takes over on a flow.
+fn switch(plug_in: &PlugIn, flow: usize) -> Result<WorldChange, RunError> {
     let refused = |e: anabranch_schedulers::BuildError| unsupported(&e.to_string());
     let resolved = anabranch_schedulers::resolve(&plug_in.name).map_err(refused)?;
     resolved.build(&plug_in.parameters).map_err(refused)?;
     let parameters = plug_in.parameters.clone();
     let make = Arc::new(move || resolved.build(&parameters).expect("these were just found to be fine"));
-    Ok(WorldChange::Scheduler(0, Switch { name: resolved.label(), make }))
+    Ok(WorldChange::Scheduler(flow, Switch { name: resolved.label(), make }))
 }
 
 /// One end of the connections under test.

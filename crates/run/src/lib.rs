@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod application;
 mod ask;
 mod batch;
 mod bound;
@@ -17,6 +18,7 @@ mod known_rates;
 pub mod layout;
 mod links;
 mod live;
+mod meters;
 mod plan;
 mod preflight;
 mod record;
@@ -28,6 +30,7 @@ mod runner;
 mod running;
 mod runs;
 mod setup;
+mod several;
 mod summary;
 mod swept;
 mod values;

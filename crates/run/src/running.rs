@@ -3,6 +3,7 @@
 use crate::job::{Job, RunError, RunOutcome};
 use crate::layout::{Layout, measured, outcome};
 use crate::links;
+use crate::meters::Meters;
 use anabranch_metrics::{Meter, RunMetrics};
 use anabranch_sim::{Halt, Stuck, World};
 use anabranch_trace::{Digest, Recorder, Tee};
@@ -14,7 +15,7 @@ pub struct Running<R> {
     job: Job,
     plan: Layout,
     world: World,
-    recorder: Tee<Tee<Meter, Digest>, R>,
+    recorder: Tee<Tee<Tee<Meter, Digest>, Option<Meters>>, R>,
     until: Instant,
 }
 
@@ -23,7 +24,9 @@ impl<R: Recorder> Running<R> {
         let scenario = &*job.scenario;
         let meter = Meter::new(plan.meter(job));
         meter.marks().for_each(|at| world.mark(at));
-        let recorder = Tee(Tee(meter, Digest::new()), listener);
+        let meters = Some(Meters::new(plan.meters(job))).filter(|_| plan.applications().len() > 1);
+        meters.iter().flat_map(Meters::marks).for_each(|at| world.mark(at));
+        let recorder = Tee(Tee(Tee(meter, Digest::new()), meters), listener);
         let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);
         Self { job: job.clone(), plan, world, recorder, until }
     }
@@ -57,11 +60,17 @@ impl<R: Recorder> Running<R> {
     /// The outcome without curves, its metrics, and the recorder that listened.
     pub fn finish(self) -> (RunOutcome, RunMetrics, R) {
         let (events, now) = (self.world.events(), self.world.now());
-        let Tee(Tee(meter, digest), listener) = self.recorder;
+        let Tee(Tee(Tee(meter, digest), meters), listener) = self.recorder;
         let mut metrics = meter.finish(now);
         self.plan.judge(&self.job, &mut metrics);
         let measured = Some(measured(&metrics));
         let mut outcome = RunOutcome { measured, ..outcome(&metrics, digest.finish(), events) };
+        let each = self.plan.applications().iter().zip(meters.into_iter().flat_map(|all| all.finish(now)));
+        // One that starts later measures nothing.
+        for (application, own) in each.filter(|(application, _)| application.start() < self.until) {
+            outcome.finished &= own.finished;
+            outcome.metrics.extend(&application.name, &own.values);
+        }
         links::add(&mut outcome, &self.world, self.plan.network(), 0..self.job.scenario.topology.links.len());
         (outcome, metrics, listener)
     }

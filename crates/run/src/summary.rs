@@ -8,7 +8,7 @@ use crate::results::{Comparison, Summary};
 use crate::runs::RunRow;
 use anabranch_metrics::{
     EffectSize, METRICS, MetricInfo, MetricRef, Paired, SampleStatistics, SignedRank, aggregation_benefit,
-    best_single_ratio, main_metric, names,
+    best_single_ratio, main_metric, main_metrics, names,
 };
 
 /// Up to this number of schedulers every pair is compared; beyond it, each with the first alone.
@@ -33,10 +33,14 @@ pub(crate) fn main_metric_of(row: &RunRow<'_>) -> &'static MetricInfo {
     main_metric(|name| names.contains(&MetricRef { path: None, name }))
 }
 
-/// True if the mean of the [`main_metric`] is known well enough.
+/// True if the mean of each of the [`main_metrics`] is known well enough.
 pub(crate) fn is_narrow(row: &RunRow<'_>) -> bool {
-    let values: Vec<f64> = row.metric(main_metric_of(row).name).into_iter().flatten().collect();
-    SampleStatistics::of(&values).is_some_and(|s| is_narrow_enough(s.mean, s.sd, s.ci95))
+    let names = row.names();
+    let main = main_metrics(names.iter().filter(|name| name.path.is_none()).map(|name| name.name));
+    main.iter().all(|(name, _)| {
+        let values: Vec<f64> = row.metric(name).into_iter().flatten().collect();
+        SampleStatistics::of(&values).is_some_and(|s| is_narrow_enough(s.mean, s.sd, s.ci95))
+    })
 }
 
 /// Adds `aggregation_benefit` and `best_single_ratio` to each multipath run: its goodput against those of the baselines

@@ -1,5 +1,6 @@
 //! Metric values by name.
 
+use anabranch_metrics::MetricRef;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::borrow::Cow;
@@ -69,6 +70,12 @@ impl Values {
                 self.values.push(value);
             }
         }
+    }
+
+    /// Adds the metrics of an application.
+    pub(crate) fn extend(&mut self, application: &str, values: &[(&'static str, f64)]) {
+        let named = values.iter().map(|(name, value)| (MetricRef::of_application(application, name).into(), *value));
+        *self = self.pairs().chain(named).collect();
     }
 
     /// As [`Self::insert`]; `None` takes the value away.

@@ -30,7 +30,7 @@ impl Driver for VirtualTime {
 
 impl VirtualTime {
     /// As [`Driver::run`], for plug-ins that are in no registry: `equip` may replace the schedulers and congestion controls of
-    /// the flows, the first of which has the connections under test.
+    /// the flows under test, one per application; of groups, that of the first pair.
     ///
     /// # Errors
     /// As [`Driver::run`].
@@ -87,7 +87,8 @@ impl VirtualTime {
         }
         let mut flows = plan.flows(job)?;
         flows.iter_mut().for_each(|flow| flow.captured &= captured);
-        equip(&mut flows);
+        let own = plan.applications().len();
+        equip(&mut flows[..own]);
         witness(&mut flows, job.scenario.topology.paths.len(), &listener);
         let mut world = World::new(plan.world(job, self.checks)?, flows);
         if let Some(stop) = self.stop {

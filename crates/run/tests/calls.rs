@@ -113,3 +113,19 @@ fn every_scheduler_carries_a_call_over_random_networks() {
         }
     }
 }
+
+/// The scheduler `cost` learns from the application how long its frames may wait for the cheap path: a frame that more than fills its window
+/// and its queue overflows into the dear one only if it would be late.
+#[test]
+fn an_application_tells_schedulers_its_deadline() {
+    let share = |deadline: &str| {
+        let text = format!(
+            "duration = '20s'\n[[path]]\nname = 'cheap'\nrate = '1mbit'\ndelay = '20ms'\nqueue = '10p'\nprice = '1/GB'\n[[path]]\n\
+             name = 'dear'\nrate = '20mbit'\ndelay = '10ms'\nprice = '5/GB'\n[[traffic]]\nkind = 'frames'\nsize = '30KB'\n\
+             interval = '500ms'\n{deadline}\n"
+        );
+        over(&text, "cost").paths["dear"]["share"]
+    };
+    let (unknown, hasty, patient) = (share(""), share("deadline = '50ms'"), share("deadline = '450ms'"));
+    assert!(hasty > 0.2 && unknown > 0.2 && patient < 0.05, "{unknown} {hasty} {patient}");
+}

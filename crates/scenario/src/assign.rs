@@ -49,7 +49,7 @@ pub(crate) fn assign(report: &mut Report, root: &mut Table, parts: &[Key], value
     }
 }
 
-/// `path.NAME.KEY`, `cross.0.KEY`, or `traffic.KEY` if there is one entry.
+/// `path.NAME.KEY`, `traffic.NAME.KEY`, `cross.0.KEY`, or `traffic.KEY` if there is one entry.
 fn assign_in_list(report: &mut Report, root: &mut Table, section: Section, parts: &[Key], value: Node) {
     let name = section.name();
     let items = match root.get_mut(name).map(|node| &mut node.value) {
@@ -66,7 +66,8 @@ fn assign_in_list(report: &mut Report, root: &mut Table, section: Section, parts
             .help(format!("write {form}"));
         return;
     };
-    let names: Vec<String> = items.iter().enumerate().map(|(i, item)| item_name(item, i, named)).collect();
+    let has_names = named || section == Section::Traffic;
+    let names: Vec<String> = items.iter().enumerate().map(|(i, item)| item_name(item, i, has_names)).collect();
     let (index, used) = match names.iter().position(|name| *name == second.name) {
         Some(index) => (index, 2),
         None if !named && items.len() == 1 && second.name.parse::<usize>().is_err() => (0, 1),
@@ -89,7 +90,7 @@ fn assign_in_list(report: &mut Report, root: &mut Table, section: Section, parts
 /// The name of a list's item in a dotted key.
 fn item_name(item: &Node, index: usize, named: bool) -> String {
     let name = item.as_table().and_then(|table| table.get("name")?.as_text());
-    if named { name.unwrap_or_default().into() } else { index.to_string() }
+    name.filter(|_| named).map_or_else(|| index.to_string(), Into::into)
 }
 
 /// Sets `parts` (`[key]`, or a key and a key inside its value) in a section's table.

@@ -34,6 +34,7 @@ impl<T> Copy for Notation<T> {}
 pub(crate) const FLAG: Notation<bool> = Notation { form: Form::Flag, read: value::flag, write: bool::to_string };
 pub(crate) const TITLE: Notation<String> =
     Notation { form: Form::Text, read: value::title, write: |title| quoted(title) };
+pub(crate) const NAME: Notation<String> = Notation { form: Form::Name, read: value::name, write: |name| quoted(name) };
 pub(crate) const TIME: Notation<Duration> = time(false);
 pub(crate) const POSITIVE_TIME: Notation<Duration> = time(true);
 /// A time from the beginning of the run.

@@ -228,7 +228,10 @@ impl Writer<'_> {
         self.text.push_str(&lines(&group::rows(&mut group.clone())));
         for traffic in &group.traffic {
             let kind = [("kind", quoted(traffic.kind.name()))];
-            self.line("traffic", inline(&kind, &traffic::rows(&mut traffic.clone())));
+            let mut own = traffic.clone();
+            let mut shared = own.clone();
+            let rows: Vec<Row<'_>> = traffic::shared(&mut shared).into_iter().chain(traffic::rows(&mut own)).collect();
+            self.line("traffic", inline(&kind, &rows));
         }
     }
 
@@ -261,6 +264,7 @@ impl Writer<'_> {
     fn traffic(&mut self, traffic: &Traffic) {
         self.header("[[traffic]]");
         self.line("kind", quoted(traffic.kind.name()));
+        self.text.push_str(&lines(&traffic::shared(&mut traffic.clone())));
         self.text.push_str(&lines(&traffic::rows(&mut traffic.clone())));
     }
 }

@@ -142,9 +142,10 @@ impl PlugIn {
 }
 
 impl Scenario {
-    /// Which ends send data.
+    /// Which ends send data, in any of the applications.
     pub fn direction(&self) -> TrafficDirection {
-        self.traffic.first().map(|traffic| traffic.direction).unwrap_or_default()
+        let directions = self.traffic.iter().map(|traffic| traffic.direction);
+        directions.reduce(TrafficDirection::and).unwrap_or_default()
     }
 
     /// The host at one end.
@@ -181,6 +182,12 @@ impl Scenario {
 /// Applications of one kind, with the number of their connections.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Traffic {
+    /// Name in results; `None` only of one that is alone.
+    pub name: Option<String>,
+    /// When it begins, warm-up included; `None` = when the scenario's traffic starts.
+    pub start: Option<Duration>,
+    /// When both ends give its connections up; `None` = never.
+    pub stop: Option<Instant>,
     /// The kind.
     pub kind: TrafficKind,
     /// Simultaneous instances, each with its own connection; at least 1. One page counts as one.
@@ -286,7 +293,7 @@ impl From<TrafficKind> for Traffic {
     fn from(kind: TrafficKind) -> Self {
         let both = matches!(kind, TrafficKind::Call { .. });
         let direction = if both { TrafficDirection::Both } else { TrafficDirection::Down };
-        Self { kind, flows: 1, arrivals: Arrivals::Together, direction }
+        Self { name: None, start: None, stop: None, kind, flows: 1, arrivals: Arrivals::Together, direction }
     }
 }
 
@@ -317,6 +324,11 @@ impl Traffic {
     pub fn total(&self) -> Option<u64> {
         let ways = self.direction.ways().len() as u64;
         self.kind.total().map(|each| each.saturating_mul(u64::from(self.flows) * ways))
+    }
+
+    /// It ends by itself or is stopped, if nothing fails.
+    pub fn has_end(&self) -> bool {
+        self.stop.is_some() || self.total().is_some()
     }
 
     /// Connections.

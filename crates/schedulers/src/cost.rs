@@ -3,7 +3,7 @@
 use crate::pick::live;
 use anabranch_plugin::registry::{Entry, Handle, Parameters, seconds};
 use anabranch_plugin::schedule::{PathView, Round, Scheduler, View};
-use anabranch_units::{Duration, Instant};
+use anabranch_units::{Duration, Instant, Range};
 use std::collections::VecDeque;
 
 page!(
@@ -19,16 +19,17 @@ if none of these does either, the ones whose cap is used up, as a last resort. A
 
 ```text
 j = the path with room that has the least (price, SRTT, id)
-send on j                          if no path is cheaper, or deadline = 0,
+send on j                          if no path is cheaper, or there is no deadline,
                                    or none of the cheaper can be waited for
-send on j                          if the data written at t up to offset o would be late:
-                                   t + deadline < now + (F + o − b)/r
+send on j                          if the data up to offset o, which must be there at d, would be late:
+                                   d < now + (F + o − b)/r
 otherwise wait for the cheaper ones
 ```
 
 F = bytes in flight and queued on the cheaper paths, b = the lowest offset that waits, r = Σ cwnd·MSS/SRTT
-of the cheaper paths. With `deadline = 0` the dear path takes the overflow of the cheap windows; with a large one it
-takes over only when the cheap ones fail.
+of the cheaper paths. The deadline d is what the application says of its messages: a call does so of each frame. Of data without one it is
+the time of writing plus the parameter `deadline`. Where that is 0, too, the dear path takes the overflow of the cheap windows; with a
+large one it takes over only when the cheap ones fail.
 
 A cap counts payload sent on the path by this connection, with retransmissions, from the connection's beginning. Price,
 cap and backup are keys of the scenario's `[[path]]`; without prices all paths are equal, which is `minrtt`.
@@ -40,7 +41,7 @@ most of the time.
 
 # When it hurts
 
-A bulk transfer always has data waiting: with `deadline = 0`, or one shorter than the send buffer takes to
+A bulk transfer always has data waiting: without a deadline, or with one shorter than the send buffer takes to
 drain, it fills the dear path as well. With a long one, bursts wait for the cheap path that the dear one
 could have carried. A cheap path of long delay holds up the data that dear, fast ones delivered.
 
@@ -48,7 +49,7 @@ could have carried. A cheap path of long delay holds up the data that dear, fast
 
 Cheapest path first as the draft and the paper on its adaptive form describe it; deadlines are after
 MP-DASH, which switches the dear path on and off for whole chunks; caps are new here. The time of writing has a
-resolution of a sixteenth of the deadline. Retransmissions of a subflow stay on it, as TCP requires, even beyond a cap. A
+resolution of a sixteenth of the deadline; of an application's messages the first sixteen that wait count. Retransmissions of a subflow stay on it, as TCP requires, even beyond a cap. A
 cap applies to this connection: other users of the tariff are unknown here.
 
 # References
@@ -61,7 +62,7 @@ Preference-Aware Multipath, CoNEXT 2016.
 );
 
 const DEADLINE: Handle<Duration> = seconds("deadline", 0.0, 0.0..=86_400.0).about(
-    "how long written data may take over the cheaper paths before a dearer one helps; 0: as soon as they are full",
+    "how long written data without a deadline of its application may take over the cheaper paths before a dearer one helps; 0: as soon as they are full",
 );
 
 /// Registry entry.
@@ -77,7 +78,7 @@ pub const ENTRY: Entry<dyn Scheduler> = Entry {
 /// The parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// How long written data may take over the cheaper paths.
+    /// How long written data without a deadline of its own may take over the cheaper paths.
     pub deadline: Duration,
 }
 
@@ -87,7 +88,7 @@ impl From<&Parameters<'_>> for Config {
     }
 }
 
-/// Times of writing that are distinguished within a deadline.
+/// Times of writing that are distinguished within a deadline; messages that are looked at.
 const MARKS: usize = 16;
 
 /// Cheapest path first.
@@ -156,11 +157,21 @@ impl Cost {
         let rate: f64 = cheaper().map(PathView::window_rate).sum();
         let before: u64 = cheaper().map(|p| p.in_flight_bytes + p.queued_bytes).sum();
         let lowest = view.backlog().first()?.start;
-        let late = |(end, at): &(u64, Instant)| {
-            let takes = Duration::from_secs_f64((before + end.saturating_sub(lowest)) as f64 / rate);
-            *at + self.config.deadline.saturating_sub(takes)
+        let takes = |end: u64| Duration::from_secs_f64((before + end.saturating_sub(lowest)) as f64 / rate);
+        // The application knows better than the times of writing.
+        let announced = view.deadlines_from(lowest).take(MARKS);
+        let late = |(message, due): (Range, Instant)| {
+            let end = message.end.min(view.written());
+            view.now() + due.since(view.now()).saturating_sub(takes(end))
         };
-        self.written.iter().map(late).min()
+        let of_writing = |(end, at): &(u64, Instant)| *at + self.config.deadline.saturating_sub(takes(*end));
+        announced.map(late).min().or_else(|| self.written.iter().map(of_writing).min())
+    }
+
+    /// The data that waits has a deadline.
+    fn has_deadline(&self, view: &View) -> bool {
+        let lowest = view.backlog().first().map_or(view.written(), |range| range.start);
+        !self.config.deadline.is_zero() || view.deadlines_from(lowest).next().is_some()
     }
 }
 
@@ -171,7 +182,7 @@ impl Scheduler for Cost {
             self.note_written(round);
         }
         while let Some(next) = cheapest(allowed(round).filter(|p| p.eligible())) {
-            if !self.config.deadline.is_zero()
+            if self.has_deadline(round)
                 && let Some(late) = self.patience(round, next)
                 && late > round.now()
             {
@@ -252,6 +263,26 @@ mod tests {
             bench.round(&mut scheduler);
             assert_eq!((bench.bound(1).len(), bench.bound(0).len()), (4, dear), "{deadline} ms");
         }
+    }
+
+    /// As above, whatever the parameter; a message that is late already waits for nothing.
+    #[test]
+    fn the_deadline_of_a_message_counts_before_the_parameter() {
+        for (deadline, dear) in [(301, 0), (299, 1), (199, 5), (1, 8)] {
+            for own in [0, 250] {
+                let (mut bench, mut scheduler) = (bench(), cost(own));
+                assert!(bench.view.begin_message(12 * MSS, Some(Instant::from_millis(deadline))));
+                bench.write(12);
+                bench.round(&mut scheduler);
+                assert_eq!((bench.bound(1).len(), bench.bound(0).len()), (4, dear), "{deadline} ms, {own} ms");
+            }
+        }
+        let (mut bench, mut scheduler) = (bench(), cost(0));
+        bench.at(50);
+        assert!(bench.view.begin_message(6 * MSS, Some(Instant::from_millis(20))));
+        bench.write(6);
+        bench.round(&mut scheduler);
+        assert_eq!((bench.bound(1).len(), bench.bound(0).len()), (4, 2));
     }
 
     #[test]

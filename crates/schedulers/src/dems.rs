@@ -276,7 +276,7 @@ mod tests {
     /// Paths with the rates and delays above, and a message of `packets` packets, of which the first is sent.
     fn bench(packets: u64) -> Bench {
         let mut bench = Bench::new(&[path(0, 20, 20, 0), path(1, 100, 25, 0)]);
-        assert!(bench.view.begin_message(packets * MSS));
+        assert!(bench.view.begin_message(packets * MSS, None));
         bench.write(packets);
         bench
     }
@@ -359,7 +359,7 @@ mod tests {
             let mut view = Assignment::new(false);
             bench.view.paths().iter().for_each(|p| view.set_path(*p));
             view.set_window(100 * MSS, 100 * MSS);
-            assert!(view.begin_message(200 * MSS));
+            assert!(view.begin_message(200 * MSS, None));
             view.set_written(200 * MSS);
             view
         };
@@ -381,7 +381,7 @@ mod tests {
     #[test]
     fn a_third_path_is_held_against_the_faster_two() {
         let mut bench = Bench::new(&[path(0, 20, 20, 0), path(1, 20, 20, 0), path(2, 100, 25, 0)]);
-        assert!(bench.view.begin_message(200 * MSS));
+        assert!(bench.view.begin_message(200 * MSS, None));
         bench.write(200);
         bench.round(&mut Dems::new(0.0));
         // The two equal paths take one end each; 2 packets/ms against 0.25: x = 840/(0.5 + 4) = 186.7.

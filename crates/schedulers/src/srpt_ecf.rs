@@ -208,7 +208,7 @@ mod tests {
 
     /// Writes a message of `packets` packets.
     fn message(bench: &mut Bench, packets: u64) {
-        assert!(bench.view.begin_message(packets * MSS));
+        assert!(bench.view.begin_message(packets * MSS, None));
         bench.write(packets);
     }
 
@@ -254,7 +254,7 @@ mod tests {
     fn what_is_not_written_yet_counts() {
         // 20 of 60 packets are written: ECF would see (1 + 2)·20 = 60 < 100 and wait.
         let mut bench = Bench::new(&[path(0, 20, 10, 10), path(1, 100, 2, 0)]);
-        assert!(bench.view.begin_message(60 * MSS));
+        assert!(bench.view.begin_message(60 * MSS, None));
         bench.write(20);
         bench.round(&mut srpt_ecf());
         assert_eq!(bench.bound(1), [0, 1]);
@@ -294,7 +294,7 @@ mod tests {
     fn a_rest_that_may_still_grow_waits_while_an_acknowledgment_will_come() {
         let next = |change: &dyn Fn(&mut Assignment)| {
             let mut bench = Bench::new(&[path(0, 20, 10, 0), path(1, 100, 2, 2)]);
-            assert!(bench.view.begin_message(5 * MSS));
+            assert!(bench.view.begin_message(5 * MSS, None));
             bench.write(1);
             let mut scheduler = srpt_ecf();
             bench.round(&mut scheduler);

@@ -273,8 +273,9 @@ impl Host {
         }
     }
 
-    /// Aborts every connection.
+    /// Aborts every connection, and opens no more.
     pub fn abort(&mut self, now: Instant, recorder: &mut dyn Recorder) {
+        self.waiting.clear();
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
         for application in self.applications.iter() {
             if let Some(connection) = self.endpoint.connection_mut(application.handle) {
@@ -477,8 +478,8 @@ impl Stream for Io<'_, '_> {
     fn write(&mut self, data: Bytes) -> usize {
         self.connection.write(self.cx, data)
     }
-    fn begin_message(&mut self, len: u64) {
-        self.connection.begin_message(len);
+    fn begin_message(&mut self, len: u64, deadline: Option<Instant>) {
+        self.connection.begin_message(len, deadline);
     }
     fn writable(&self) -> u64 {
         self.connection.writable()

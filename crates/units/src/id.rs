@@ -136,6 +136,12 @@ impl TrafficDirection {
         matches!(self, Self::Both)
     }
 
+    /// The directions of either.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        if self == other { self } else { Self::Both }
+    }
+
     /// Whether data flow this way.
     pub const fn has(self, way: Direction) -> bool {
         match self {

@@ -35,7 +35,7 @@ impl Workload for BulkSource {
     fn on_established(&mut self, _now: Instant, io: &mut dyn Stream) {
         // A source with a size is one message.
         if let Some(size) = self.size {
-            io.begin_message(size);
+            io.begin_message(size, None);
         }
         self.fill(io);
     }

@@ -2,7 +2,7 @@
 
 use crate::halves::{Reader, Writer};
 use crate::{Fault, Stream, Workload};
-use anabranch_units::{FramePattern, Instant};
+use anabranch_units::{Duration, FramePattern, Instant};
 
 /// Writes the frames of a pattern, which begins when the connection is established. Frames without room in the send
 /// buffer are written as soon as there is room, in order; none is dropped.
@@ -10,6 +10,8 @@ use anabranch_units::{FramePattern, Instant};
 pub struct FrameSource {
     pattern: FramePattern,
     count: Option<u64>,
+    /// From the time at which a frame is due to that at which it is late.
+    deadline: Option<Duration>,
     /// When the pattern began.
     start: Option<Instant>,
     /// Frames due so far.
@@ -24,7 +26,13 @@ impl FrameSource {
     /// The first `count` frames of `pattern` and then the end; `None`: never stops.
     pub fn new(pattern: FramePattern, count: Option<u64>) -> Self {
         let (writer, reader) = (Writer::default(), Reader::default());
-        Self { pattern, count, start: None, due: 0, complete: 0, writer, reader }
+        Self { pattern, count, deadline: None, start: None, due: 0, complete: 0, writer, reader }
+    }
+
+    /// Announces of each frame that it is late so long after it was due.
+    #[must_use]
+    pub fn with_deadline(self, deadline: Option<Duration>) -> Self {
+        Self { deadline, ..self }
     }
 
     fn ended(&self) -> bool {
@@ -37,7 +45,8 @@ impl FrameSource {
         self.due = self.pattern.due_by(now.since(start)).min(self.count.unwrap_or(u64::MAX));
         while self.complete < self.due {
             if self.writer.written() == self.pattern.begin(self.complete) {
-                io.begin_message(self.pattern.size(self.complete));
+                let due = start + self.pattern.at(self.complete);
+                io.begin_message(self.pattern.size(self.complete), self.deadline.map(|deadline| due + deadline));
             }
             if !self.writer.write(io, self.pattern.end(self.complete)) {
                 return;
@@ -84,7 +93,6 @@ impl Workload for FrameSource {
 mod tests {
     use super::*;
     use crate::pattern;
-    use anabranch_units::Duration;
     use bytes::Bytes;
 
     /// Accepts this many bytes; records them.
@@ -92,12 +100,14 @@ mod tests {
     struct Sink {
         room: u64,
         messages: Vec<(usize, u64)>,
+        deadlines: Vec<Instant>,
         taken: Vec<u8>,
         finished: bool,
     }
 
     impl Stream for Sink {
-        fn begin_message(&mut self, len: u64) {
+        fn begin_message(&mut self, len: u64, deadline: Option<Instant>) {
+            self.deadlines.extend(deadline);
             self.messages.push((self.taken.len(), len));
             self.messages.dedup();
         }
@@ -152,6 +162,20 @@ mod tests {
         source.on_writable(Instant::from_millis(130), &mut io);
         assert_eq!((io.taken.len(), source.next_wakeup()), (4000, Some(Instant::from_millis(160))));
         assert!(!source.is_done());
+    }
+
+    /// A frame that waits for room keeps its deadline.
+    #[test]
+    fn deadlines_count_from_when_a_frame_is_due() {
+        let deadline = Duration::from_millis(150);
+        let mut source = FrameSource::new(FramePattern::steady(1000, EVERY), None).with_deadline(Some(deadline));
+        let mut io = Sink { room: 1000, ..Sink::default() };
+        source.on_established(Instant::from_millis(7), &mut io);
+        source.on_wakeup(Instant::from_millis(47), &mut io);
+        io.room = 1000;
+        source.on_writable(Instant::from_millis(300), &mut io);
+        io.deadlines.dedup();
+        assert_eq!(io.deadlines, [157, 197, 237].map(Instant::from_millis));
     }
 
     /// An hour late, a frame per nanosecond: as many frames as a count one by one gives, at once.

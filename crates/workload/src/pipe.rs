@@ -1,6 +1,7 @@
 //! Connections without a network, for tests.
 
 use crate::Stream;
+use anabranch_units::Instant;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
@@ -22,7 +23,7 @@ impl Pipe {
 }
 
 impl Stream for Pipe {
-    fn begin_message(&mut self, len: u64) {
+    fn begin_message(&mut self, len: u64, _: Option<Instant>) {
         self.messages.push(len);
     }
     fn write(&mut self, mut data: Bytes) -> usize {
@@ -52,8 +53,8 @@ impl Stream for Pipe {
 pub struct Both<'a>(pub &'a mut Pipe, pub &'a mut Pipe);
 
 impl Stream for Both<'_> {
-    fn begin_message(&mut self, len: u64) {
-        self.0.begin_message(len);
+    fn begin_message(&mut self, len: u64, deadline: Option<Instant>) {
+        self.0.begin_message(len, deadline);
     }
     fn write(&mut self, data: Bytes) -> usize {
         self.0.write(data)

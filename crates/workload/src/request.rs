@@ -205,7 +205,7 @@ impl ResponseServer {
             }
             Some(size) => {
                 self.asked += size;
-                io.begin_message(size);
+                io.begin_message(size, None);
             }
             // There is no such object.
             None => self.fault = self.fault.or(Some(Fault::WrongByte { offset: self.received - request })),

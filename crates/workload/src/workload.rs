@@ -8,8 +8,9 @@ use core::fmt::{self, Debug};
 pub trait Stream {
     /// Passes bytes to send; returns how many of them, from the front, the send buffer accepted.
     fn write(&mut self, data: Bytes) -> usize;
-    /// The next `len` bytes passed are one message: a file, an object. A hint, for schedulers that use it.
-    fn begin_message(&mut self, _len: u64) {}
+    /// The next `len` bytes passed are one message: a file, an object, a frame. It is late after `deadline`. A hint, for schedulers that
+    /// use it.
+    fn begin_message(&mut self, _len: u64, _deadline: Option<Instant>) {}
     /// Free bytes of the send buffer; zero after [`Self::finish`].
     fn writable(&self) -> u64;
     /// No more writes; idempotent.

@@ -41,6 +41,9 @@ pub struct RunArguments {
     /// sets a parameter
     #[arg(long, value_name = "A[,B…]|all")]
     pub scheduler: Vec<String>,
+    /// The scheduler that the others are compared with, unless it is the first of them; it runs in any case
+    #[arg(long, value_name = "NAME", requires = "scheduler")]
+    pub reference: Option<String>,
     /// Congestion controls to run instead of the scenario's, in the same notation
     #[arg(long, value_name = "A[,B…]|all")]
     pub congestion: Vec<String>,

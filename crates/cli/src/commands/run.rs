@@ -6,7 +6,7 @@ use crate::opener::Opener;
 use crate::outcome::Outcome;
 use anabranch_report::text::{auto_notes, results_table};
 use anabranch_run::{Driver, Options, Plan, Repeat, Results, Shard};
-use anabranch_scenario::{Host, Override, Role};
+use anabranch_scenario::{Host, Override, PlugIn, Role};
 use anabranch_workbench::drivers::Drivers;
 use anabranch_workbench::failure::{Failure, Salvage};
 use anabranch_workbench::folder::Folder;
@@ -25,7 +25,7 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Outcome, F
     check_plug_ins(arguments, &loaded)?;
     let real_time = is_real_time(arguments, &loaded);
     let options = Options {
-        schedulers: schedulers("--scheduler", &arguments.scheduler)?,
+        schedulers: contestants(arguments)?,
         congestions: congestions("--congestion", &arguments.congestion)?,
         baselines: !arguments.no_baselines,
         repeat: match arguments.repeat {
@@ -49,6 +49,18 @@ pub fn run(arguments: &RunArguments, drivers: &Drivers<'_>) -> Result<Outcome, F
     let notes = options.repeat == Repeat::Auto && arguments.output.format == Format::Table;
     let notes = if notes { auto_notes(&results) } else { String::new() };
     Ok(Outcome::new(print(&results, arguments.output.format) + &notes, wrong))
+}
+
+/// The schedulers that are named, the reference first: all others are compared with it.
+fn contestants(arguments: &RunArguments) -> Result<Vec<PlugIn>, Failure> {
+    let named = schedulers("--scheduler", &arguments.scheduler)?;
+    let Some(name) = &arguments.reference else { return Ok(named) };
+    let [reference] = &schedulers("--reference", &[name])?[..] else {
+        let message = format!("--reference {name}: all schedulers are compared with a single one");
+        return Err(Failure::unusable("anabranch::cli::usage", message, Some("name one scheduler".into())));
+    };
+    let others = named.into_iter().filter(|other| other != reference);
+    Ok([reference.clone()].into_iter().chain(others).collect())
 }
 
 /// The options that are keys of the scenario by another name.

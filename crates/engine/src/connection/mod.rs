@@ -134,9 +134,10 @@ impl Connection {
         self.sending.write(&mut cx.scope(&self.frame), &mut self.subflows, bytes)
     }
 
-    /// The next `len` bytes that are written are a message, for schedulers. Refused if `len` is 0, or while one is not wholly written.
-    pub fn begin_message(&mut self, len: u64) -> bool {
-        self.sending.begin_message(len)
+    /// The next `len` bytes that are written are a message, for schedulers, which is late for the application after `deadline`. Refused if
+    /// `len` is 0, or while one is not wholly written.
+    pub fn begin_message(&mut self, len: u64, deadline: Option<Instant>) -> bool {
+        self.sending.begin_message(len, deadline)
     }
 
     /// Bytes that [`Self::write`] would take now.

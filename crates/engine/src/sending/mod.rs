@@ -111,9 +111,9 @@ impl Sending {
         taken.len() as usize
     }
 
-    /// The next `len` bytes that are written belong together.
-    pub fn begin_message(&mut self, len: u64) -> bool {
-        !self.stream.is_finished() && self.assignment.begin_message(len)
+    /// The next `len` bytes that are written belong together, and are late for the application after `deadline`.
+    pub fn begin_message(&mut self, len: u64, deadline: Option<Instant>) -> bool {
+        !self.stream.is_finished() && self.assignment.begin_message(len, deadline)
     }
 
     /// No more will be written.

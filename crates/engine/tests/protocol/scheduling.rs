@@ -218,10 +218,10 @@ fn a_scheduler_is_called_when_it_asked_for_it_and_is_not_stalled_until_then() {
 fn a_message_is_announced_until_the_writer_has_finished() {
     let mut pair = Pair::new(1, plain_stamps(), plain_stamps());
     let messages = |pair: &Pair| pair.client.connection().expect("open").view().messages().collect::<Vec<_>>();
-    assert!(pair.act(Side::Client, |c, _| c.begin_message(1000)));
+    assert!(pair.act(Side::Client, |c, _| c.begin_message(1000, None)));
     assert_eq!(messages(&pair), [Range::new(0, 1000)]);
     pair.write(Side::Client, pattern(0, 1000), true).run(at(100));
-    assert!(!pair.act(Side::Client, |c, _| c.begin_message(1000)) && messages(&pair).is_empty());
+    assert!(!pair.act(Side::Client, |c, _| c.begin_message(1000, None)) && messages(&pair).is_empty());
 }
 
 /// Two paths with room, and five segments of 1000 bytes.

@@ -121,7 +121,7 @@ impl Shell {
         let signals = Signals::hold().map_err(LabError::system("holding signals back"))?;
         let refused = |error: RunError| LabError::World { what: error.to_string() };
         let job = job(scenario);
-        let plan = Layout::of(&job).map_err(refused)?;
+        let plan = Layout::of_one(&job).map_err(refused)?;
         let mut flows = plan.flows(&job).map_err(refused)?;
         flows[0].captured = false;
         let world = World::new(plan.world(&job, Checks::default()).map_err(refused)?, flows);

@@ -155,6 +155,29 @@ pub fn main_metric(has: impl Fn(&str) -> bool) -> &'static MetricInfo {
     present.last().unwrap_or(&METRICS[0])
 }
 
+/// The main metrics of runs that have the metrics `names`, by their names in results: one for each of several applications, else the
+/// [`main_metric`]. Of an application with deadlines it is the late frames per minute.
+pub fn main_metrics<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<(String, &'static MetricInfo)> {
+    let names: Vec<&str> = names.into_iter().collect();
+    let mut applications: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (application, metric) in names.iter().filter_map(|name| MetricRef::parse(name).application()) {
+        match applications.iter_mut().find(|(known, _)| *known == application) {
+            Some((_, metrics)) => metrics.push(metric),
+            None => applications.push((application, vec![metric])),
+        }
+    }
+    if applications.is_empty() {
+        let main = main_metric(|name| names.contains(&name));
+        return vec![(main.name.to_owned(), main)];
+    }
+    let of = |(application, metrics): (&str, Vec<&str>)| {
+        let late = MetricInfo::of_run(names::LATE_PER_MINUTE).filter(|late| metrics.contains(&late.name));
+        let main = late.unwrap_or_else(|| main_metric(|name| metrics.contains(&name)));
+        (MetricRef::of_application(application, main.name), main)
+    };
+    applications.into_iter().map(of).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,5 +228,21 @@ mod tests {
         assert_eq!(of(&["goodput_bps", "completion_s", "flow_completion_mean_s"]), "flow_completion_mean_s");
         assert_eq!(of(&["goodput_bps", "completion_s", "response_mean_s"]), "response_mean_s");
         assert_eq!(of(&["goodput_bps", "app_delay_mean_s", "completion_s"]), "app_delay_mean_s");
+    }
+
+    #[test]
+    fn each_of_several_applications_has_a_main_metric() {
+        let of =
+            |names: &[&str]| main_metrics(names.iter().copied()).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+        assert_eq!(of(&["goodput_bps", "completion_s"]), ["completion_s"]);
+        let several = [
+            "goodput_bps",
+            "traffic.call.app_delay_mean_s",
+            "traffic.sync.goodput_bps",
+            "traffic.call.late_per_minute",
+        ];
+        assert_eq!(of(&several), ["traffic.call.late_per_minute", "traffic.sync.goodput_bps"]);
+        let telemetry = ["traffic.telemetry.goodput_bps", "traffic.telemetry.app_delay_mean_s"];
+        assert_eq!(of(&telemetry), ["traffic.telemetry.app_delay_mean_s"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A metric as results name it: of the connection, or of a path.
+//! A metric as results name it: of the connection, of an application, or of a path.
 
 use super::MetricInfo;
 use core::fmt;
@@ -18,6 +18,16 @@ impl<'a> MetricRef<'a> {
         Self { path: Some(path), name }
     }
 
+    /// The name in results of an application's metric: `traffic.call.late_ratio`.
+    pub fn of_application(application: &str, name: &str) -> String {
+        format!("traffic.{application}.{name}")
+    }
+
+    /// The application and the metric, if it is a metric of an application.
+    pub fn application(&self) -> Option<(&'a str, &'a str)> {
+        self.name.strip_prefix("traffic.")?.split_once('.').filter(|_| self.path.is_none())
+    }
+
     /// As results write it; a path's name may have dots.
     pub fn parse(text: &'a str) -> Self {
         let of_path = text.strip_prefix("path.").and_then(|rest| rest.rsplit_once('.'));
@@ -26,7 +36,11 @@ impl<'a> MetricRef<'a> {
 
     /// Entry of the metric in the table; `None` for a name that is no metric's.
     pub fn info(&self) -> Option<&'static MetricInfo> {
-        if self.path.is_some() { MetricInfo::of_path(self.name) } else { MetricInfo::of_run(self.name) }
+        match (self.path, self.application()) {
+            (Some(_), _) => MetricInfo::of_path(self.name),
+            (None, Some((_, name))) => MetricInfo::of_run(name),
+            (None, None) => MetricInfo::of_run(self.name),
+        }
     }
 }
 

@@ -89,7 +89,7 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(names::LATE_UP, "late up", "As late_ratio, of frames that the client sends; where both ends send.").less().in_percent(),
     of_run(
         names::LATE_PER_MINUTE,
-        "late per minute",
+        "late frames per minute",
         "Late frames per minute of play-out, of a connection and direction on average.",
     )
     .less()

@@ -52,6 +52,8 @@ pub struct MeterConfig {
     pub connections: u32,
     /// Which ends of them send data.
     pub direction: TrafficDirection,
+    /// Of each connection, if they differ: then [`Self::direction`] has those of all. Completion has no directions then.
+    pub directions: Vec<TrafficDirection>,
     /// Cross traffic that is TCP, numbered one after the other.
     pub cross: Vec<CrossFlow>,
     /// Bytes to be delivered over all these connections, in both directions if there are two, if the traffic is sized: the measured time begins with the
@@ -337,8 +339,14 @@ impl Meter {
             TrafficDirection::Both => {
                 // In the order of the ways: what the server sends, what the client sends.
                 let (sent, received) = if side == Side::Server { (0, 1) } else { (1, 0) };
-                self.on_sender(now, (own * 2 + sent, sent == 0), origin, event);
-                self.on_receiver(now, (own * 2 + received, received == 0), origin, event);
+                // What a client requests is no data.
+                let flows = self.config.directions.get(own).copied().unwrap_or(TrafficDirection::Both);
+                if flows.has(side.sends()) {
+                    self.on_sender(now, (own * 2 + sent, sent == 0), origin, event);
+                }
+                if flows.has(side.receives()) {
+                    self.on_receiver(now, (own * 2 + received, received == 0), origin, event);
+                }
             }
             one if one.has(side.sends()) => self.on_sender(now, (own, true), origin, event),
             _ => self.on_receiver(now, (own, true), origin, event),
@@ -429,7 +437,7 @@ impl Meter {
         let ways = self.config.direction.ways().len() as u64;
         let way = usize::from(!is_first);
         self.delivered[way] += bytes;
-        if self.delivered[way] >= size / ways {
+        if self.config.directions.is_empty() && self.delivered[way] >= size / ways {
             self.done[way].get_or_insert(now);
         }
         if self.delivered.iter().sum::<u64>() >= size {

@@ -21,6 +21,7 @@ fn config(from: u64, until: Option<u64>, size: Option<u64>) -> MeterConfig {
         until: until.map(Instant::from_millis),
         connections: 1,
         direction: TrafficDirection::Down,
+        directions: vec![],
         cross: vec![],
         size,
         flow_size: None,

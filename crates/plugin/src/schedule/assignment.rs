@@ -1,7 +1,7 @@
 //! The assignment of data to subflows: the state that a [`View`] shows, and everything that changes it.
 
 use super::queue::PathQueue;
-use super::view::Queued;
+use super::view::{Message, Queued};
 use super::{Binding, Numbering, SenderPolicy, View};
 use crate::capacity::Capacity;
 use crate::ensemble::Member;
@@ -84,12 +84,13 @@ impl Assignment {
             self.view.written = offset;
         }
     }
-    /// The next `len` bytes that are written are one message. Refused if that is none, or if the message before is not
-    /// wholly written: so there are no more messages than bytes in the send buffer.
-    pub fn begin_message(&mut self, len: u64) -> bool {
-        let fits = len > 0 && self.view.messages.back().is_none_or(|last| last.end <= self.view.written);
+    /// The next `len` bytes that are written are one message, which is late for the application after `deadline`. Refused if that is
+    /// none, or if the message before is not wholly written: so there are no more messages than bytes in the send buffer.
+    pub fn begin_message(&mut self, len: u64, deadline: Option<Instant>) -> bool {
+        let fits = len > 0 && self.view.messages.back().is_none_or(|last| last.range.end <= self.view.written);
         if fits {
-            self.view.messages.push_back(Range::new(self.view.written, self.view.written.saturating_add(len)));
+            let range = Range::new(self.view.written, self.view.written.saturating_add(len));
+            self.view.messages.push_back(Message { range, deadline });
         }
         fits
     }
@@ -97,7 +98,7 @@ impl Assignment {
     pub fn set_ended(&mut self) {
         self.view.ended = true;
         if let Some(last) = self.view.messages.back_mut() {
-            last.end = last.end.min(self.view.written);
+            last.range.end = last.range.end.min(self.view.written);
         }
     }
     /// The application waits for room in the send buffer.
@@ -176,7 +177,7 @@ impl Assignment {
         self.view.outstanding.acked(offset);
         self.view.rescue.remove_below(offset);
         self.view.backlog.remove_below(offset);
-        while self.view.messages.front().is_some_and(|m| m.end <= offset) {
+        while self.view.messages.front().is_some_and(|message| message.range.end <= offset) {
             self.view.messages.pop_front();
         }
         let revocable = self.view.sender.binding == Binding::Revocable;

@@ -487,11 +487,11 @@ mod tests {
     fn messages_are_ranges_of_the_stream_until_they_are_acknowledged() {
         let mut view = Assignment::new(false);
         view.set_written(500);
-        assert!(!view.begin_message(0) && view.begin_message(1000));
+        assert!(!view.begin_message(0, None) && view.begin_message(1000, None));
         view.set_written(1200);
-        assert!(!view.begin_message(10), "the one before is not wholly written");
+        assert!(!view.begin_message(10, None), "the one before is not wholly written");
         view.set_written(1600);
-        assert!(view.begin_message(u64::MAX));
+        assert!(view.begin_message(u64::MAX, None));
         let (first, last) = (Range::new(500, 1500), Range::new(1600, u64::MAX));
         assert_eq!(view.messages().collect::<Vec<_>>(), [first, last]);
         let at = |view: &View, offset| view.message_at(offset);
@@ -506,6 +506,22 @@ mod tests {
         view.set_ended();
         view.on_data_acked(1500);
         assert_eq!((view.message_at(1700), view.messages().len()), (Some(Range::new(1600, 2000)), 1));
+    }
+
+    #[test]
+    fn deadlines_are_those_of_messages_that_end_later() {
+        let mut view = Assignment::new(false);
+        for (n, deadline) in [Some(150), None, Some(190)].into_iter().enumerate() {
+            assert!(view.begin_message(100, deadline.map(Instant::from_millis)));
+            view.set_written(100 * (n as u64 + 1));
+        }
+        let from = |view: &View, offset| view.deadlines_from(offset).collect::<Vec<_>>();
+        let [first, last] =
+            [(0, 150), (200, 190)].map(|(start, at)| (Range::new(start, start + 100), Instant::from_millis(at)));
+        assert_eq!((from(&view, 99), from(&view, 100)), (vec![first, last], vec![last]));
+        view.on_sent(A, Range::new(0, 300));
+        view.on_data_acked(250);
+        assert_eq!((from(&view, 0), from(&view, 300)), (vec![last], vec![]));
     }
 
     #[test]

@@ -30,6 +30,14 @@ impl Queued {
     }
 }
 
+/// Bytes that the application announced as belonging together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Message {
+    pub range: Range,
+    /// When it is late for the application; a hint.
+    pub deadline: Option<Instant>,
+}
+
 /// A connection as its scheduler sees it: paths in the order of their ids, data by what became of it.
 ///
 /// Nothing is copied or rebuilt for a round: a view borrows the connection's [`Assignment`](super::Assignment), and has no
@@ -45,7 +53,7 @@ pub struct View {
     pub(super) outstanding: Outstanding,
     pub(super) rescue: RangeSet,
     /// Announced and not wholly acknowledged, ascending and disjoint.
-    pub(super) messages: VecDeque<Range>,
+    pub(super) messages: VecDeque<Message>,
     pub(super) written: u64,
     pub(super) ended: bool,
     pub(super) acked: u64,
@@ -126,15 +134,25 @@ impl View {
     /// The messages that the application announced and the peer has not wholly acknowledged, ascending. The last may be
     /// written only in part.
     pub fn messages(&self) -> impl DoubleEndedIterator<Item = Range> + ExactSizeIterator + '_ {
-        self.messages.iter().copied()
+        self.messages.iter().map(|message| message.range)
     }
     /// The message that holds `offset`.
     pub fn message_at(&self, offset: u64) -> Option<Range> {
-        let at = match self.messages.front() {
-            Some(first) if offset < first.end => 0,
-            _ => self.messages.partition_point(|m| m.end <= offset),
-        };
-        self.messages.get(at).copied().filter(|m| m.start <= offset)
+        let message = self.messages.get(self.message_from(offset))?;
+        Some(message.range).filter(|range| range.start <= offset)
+    }
+    /// The messages that end above `offset` and have a deadline, ascending, each with the time at which it is late for the
+    /// application. A hint of this host's application: nothing of it is on the wire.
+    pub fn deadlines_from(&self, offset: u64) -> impl Iterator<Item = (Range, Instant)> + '_ {
+        let messages = self.messages.range(self.message_from(offset)..);
+        messages.filter_map(|message| Some((message.range, message.deadline?)))
+    }
+    /// Place of the first message that ends above `offset`.
+    fn message_from(&self, offset: u64) -> usize {
+        match self.messages.front() {
+            Some(first) if offset < first.range.end => 0,
+            _ => self.messages.partition_point(|message| message.range.end <= offset),
+        }
     }
     /// Bytes that the application may have written and the peer not yet acknowledged.
     pub const fn send_buffer(&self) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::contest::{Entrant, Gain, gain, gains};
 use super::over_cells;
-use super::rows::main_metric;
+use super::rows::Main;
 use crate::describe::figure;
 use crate::quantity::Quantity;
 use anabranch_metrics::{Better, MetricInfo, Verdict};
@@ -10,7 +10,8 @@ use anabranch_run::{ResultRow, Results};
 
 /// How a metric is spoken of.
 pub(super) struct Words {
-    pub label: &'static str,
+    /// The metric's, of an application with its name.
+    pub label: String,
     /// `highest`, `lowest`.
     best: &'static str,
     /// `more`, `less`; of times `shorter`, `longer`.
@@ -19,13 +20,13 @@ pub(super) struct Words {
 }
 
 impl Words {
-    pub fn of(info: &MetricInfo) -> Self {
+    pub fn of(info: &MetricInfo, label: &str) -> Self {
         let (best, better, worse) = match (info.better, info.unit) {
             (Some(Better::Lower), "s") => ("shortest", "shorter", "longer"),
             (Some(Better::Lower), _) => ("lowest", "less", "more"),
             _ => ("highest", "more", "less"),
         };
-        Self { label: info.label, best, better, worse }
+        Self { label: label.to_owned(), best, better, worse }
     }
 
     /// `11 % more (± 4 %)`.
@@ -55,16 +56,15 @@ impl Words {
 
 /// The sentences; none without rows of Multipath TCP.
 pub fn of(results: &Results, rows: &[ResultRow<'_>]) -> Vec<String> {
-    let info = main_metric(rows);
     let cells = rows.chunk_by(|a, b| a.cell == b.cell).count();
-    if cells > 1 {
-        return over_cells::of(results, rows, info, cells);
-    }
-    let entrants = Entrant::all(results, rows, info);
-    of_entrants(&entrants, info)
+    let of = |main: Main| match cells {
+        0 | 1 => of_entrants(&Entrant::all(results, rows, &main.name), main.info, &main.label()),
+        _ => over_cells::of(results, rows, &main, cells),
+    };
+    Main::all(rows).into_iter().flat_map(of).collect()
 }
 
-fn of_entrants(entrants: &[Entrant], info: &MetricInfo) -> Vec<String> {
+fn of_entrants(entrants: &[Entrant], info: &MetricInfo, label: &str) -> Vec<String> {
     let is_higher_better = info.better != Some(Better::Lower);
     let order = |list: &mut Vec<&Entrant>| {
         list.sort_by(|a, b| if is_higher_better { b.mean.total_cmp(&a.mean) } else { a.mean.total_cmp(&b.mean) });
@@ -74,7 +74,7 @@ fn of_entrants(entrants: &[Entrant], info: &MetricInfo) -> Vec<String> {
     order(&mut single);
     order(&mut multipath);
     let Some((best, others)) = multipath.split_first() else { return Vec::new() };
-    let words = Words::of(info);
+    let words = Words::of(info, label);
     let mut sentences = vec![between(best, &gains(best, others, is_higher_better), info, &words)];
     sentences.extend(against_path(&multipath, &single, is_higher_better, &words));
     sentences
@@ -117,7 +117,7 @@ fn untested(best: &Entrant, gains: &[Gain<'_>], info: &MetricInfo, words: &Words
         true => ("", format!("The {} share parts of a trace, so they show no difference", seeds(best))),
         false => ("In one run each, ", "One seed shows no difference: repeat the runs".to_owned()),
     };
-    let (label, value, next) = (words.label, value(best, info), next.unwrap_or_default());
+    let (label, value, next) = (&words.label, value(best, info), next.unwrap_or_default());
     format!("{first}{names} {verb} the {superlative} {label}, {value}{next}. {last}.")
 }
 
@@ -240,7 +240,8 @@ mod tests {
     }
 
     fn answer(metric: &str, entrants: &[Entrant]) -> Vec<String> {
-        of_entrants(entrants, MetricInfo::of_run(metric).unwrap())
+        let info = MetricInfo::of_run(metric).unwrap();
+        of_entrants(entrants, info, info.label)
     }
 
     #[test]

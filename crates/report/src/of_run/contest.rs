@@ -1,6 +1,6 @@
 //! The rows of one cell against each other in one metric, seed by seed.
 
-use anabranch_metrics::{Difference, MetricInfo, Paired, Verdict, half_width, mean, verdicts};
+use anabranch_metrics::{Difference, Paired, Verdict, half_width, mean, verdicts};
 use anabranch_run::{ResultRow, Results, RowKind};
 
 /// A row with its value per seed.
@@ -36,14 +36,14 @@ impl Entrant {
     }
 
     /// All rows that have the metric.
-    pub fn all(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo) -> Vec<Self> {
+    pub fn all(results: &Results, rows: &[ResultRow<'_>], metric: &str) -> Vec<Self> {
         let entrant = |row: &ResultRow<'_>| {
             let is_it = |run: &anabranch_run::RunRow<'_>| {
                 (&**run.scheduler(), &**run.congestion()) == (row.scheduler, row.congestion)
                     && **run.cell() == *row.cell
             };
             let runs = results.runs.rows().find(is_it)?;
-            let seeds = runs.seeds().into_iter().zip(runs.metric(info.name));
+            let seeds = runs.seeds().into_iter().zip(runs.metric(metric));
             let values: Vec<(u64, f64)> = seeds.filter_map(|(seed, value)| Some((seed, value?))).collect();
             let entrant = (!values.is_empty()).then(|| Self::new(&row.name, values, row.deterministic()))?;
             Some(if results.overlap(row.cell) { entrant.overlapping() } else { entrant })

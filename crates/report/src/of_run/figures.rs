@@ -1,7 +1,7 @@
 //! A chart per metric.
 
 use super::cells::{self, SweptAxis};
-use super::rows::{greatest, main_metric, metrics};
+use super::rows::{Main, greatest, metrics};
 use crate::chart::{Axis, Bar, Bars, Chart, Line, Lines, Mean};
 use crate::quantity::{Quantity, key_label};
 use crate::value::Figure;
@@ -46,21 +46,31 @@ pub fn of_metrics(rows: &[ResultRow<'_>]) -> Placed {
         name.strip_suffix("_bytes").is_some_and(|stem| all.iter().any(|other| *other == format!("{stem}_packets")))
     };
     let shown = all.iter().filter(|name| greatest(rows, name) > 0.0 && !is_twin(name));
-    let mut shown: Vec<&MetricInfo> = shown.filter_map(|name| MetricInfo::of_run(name)).collect();
-    let main = main_metric(rows);
+    let of_run = |name: &&'_ str| MetricRef::parse(name).path.is_none();
+    let shown = shown.copied().filter(of_run);
+    let mut shown: Vec<(&str, &MetricInfo)> =
+        shown.filter_map(|name| Some((name, MetricRef::parse(name).info()?))).collect();
+    let main = Main::all(rows);
+    let place = |name: &str| main.iter().position(|main| main.name == name);
     // Stable: each part keeps its order.
-    shown
-        .sort_by_key(|info| (info.name != main.name, WHY.iter().position(|name| *name == info.name), group(info.name)));
+    shown.sort_by_key(|(name, _)| {
+        (place(name).is_none(), place(name), WHY.iter().position(|why| why == name), group(name))
+    });
     let axis = SweptAxis::of(rows);
     let mut placed = Placed { main: Vec::new(), why: Vec::new(), further: Vec::new() };
-    for info in shown {
-        let mut figure = figure(rows, info, axis.as_ref());
-        if WHY.contains(&info.name) {
+    for (name, info) in shown {
+        let mut figure = figure(rows, (name, info), axis.as_ref());
+        let application = MetricRef::parse(name).application();
+        if WHY.contains(&name) {
             placed.why.push(figure);
-        } else if info.name == main.name || is_open(info) {
+        } else if place(name).is_some() || application.is_none() && is_open(info) {
             placed.main.push(figure);
         } else {
-            (figure.folded, figure.group) = (true, GROUPS_OF_METRICS[group(info.name)].0.into());
+            figure.folded = true;
+            figure.group = match application {
+                Some((application, _)) => format!("Application {application}"),
+                None => GROUPS_OF_METRICS[group(name)].0.into(),
+            };
             placed.further.push(figure);
         }
     }
@@ -101,8 +111,7 @@ fn shares(rows: &[ResultRow<'_>]) -> Option<Figure> {
     })
 }
 
-fn figure(rows: &[ResultRow<'_>], info: &MetricInfo, axis: Option<&SweptAxis>) -> Figure {
-    let metric = info.name;
+fn figure(rows: &[ResultRow<'_>], (metric, info): (&str, &MetricInfo), axis: Option<&SweptAxis>) -> Figure {
     let quantity = Quantity::of(metric, greatest(rows, metric));
     let mut caption = info.about.to_owned();
     let chart = match axis {

@@ -1,8 +1,9 @@
 //! Maps of two swept keys: how much more or less a scheduler has than the reference, cell by cell.
 
+use super::rows::Main;
 use crate::quantity::{key_in_words, positions};
 use crate::svg::{CLOSE, escape, open};
-use anabranch_metrics::{Better, MetricInfo, SIGNIFICANT, Verdict};
+use anabranch_metrics::{Better, SIGNIFICANT, Verdict};
 use anabranch_run::{CellValues, Comparison, ResultRow, Results};
 use indexmap::{IndexMap, IndexSet};
 use serde::{Deserialize, Serialize};
@@ -42,8 +43,8 @@ struct Map {
 }
 
 impl Gain {
-    /// In `info`'s metric; `None` unless two keys are swept over numbers.
-    pub fn of(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo) -> Option<Self> {
+    /// In the metric `main`; `None` unless two keys are swept over numbers.
+    pub fn of(results: &Results, rows: &[ResultRow<'_>], main: &Main) -> Option<Self> {
         let (down, across) = sides(rows)?;
         let multipath: Vec<&ResultRow<'_>> = rows.iter().filter(|row| !row.kind().is_single()).collect();
         let reference = multipath.first()?.scheduler;
@@ -56,7 +57,7 @@ impl Gain {
             rows_at.entry(place).or_default().push(row);
         }
         let mut comparisons_at: IndexMap<(String, String), Vec<(&Comparison, Verdict)>> = IndexMap::new();
-        for (comparison, verdict) in results.verdicts(info.name, reference) {
+        for (comparison, verdict) in results.verdicts(&main.name, reference) {
             if let Some(place) = place(&comparison.cell) {
                 comparisons_at.entry(place).or_default().push((comparison, verdict));
             }
@@ -68,7 +69,7 @@ impl Gain {
                 let row = rows.iter().find(|row| row.name == name)?;
                 let other =
                     rows.iter().find(|other| (other.scheduler, other.congestion) == (reference, row.congestion))?;
-                let base = other.get(info.name)?.mean;
+                let base = other.get(&main.name)?.mean;
                 let is_it =
                     |(c, _): &&(&Comparison, Verdict)| (&*c.a, &*c.congestion) == (row.scheduler, row.congestion);
                 let (comparison, verdict) = comparisons_at.get(&place)?.iter().find(is_it)?;
@@ -76,10 +77,10 @@ impl Gain {
                 (base != 0.0).then(|| (100.0 * comparison.mean_diff / base.abs(), is_sure))
             };
             let cells = down.values.iter().map(|y| across.values.iter().map(|x| of(y, x)).collect()).collect();
-            Map { title: format!("{name} − {reference}: {}, %", info.label), cells }
+            Map { title: format!("{name} − {reference}: {}, %", main.label()), cells }
         };
         let maps: Vec<Map> = names.iter().map(|name| map(name)).collect();
-        let lower_is_better = info.better == Some(Better::Lower);
+        let lower_is_better = main.info.better == Some(Better::Lower);
         (!maps.is_empty()).then_some(Self { down, across, maps, lower_is_better })
     }
 
@@ -183,6 +184,7 @@ fn square(text: &mut String, (x, y): (usize, usize), (value, is_sure): (f64, boo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_metrics::MetricInfo;
     use serde_json::json;
 
     fn results(cells: &[(&str, &str, f64, f64)]) -> Results {
@@ -204,6 +206,10 @@ mod tests {
         serde_json::from_value(document).unwrap()
     }
 
+    fn main(metric: &str) -> Main {
+        MetricInfo::of_run(metric).unwrap().into()
+    }
+
     #[test]
     fn two_swept_numbers_make_a_map() {
         let results = results(&[
@@ -213,7 +219,7 @@ mod tests {
             ("0.2s", "1MiB", 0.0, 1.0),
             ("40ms", "64KiB", 3.0, 0.04),
         ]);
-        let picture = Gain::of(&results, &results.rows(), MetricInfo::of_run("goodput_bps").unwrap()).unwrap().svg();
+        let picture = Gain::of(&results, &results.rows(), &main("goodput_bps")).unwrap().svg();
         // By rising value, whatever the unit; the key with fewer values goes down.
         let places: Vec<usize> = ["10ms", "40ms", "0.2s"].map(|v| picture.find(&format!(">{v}<")).unwrap()).into();
         assert!(places.is_sorted(), "{picture}");
@@ -229,14 +235,14 @@ mod tests {
 
     #[test]
     fn one_key_or_words_make_none() {
-        let goodput = MetricInfo::of_run("goodput_bps").unwrap();
+        let goodput = main("goodput_bps");
         let words = results(&[("near", "64KiB", 1.0, 0.5), ("far", "1MiB", 1.0, 0.5)]);
-        assert_eq!(Gain::of(&words, &words.rows(), goodput), None);
+        assert_eq!(Gain::of(&words, &words.rows(), &goodput), None);
         let mut one = results(&[("10ms", "64KiB", 1.0, 0.5), ("20ms", "64KiB", 1.0, 0.5)]);
-        assert_eq!(Gain::of(&one, &one.rows(), goodput), None, "one value is no axis");
+        assert_eq!(Gain::of(&one, &one.rows(), &goodput), None, "one value is no axis");
         one.summary
             .iter_mut()
             .for_each(|summary| drop(std::sync::Arc::make_mut(&mut summary.cell).shift_remove("recv_buffer")));
-        assert_eq!(Gain::of(&one, &one.rows(), goodput), None);
+        assert_eq!(Gain::of(&one, &one.rows(), &goodput), None);
     }
 }

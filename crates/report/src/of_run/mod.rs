@@ -27,6 +27,7 @@ use anabranch_metrics::LEAST_RUNS;
 use anabranch_recorders::Timeline;
 use anabranch_run::{CellValues, ResultRow, Results};
 use indexmap::{IndexMap, IndexSet};
+use rows::Main;
 use std::collections::BTreeSet;
 
 /// Rows whose series are shown; for the others the page refers to `series/`.
@@ -166,7 +167,7 @@ fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures
     let mut section = section("summary", "Summary", about, figures);
     section.tables = vec![tables::summary(rows)];
     section.pictures.extend(draw_network(network).map(|_| Picture::Network(network.clone())));
-    if let Some(gain) = Gain::of(results, rows, rows::main_metric(rows)) {
+    if let Some(gain) = Main::all(rows).first().and_then(|main| Gain::of(results, rows, main)) {
         // It says in one place what the bars of all cells say in many.
         section.pictures.push(Picture::Gain(gain));
         section.figures.iter_mut().for_each(|figure| figure.folded = true);

@@ -1,7 +1,8 @@
 //! The answer of a sweep in sentences: in how many cells each scheduler is better and worse than the first.
 
 use super::answer::Words;
-use anabranch_metrics::{Better, MetricInfo, SIGNIFICANT, Verdict};
+use super::rows::Main;
+use anabranch_metrics::{Better, SIGNIFICANT, Verdict};
 use anabranch_run::{Comparison, ResultRow, Results};
 use indexmap::IndexMap;
 
@@ -9,16 +10,16 @@ use indexmap::IndexMap;
 const COUNTED: usize = 6;
 
 /// How often each scheduler is better and worse than the first.
-pub fn of(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells: usize) -> Vec<String> {
+pub fn of(results: &Results, rows: &[ResultRow<'_>], main: &Main, cells: usize) -> Vec<String> {
     let Some(reference) = rows.iter().find(|row| !row.kind().is_single()) else { return Vec::new() };
     // With several congestion controls, rows are named by both.
     let label = |c: &Comparison| match reference.name == reference.scheduler {
         true => c.a.to_string(),
         false => format!("{}, {}", c.a, c.congestion),
     };
-    let is_higher_better = info.better != Some(Better::Lower);
+    let is_higher_better = main.info.better != Some(Better::Lower);
     let mut found: IndexMap<String, Count> = IndexMap::new();
-    for (comparison, verdict) in results.verdicts(info.name, reference.scheduler) {
+    for (comparison, verdict) in results.verdicts(&main.name, reference.scheduler) {
         let is_better = (comparison.mean_diff > 0.0) == is_higher_better;
         found.entry(label(comparison)).or_default().add(verdict, is_better);
     }
@@ -28,7 +29,7 @@ pub fn of(results: &Results, rows: &[ResultRow<'_>], info: &MetricInfo, cells: u
             reference.scheduler
         )];
     }
-    let words = Words::of(info);
+    let words = Words::of(main.info, &main.label());
     found.iter().take(COUNTED).map(|(name, count)| count.sentence(name, reference.scheduler, &words)).collect()
 }
 

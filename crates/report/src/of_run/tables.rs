@@ -1,7 +1,7 @@
 //! The results as tables.
 
 use super::cells;
-use super::rows::{greatest, main_metric, metrics};
+use super::rows::{Main, greatest, metrics};
 use crate::describe::figure;
 use crate::quantity::Quantity;
 use crate::table::{Column, Table};
@@ -41,11 +41,18 @@ fn naming(rows: &[ResultRow<'_>]) -> Vec<Naming> {
 
 /// The means of the main metric, then of the others, each with its interval.
 pub fn summary(rows: &[ResultRow<'_>]) -> Table {
-    let main = main_metric(rows);
-    let others = shown_metrics(Prominence::Summarised).filter(|info| info.name != main.name);
-    let shown = [main].into_iter().chain(others.filter(|info| greatest(rows, info.name) > 0.0));
-    let columns: Vec<Measure> =
-        shown.map(|info| Measure::of(info.name.to_owned(), greatest(rows, info.name))).collect();
+    let main = Main::all(rows);
+    let owners = main.iter().filter_map(Main::application).map(Some).chain([None]);
+    let summarised = |owner: Option<&str>| {
+        let name = |info: &MetricInfo| match owner {
+            Some(application) => MetricRef::of_application(application, info.name),
+            None => info.name.to_owned(),
+        };
+        shown_metrics(Prominence::Summarised).map(name).collect::<Vec<_>>()
+    };
+    let others = owners.flat_map(summarised).filter(|name| main.iter().all(|main| main.name != *name));
+    let shown = main.iter().map(|main| main.name.clone()).chain(others.filter(|name| greatest(rows, name) > 0.0));
+    let columns: Vec<Measure> = shown.map(|name| Measure::of(greatest(rows, &name), name)).collect();
     let mut table = of_metrics(&rows[..rows.len().min(MOST)], &columns);
     (table.id, table.title) = ("summary".into(), "Means over all seeds".into());
     table.note = cut(rows.len(), "summary.csv");
@@ -98,7 +105,7 @@ struct Measure {
 }
 
 impl Measure {
-    fn of(metric: String, greatest: f64) -> Self {
+    fn of(greatest: f64, metric: String) -> Self {
         let quantity = Quantity::of(&metric, greatest);
         Self { metric, quantity }
     }
@@ -140,7 +147,8 @@ fn spread(mean: f64, half: Option<f64>) -> String {
 }
 
 fn is_compared(metric: &str) -> bool {
-    MetricInfo::of_run(metric).is_some_and(|info| info.prominence() >= Prominence::Summarised)
+    let metric = MetricRef::parse(metric);
+    metric.path.is_none() && metric.info().is_some_and(|info| info.prominence() >= Prominence::Summarised)
 }
 
 /// Paired differences in the metrics of the summary; none without pairs.

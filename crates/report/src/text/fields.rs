@@ -1,27 +1,28 @@
 //! The fields of tables on a terminal.
 
-use anabranch_metrics::{MetricInfo, Verdict};
+use crate::of_run::rows::Main;
+use anabranch_metrics::Verdict;
 use anabranch_run::{Comparison, ResultRow, Results};
 
 /// Behind a difference that is tested and stands.
 const STANDS: &str = " *";
 
 /// The mean with the half-width of its interval.
-pub(super) fn interval(row: &ResultRow<'_>, info: &MetricInfo) -> Option<String> {
-    let (summary, per) = (row.get(info.name)?, info.scale.per);
+pub(super) fn interval(row: &ResultRow<'_>, main: &Main) -> Option<String> {
+    let (summary, per) = (row.get(&main.name)?, main.info.scale.per);
     let half = summary.half_width().map(|half| format!(" ± {:.3}", half / per));
     Some(format!("{:.3}{}", summary.mean / per, half.unwrap_or_default()))
 }
 
 /// The paired differences of all rows from one scheduler in one metric, tested together.
 pub(super) struct Differences<'a> {
-    metric: &'static str,
+    metric: String,
     all: Vec<(&'a Comparison, Verdict)>,
 }
 
 impl<'a> Differences<'a> {
-    pub fn new(results: &'a Results, metric: &'static str, reference: &ResultRow<'_>) -> Self {
-        Self { metric, all: results.verdicts(metric, reference.scheduler) }
+    pub fn new(results: &'a Results, main: &Main, reference: &ResultRow<'_>) -> Self {
+        Self { metric: main.name.clone(), all: results.verdicts(&main.name, reference.scheduler) }
     }
 
     /// Difference of `row` from `reference` in percent of the reference's mean, with its half-width, and [`STANDS`] if the seeds show it.
@@ -31,7 +32,7 @@ impl<'a> Differences<'a> {
                 && *c.cell == *row.cell
         };
         let (comparison, verdict) = self.all.iter().find(is_it)?;
-        let percent = 100.0 / reference.get(self.metric)?.mean;
+        let percent = 100.0 / reference.get(&self.metric)?.mean;
         if !percent.is_finite() {
             return None;
         }

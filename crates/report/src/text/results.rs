@@ -4,7 +4,7 @@ use super::fields::{Differences, interval};
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
 use super::sweep::sweep_table;
-use crate::of_run::rows::main_metric;
+use crate::of_run::rows::{Main, main_metric};
 use crate::of_run::{cells, findings, one_run_suffices, too_few, unfinished};
 use anabranch_metrics::{MetricInfo, MetricRef, Prominence, SIGNIFICANT, Scale, names, shown_metrics};
 use anabranch_run::{AUTO_LIMIT, DiagnosisKind, Incomplete, Live, ResultRow, Results};
@@ -114,11 +114,13 @@ type Field<'a> = Box<dyn Fn(&ResultRow<'_>) -> Option<String> + 'a>;
 fn mean<'a>(info: &'static MetricInfo) -> Column<'a> {
     let Scale { per, decimals, .. } = info.scale;
     let field = move |row: &ResultRow<'_>| row.get(info.name).map(|s| format!("{:.decimals$}", s.mean / per));
-    Column { header: header(info), field: Box::new(field) }
+    Column { header: header(&info.into()), field: Box::new(field) }
 }
 
-fn header(info: &MetricInfo) -> String {
-    heading(format!("{} {}", info.label, info.scale.unit).trim_end())
+/// Label and unit; before an application's metric its name.
+fn header(main: &Main) -> String {
+    let text = heading(format!("{} {}", main.info.label, main.info.scale.unit).trim_end());
+    main.application().map(|application| format!("{application}\n")).unwrap_or_default() + &text
 }
 
 fn text_column<'a>(header: &str, field: impl Fn(&ResultRow<'_>) -> Option<String> + 'a) -> Column<'a> {
@@ -133,17 +135,26 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
     if several {
         columns.push(text_column(CONGESTION, |row| Some(row.congestion.into())));
     }
-    let main = main_metric(rows.iter().copied());
-    columns.push(text_column(&header(main), |row| interval(row, main)));
-    columns.push(text_column(RUNS, move |row| Some(measured_in(row, main.name))));
+    let all = Main::all(rows.iter().copied());
     let reference = rows[0];
-    if !several && multipath.count() > 1 {
-        let header = format!("{AGAINST}\n{} %", reference.scheduler);
-        let differences = Differences::new(results, main.name, reference);
-        columns.push(text_column(&header, move |row| differences.text(row, reference)));
+    let is_compared = !several && multipath.count() > 1;
+    let mut runs = Some(text_column(RUNS, {
+        let main = all.first().map(|main| main.name.clone()).unwrap_or_default();
+        move |row| Some(measured_in(row, &main))
+    }));
+    for main in all.clone() {
+        let against = is_compared.then(|| Differences::new(results, &main, reference));
+        columns.push(text_column(&header(&main), move |row| interval(row, &main)));
+        columns.extend(runs.take());
+        columns.extend(against.map(|differences| {
+            let header = format!("{AGAINST}\n{} %", reference.scheduler);
+            text_column(&header, move |row| differences.text(row, reference))
+        }));
     }
+    // Beside the main metrics of several applications there is no room for others.
     let further = shown_metrics(Prominence::Tabled).filter(|info| info.prominence() < Prominence::Main);
-    columns.extend(further.filter(|info| has(info.name)).map(mean));
+    let further = further.filter(|info| all.len() == 1 && has(info.name));
+    columns.extend(further.map(mean));
     let paths = reference.paths();
     if paths.len() > 1 {
         let header = format!("{SHARES}\n{}", paths.join("/"));

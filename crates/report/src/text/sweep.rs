@@ -2,8 +2,9 @@
 
 use super::fields::{Differences, interval};
 use super::plain::{heading, plain_table, print_table};
-use crate::of_run::{cells, rows};
-use anabranch_metrics::{Better, MetricInfo};
+use crate::of_run::cells;
+use crate::of_run::rows::Main;
+use anabranch_metrics::Better;
 use anabranch_run::{ResultRow, Results, RowKind};
 use indexmap::IndexSet;
 use std::fmt::Write as _;
@@ -19,20 +20,26 @@ pub(super) fn sweep_table(results: &Results, cells: &[&[ResultRow<'_>]], width: 
     if cells.len() <= cells::APART {
         return None;
     }
-    let main = rows::main_metric(cells.iter().copied().flatten());
     let shown = &cells[..cells.len().min(LINES)];
-    let unit = if main.scale.unit.is_empty() { String::new() } else { format!(", {}", main.scale.unit) };
-    let mut text = format!("\n{}{unit}\n", main.label);
-    let names: IndexSet<&str> = shown.iter().flat_map(|rows| rows.iter().map(|row| row.name.as_str())).collect();
-    let reference = &shown[0][0];
-    let sweep = Sweep { differences: Differences::new(results, main.name, reference), main, names, reference };
-    let tables = [Detail::Differences, Detail::Means, Detail::Best].map(|detail| sweep.table(shown, detail));
-    let fits = |table: &&String| table.lines().all(|line| line.chars().count() <= width);
-    text += tables.iter().find(fits).unwrap_or(&tables[2]);
+    let main = Main::all(cells.iter().copied().flatten());
+    let mut text: String = main.iter().map(|main| of_main(results, shown, width, main)).collect();
     if shown.len() < cells.len() {
         let _ = writeln!(text, "The first {LINES} of {} cells; the files that --out DIR writes have all.", cells.len());
     }
     Some(text)
+}
+
+/// One main metric in each cell.
+fn of_main(results: &Results, shown: &[&[ResultRow<'_>]], width: usize, main: &Main) -> String {
+    let unit = main.info.scale.unit;
+    let unit = if unit.is_empty() { String::new() } else { format!(", {unit}") };
+    let text = format!("\n{}{unit}\n", main.label());
+    let names: IndexSet<&str> = shown.iter().flat_map(|rows| rows.iter().map(|row| row.name.as_str())).collect();
+    let reference = &shown[0][0];
+    let sweep = Sweep { differences: Differences::new(results, main, reference), main, names, reference };
+    let tables = [Detail::Differences, Detail::Means, Detail::Best].map(|detail| sweep.table(shown, detail));
+    let fits = |table: &&String| table.lines().all(|line| line.chars().count() <= width);
+    text + tables.iter().find(fits).unwrap_or(&tables[2])
 }
 
 /// How much a line says.
@@ -49,7 +56,7 @@ enum Detail {
 /// The parts that all lines share. A cell may lack rows: runs were interrupted, or keys advance together with schedulers.
 struct Sweep<'a> {
     differences: Differences<'a>,
-    main: &'static MetricInfo,
+    main: &'a Main,
     /// Names of all rows.
     names: IndexSet<&'a str>,
     /// In the first cell.
@@ -104,7 +111,7 @@ impl Sweep<'_> {
     /// The mean, with the number of runs that it is of, if that is not `n`.
     fn mean(&self, row: &ResultRow<'_>, n: usize) -> String {
         let Some(mean) = interval(row, self.main) else { return NONE.to_owned() };
-        let own = row.get(self.main.name).map_or(0, |summary| summary.n);
+        let own = row.get(&self.main.name).map_or(0, |summary| summary.n);
         if own == n { mean } else { format!("{mean}, n {own}") }
     }
 
@@ -116,8 +123,8 @@ impl Sweep<'_> {
     /// The scheduler with the best mean.
     fn best<'r, 'b>(&self, rows: &'r [ResultRow<'b>]) -> Option<&'r ResultRow<'b>> {
         let schedulers = rows.iter().filter(|row| !row.kind().is_single());
-        let known = schedulers.filter_map(|row| Some((row, row.get(self.main.name)?.mean)));
-        let is_better = |a: f64, b: f64| if self.main.better == Some(Better::Lower) { a < b } else { a > b };
+        let known = schedulers.filter_map(|row| Some((row, row.get(&self.main.name)?.mean)));
+        let is_better = |a: f64, b: f64| if self.main.info.better == Some(Better::Lower) { a < b } else { a > b };
         known.reduce(|a, b| if is_better(b.1, a.1) { b } else { a }).map(|(row, _)| row)
     }
 }

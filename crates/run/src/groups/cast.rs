@@ -71,17 +71,20 @@ impl Cast {
     pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
         let changes = self.ground.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
         let mut timeline: Vec<(Instant, WorldChange)> = changes.collect();
-        for (n, pair) in self.pairs.iter().enumerate() {
+        let mut flows = 0;
+        for pair in &self.pairs {
             let own = pair.layout.host_changes(&pair.job)?;
-            timeline.extend(own.into_iter().map(|(at, change)| (at, of_flow(change, n))));
+            timeline.extend(own.into_iter().map(|(at, change)| (at, after(change, flows))));
+            flows += pair.layout.applications().len();
         }
         let (topology, seed) = (self.ground.topology.clone(), job.seed);
         Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, seed, &self.entrances), checks })
     }
 
-    /// The flow of each pair, then cross traffic that is TCP.
+    /// The flows of each pair, then cross traffic that is TCP.
     pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
-        let mut flows = self.pairs.iter().map(Pair::flow).collect::<Result<Vec<_>, _>>()?;
+        let mut flows: Vec<FlowSetup> =
+            self.pairs.iter().map(Pair::flows).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
         let awaited = flows.iter().any(|flow| flow.awaited);
         for (id, flow) in (self.connections..).map(ConnId).zip(&self.cross) {
             flows.push(flow.build(job, id, awaited)?);
@@ -91,10 +94,14 @@ impl Cast {
 }
 
 impl Pair {
-    /// The pair in a world with others: connections and paths have the world's numbers, addresses those of the pair.
-    fn flow(&self) -> Result<FlowSetup, RunError> {
-        let mut flow = self.layout.measured(&self.job)?;
-        flow.id = ConnId(self.first);
+    /// The pair in a world with others.
+    fn flows(&self) -> Result<Vec<FlowSetup>, RunError> {
+        Ok(self.layout.measured(&self.job)?.into_iter().map(|flow| self.flow(flow)).collect())
+    }
+
+    /// Its connections and paths have the world's numbers, its addresses are those of the pair.
+    fn flow(&self, mut flow: FlowSetup) -> FlowSetup {
+        flow.id.0 += self.first;
         flow.captured = false;
         flow.routes.iter_mut().for_each(|(_, path)| *path = self.paths[*path]);
         for (end, side) in [(&mut flow.client, Side::Client), (&mut flow.server, Side::Server)] {
@@ -109,7 +116,7 @@ impl Pair {
                 }
             }
         }
-        Ok(flow)
+        flow
     }
 }
 
@@ -179,13 +186,13 @@ fn move_to(change: &mut Change, link: usize) {
     }
 }
 
-/// A change of a pair's hosts as one of the flow `n`.
-fn of_flow(change: WorldChange, n: usize) -> WorldChange {
+/// A change of a pair's hosts, whose flows stand behind `n` others.
+fn after(change: WorldChange, n: usize) -> WorldChange {
     match change {
         WorldChange::Network(change) => WorldChange::Network(change),
-        WorldChange::Scheduler(_, switch) => WorldChange::Scheduler(n, switch),
-        WorldChange::Options(_, path, choice) => WorldChange::Options(n, path, choice),
-        WorldChange::PathUp(_, setup) => WorldChange::PathUp(n, setup),
-        WorldChange::PathDown(_, path) => WorldChange::PathDown(n, path),
+        WorldChange::Scheduler(flow, switch) => WorldChange::Scheduler(n + flow, switch),
+        WorldChange::Options(flow, path, choice) => WorldChange::Options(n + flow, path, choice),
+        WorldChange::PathUp(flow, setup) => WorldChange::PathUp(n + flow, setup),
+        WorldChange::PathDown(flow, path) => WorldChange::PathDown(n + flow, path),
     }
 }

@@ -2,17 +2,16 @@
 
 mod cast;
 mod figures;
-mod meters;
 
 use crate::job::{Job, RunError, RunOutcome};
 use crate::links;
+use crate::meters::Meters;
 use crate::running::why;
 use crate::values::Values;
 use anabranch_sim::{Checks, FlowSetup, World};
 use anabranch_trace::{Digest, Recorder, Tee};
 use anabranch_units::Instant;
 use cast::Cast;
-use meters::Meters;
 use std::sync::atomic::AtomicBool;
 
 /// The outcome of a job whose scenario has groups. The first pair of hosts is captured for a `listener`.
@@ -27,12 +26,13 @@ pub(crate) fn run(
     if let Some(first) = flows.first_mut() {
         first.captured = listener.is_some();
     }
-    equip(&mut flows);
+    let first = flows.len().min(1);
+    equip(&mut flows[..first]);
     let mut world = World::new(cast.world(job, checks)?, flows);
     if let Some(stop) = stop {
         world.stop_when(stop);
     }
-    let meters = Meters::new(&cast);
+    let meters = Meters::new(cast.pairs.iter().map(|pair| (pair.layout.meter(&pair.job), pair.first)));
     meters.marks().for_each(|at| world.mark(at));
     let mut recorder = Tee(Tee(meters, Digest::new()), listener);
     let scenario = &*job.scenario;

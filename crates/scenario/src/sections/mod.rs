@@ -96,6 +96,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Timeline => table.add(None, timeline::rows()),
         Section::Traffic => {
             table.add(None, vec![traffic::kind()]);
+            table.add(None, traffic::shared(&mut Traffic::from(TrafficKind::Bulk { size: None })));
             for kind in TrafficKind::BLANK {
                 table.add(Some(kind.name()), traffic::rows(&mut Traffic::from(kind)));
             }
@@ -168,6 +169,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let mut scenario = Scenario { name: stem(file), ..Scenario::blank() };
     top.fill(report, None, top::rows(&mut scenario));
     let applications = traffic::traffic(report, &traffic);
+    let entries = traffic;
     let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
     scenario.traffic = applications.clone().unwrap_or_default();
     let names = Names::read(report, [&paths, &links, &media], most_paths(&groups));
@@ -192,6 +194,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_end(report, &top, &scenario, applications.is_some() && read_groups.is_some());
     check_paths(report, root, &paths, scenario.settings.mptcp || !groups.is_empty());
     group::check(report, &groups, &hosts_fields, &crosses, &scenario);
+    traffic::check(report, &entries, &hosts_fields, &scenario);
     check_race(report, &connection, &scenario);
     check_presence(report, &paths, &scenario);
     if let Some(network) = &network {
@@ -345,7 +348,7 @@ fn check_end(report: &mut Report, top: &Fields<'_>, scenario: &Scenario, is_know
         return;
     }
     let warmup: Duration = scenario.warmup;
-    if scenario.applications().any(|traffic| traffic.total().is_none()) {
+    if scenario.applications().any(|traffic| !traffic.has_end()) {
         report
             .error(Code::MissingKey, top.at, "`duration` is missing: this traffic has no end of its own")
             .label("no `duration` in this scenario")

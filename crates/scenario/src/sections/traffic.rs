@@ -4,13 +4,14 @@ use super::fields::Fields;
 use super::value;
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, MAX_BYTES, MAX_FLOWS, Section};
-use crate::notation::{Notation, POSITIVE_TIME, RATE, TIME, integer, real, size, word};
+use crate::notation::{INSTANT, NAME, Notation, POSITIVE_TIME, RATE, TIME, integer, real, size, word};
 use crate::row::{Row, inline};
-use crate::scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
+use crate::scenario::{Arrivals, ConnectionsPer, ObjectSizes, Scenario, Traffic, TrafficKind};
 use crate::suggest::nearest;
 use crate::tree::{Node, Report, quoted};
-use anabranch_units::{Duration, Rate};
+use anabranch_units::{Duration, Instant, Rate};
 use anabranch_workload::REQUEST_BYTES;
+use std::collections::BTreeSet;
 
 const BYTES: Notation<u64> = size(1, MAX_BYTES);
 const REQUEST: Notation<u64> = size(*REQUEST_BYTES.start(), *REQUEST_BYTES.end());
@@ -64,6 +65,16 @@ pub(crate) fn kind() -> Row<'static> {
     Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: an end, the server unless direction says otherwise, sends as much as it can; frames: it writes frames of one size at a steady pace; call: both ends, unless direction says otherwise, send speech and pictures with a deadline; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
 }
 
+/// Keys of every kind.
+#[rustfmt::skip]
+pub(crate) fn shared(traffic: &mut Traffic) -> Vec<Row<'_>> {
+    vec![
+        Row::optional("name", NAME, &mut traffic.name, "unique among applications; results have its metrics as traffic.NAME.METRIC. Several applications need names").silent("one application has no name"),
+        Row::optional("start", TIME, &mut traffic.start, "when it begins, warm-up included; start_jitter delays each application by a time of its own").silent("the scenario's start"),
+        Row::optional("stop", INSTANT, &mut traffic.stop, "when both ends give its connections up").silent("never"),
+    ]
+}
+
 /// Keys of one kind.
 #[rustfmt::skip] // A table reads best with one key per row.
 pub(crate) fn rows(traffic: &mut Traffic) -> Vec<Row<'_>> {
@@ -112,25 +123,111 @@ pub(crate) fn rows(traffic: &mut Traffic) -> Vec<Row<'_>> {
 
 /// One unlimited bulk transfer unless the file has traffic.
 pub(super) fn traffic(report: &mut Report, entries: &[Fields<'_>]) -> Option<Vec<Traffic>> {
-    if let Some(second) = entries.get(1) {
-        report
-            .error(Code::NotAvailable, second.at, "several [[traffic]] tables are not available yet")
-            .label("the second one")
-            .help("this version runs one kind of application; `flows` sets their number");
-    }
     if entries.is_empty() {
         return Some(vec![TrafficKind::Bulk { size: None }.into()]);
     }
-    entries.iter().map(|fields| application(report, fields)).collect()
+    check_names(report, entries);
+    let traffic: Vec<_> = entries.iter().map(|fields| application(report, fields)).collect();
+    let traffic: Vec<Traffic> = traffic.into_iter().collect::<Option<_>>()?;
+    check_number(report, entries, &traffic).then_some(traffic)
+}
+
+/// Each of several applications has a name of its own.
+fn check_names(report: &mut Report, entries: &[Fields<'_>]) {
+    let mut taken = BTreeSet::new();
+    for fields in entries.iter().filter(|_| entries.len() > 1) {
+        let Some(node) = fields.written("name") else {
+            report
+                .error(Code::MissingKey, fields.at, "each of several applications needs a name")
+                .label("no `name` here")
+                .help("name it: name = \"call\"");
+            continue;
+        };
+        if let Some(name) = node.as_text().filter(|name| !taken.insert(*name)) {
+            report
+                .error(Code::DuplicateName, node.at, format!("there are two applications named \"{name}\""))
+                .label("second use of this name")
+                .help("give each application a name of its own");
+        }
+    }
+}
+
+/// Each connection of all applications has a port.
+fn check_number(report: &mut Report, entries: &[Fields<'_>], traffic: &[Traffic]) -> bool {
+    let sums = traffic.iter().scan(0, |sum, application| {
+        *sum += i64::from(application.connections());
+        Some(*sum)
+    });
+    let Some((sum, fields)) = sums.zip(entries).find(|(sum, _)| *sum > MAX_FLOWS) else { return true };
+    if entries.len() == 1 {
+        return true;
+    }
+    report
+        .error(
+            Code::ImpossibleValue,
+            fields.at,
+            format!("all applications together have at most {MAX_FLOWS} connections"),
+        )
+        .label(format!("{sum} with this one"));
+    false
+}
+
+/// Several applications run in virtual time between one pair of hosts, and each begins before it stops and before the run ends.
+pub(super) fn check(report: &mut Report, entries: &[Fields<'_>], hosts: &Fields<'_>, scenario: &Scenario) {
+    if let Some(second) = entries.get(1) {
+        if !scenario.groups.is_empty() {
+            report
+                .error(Code::NotAvailable, second.at, "groups of hosts run one application each")
+                .label("the second one")
+                .help("give each [[group]] its own `traffic`, or leave the [[group]]s out");
+        }
+        for key in ["sender", "receiver"] {
+            if let Some(node) = hosts.written(key).filter(|node| node.as_text() == Some("linux")) {
+                report
+                    .error(Code::Conflict, node.at, "several applications run in virtual time alone")
+                    .label("this host is a kernel")
+                    .help("leave one [[traffic]]");
+            }
+        }
+    }
+    for (fields, traffic) in entries.iter().zip(&scenario.traffic) {
+        check_times(report, fields, traffic, scenario);
+    }
+}
+
+fn check_times(report: &mut Report, fields: &Fields<'_>, traffic: &Traffic, scenario: &Scenario) {
+    let start = traffic.start.unwrap_or(scenario.start);
+    let latest = start + scenario.start_jitter;
+    if let (Some(stop), Some(node)) = (traffic.stop, fields.written("stop"))
+        && fields.are_sound(report, &["start", "stop"])
+        && stop <= Instant::ZERO + latest
+    {
+        report
+            .error(Code::ImpossibleValue, node.at, "this application stops before it starts")
+            .label(format!("it starts at {latest}"))
+            .help("leave `stop` out for an application that never stops");
+    }
+    // A shorter run may leave some out.
+    let end = scenario.duration.map(|duration| scenario.warmup + duration);
+    let begins = |traffic: &Traffic| end.is_some_and(|end| traffic.start.unwrap_or(scenario.start) < end);
+    if let (Some(end), Some(node)) = (end, fields.written("start"))
+        && !scenario.traffic.iter().any(begins)
+    {
+        report
+            .error(Code::ImpossibleValue, node.at, "this application starts after the end")
+            .label(format!("warm-up and measured time end at {end}"))
+            .help("times count from the beginning of the run, warm-up included");
+    }
 }
 
 pub(super) fn application(report: &mut Report, fields: &Fields<'_>) -> Option<Traffic> {
     let word = fields.get(report, "kind", value::word)?;
     let kind = TrafficKind::BLANK.into_iter().find(|kind| kind.name() == word)?;
     let mut traffic = Traffic::from(kind);
+    let shared = fields.fill(report, Some(word), shared(&mut traffic));
     let read = fields.fill(report, Some(word), rows(&mut traffic));
     check_page(report, fields, &traffic.kind);
-    read.then_some(traffic)
+    (shared && read).then_some(traffic)
 }
 
 /// Each object has a byte, and each connection a port.

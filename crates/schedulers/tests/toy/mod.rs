@@ -170,7 +170,7 @@ impl Toy {
             Event::Ack(path, range, upto) => self.on_ack(now, path, range, upto),
             Event::Write(packets) => {
                 // Data written at one time is a message.
-                self.view.begin_message(packets * MSS);
+                self.view.begin_message(packets * MSS, None);
                 self.view.set_written(self.view.written() + packets * MSS);
                 Some(Cause::Written)
             }

@@ -87,6 +87,8 @@ pub struct UseAdvice {
     pub oracle_ratio: Option<f64>,
     /// Each line's part of the data.
     pub shares: Vec<(String, f64)>,
+    /// Late frames per minute with `scheduler`, and over the best single line; of calls.
+    pub late_per_minute: Option<(f64, f64)>,
     /// Price of a run with `scheduler`, and over the best single line; absent where nothing costs anything.
     pub price: Option<(f64, f64)>,
 }
@@ -270,6 +272,8 @@ impl Asked<'_> {
         };
         let paths: Vec<String> = (0..self.question.scenario.topology.paths.len()).map(path).collect();
         let price = metric(own, names::PRICE).zip(metric(single, names::PRICE));
+        let is_call = self.of == Use::Calls;
+        let late = metric(own, names::LATE_PER_MINUTE).zip(metric(single, names::LATE_PER_MINUTE));
         UseAdvice {
             of: self.of,
             best_single: paths[self.single].clone(),
@@ -284,8 +288,10 @@ impl Asked<'_> {
             same: others().filter(is_same).map(|racer| name(racer)).collect(),
             runner_up: others().find(|racer| !is_same(racer)).map(|racer| other(racer)),
             worst: last.filter(|last| Lead::of(&last.values, &chosen.values).mean < -MARGIN).map(other),
-            oracle_ratio: metric(own, names::ORACLE_RATIO),
+            // The bound is one of delays, of which a call needs no shorter ones than its deadline.
+            oracle_ratio: metric(own, names::ORACLE_RATIO).filter(|_| !is_call),
             shares: paths.iter().map(share).collect(),
+            late_per_minute: late.filter(|_| is_call),
             price: price.filter(|(a, b)| a.max(*b) > 0.0),
         }
     }

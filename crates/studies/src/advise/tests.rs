@@ -54,9 +54,22 @@ fn the_same_question_has_the_same_answer_and_no_more_runs_than_were_said() {
     let (done, planned) = counted.last.into_inner().unwrap();
     assert!(done <= planned && done * 10 > planned * 9, "{done} {planned}");
     let [calls, requests] = &first.uses[..] else { panic!("two") };
-    // A call's frames fit one packet, so a second line adds nothing; an answer of 30 KB is shared.
+    // No frame of a call is late over either line, so a second one adds nothing; an answer of 30 KB is shared.
     assert!(!calls.bond && calls.gain <= 0.01, "{calls:?}");
     assert!(requests.bond && requests.shares[1].1 > 0.2, "{requests:?}");
+}
+
+/// One line loses much, the other is silent now and then: over both a frame is seldom late.
+#[test]
+fn a_call_is_advised_by_its_late_frames() {
+    let text = "duration = '10s'\n[[path]]\nname = 'lossy'\nrate = '5mbit'\ndelay = '60ms'\nloss = { down = '3%', up = '3%' }\n\
+                [[path]]\nname = 'silent'\nrate = '5mbit'\ndelay = '20ms'\noutage = [['3s', '5s']]\n";
+    let advice = asked(&question(text, &[Use::Calls], &["minrtt", "redundant"]));
+    let (own, single) = advice.late_per_minute.unwrap();
+    assert!(advice.bond && advice.scheduler == "redundant" && own < 0.5 * single, "{advice:?}");
+    let text = advice.sentences().join(" ");
+    assert!(text.starts_with("use redundant. Expect ") && text.contains(" late frames per minute, and "), "{text}");
+    assert!(!text.contains("best possible"), "{text}");
 }
 
 /// The last progress.

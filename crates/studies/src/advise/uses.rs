@@ -3,9 +3,20 @@
 use crate::frontier::applications;
 use anabranch_metrics::names;
 use anabranch_run::RunRecord;
-use anabranch_scenario::{Scenario, Traffic, TrafficKind};
-use anabranch_units::Duration;
+use anabranch_scenario::{Scenario, TrafficKind};
+use anabranch_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
+
+/// Speech as kind `call` has it unless told otherwise.
+const CALL: TrafficKind = TrafficKind::Call {
+    audio: Rate::from_bps(32_000),
+    video: None,
+    frame_rate: 30,
+    key_every: 300,
+    deadline: Duration::from_millis(150),
+};
+/// Share of late frames at which a call is half as good as without any.
+const HALF_AS_GOOD: f64 = 0.01;
 
 /// Use of the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,7 +24,7 @@ use serde::{Deserialize, Serialize};
 pub enum Use {
     /// Unlimited data.
     Downloads,
-    /// 160 bytes every 20 ms, as a telephone call sends them.
+    /// Speech both ways, each frame of which is late 150 ms after its capture.
     Calls,
     /// A page of 1 MB: 40 objects over six connections.
     Pages,
@@ -42,7 +53,8 @@ impl Use {
     pub const fn measure(self) -> &'static str {
         match self {
             Self::Downloads => "more goodput",
-            Self::Calls | Self::Frames => "shorter waits for the slowest frames (95th percentile)",
+            Self::Calls => "fewer late frames",
+            Self::Frames => "shorter waits for the slowest frames (95th percentile)",
             Self::Pages => "faster pages",
             Self::Requests => "faster answers",
         }
@@ -58,9 +70,7 @@ impl Use {
         let mut made = applications(scenario, &[base]).remove(0).scenario;
         match self {
             Self::Calls => {
-                let kind =
-                    TrafficKind::Frames { size: 160, interval: Duration::from_millis(20), count: None, deadline: None };
-                made.traffic = vec![Traffic { direction: made.direction(), ..kind.into() }];
+                made.traffic = vec![CALL.into()];
                 made.duration = Some(Duration::from_secs(10) + scenario.start_jitter);
             }
             Self::Requests => {
@@ -79,7 +89,9 @@ impl Use {
         let inverse = |name: &str| metric(name).map(|value| 1.0 / value);
         let speed = match self {
             Self::Downloads => metric(names::GOODPUT),
-            Self::Calls | Self::Frames => inverse("app_delay_p95_s"),
+            // None late is a result, too.
+            Self::Calls => run.metrics.get(names::LATE).map(|late| 1.0 / (late + HALF_AS_GOOD)),
+            Self::Frames => inverse("app_delay_p95_s"),
             Self::Pages => inverse(names::COMPLETION),
             Self::Requests => inverse(names::RESPONSE),
         };

@@ -10,6 +10,11 @@ const NAMED: usize = 4;
 /// Lines that carry this part of the best possible are full.
 const FULL: f64 = 0.9;
 
+/// A number of frames per minute, in words: `12`, `0.4`.
+fn per_minute(frames: f64) -> String {
+    if frames < 9.95 && frames > 0.0 { format!("{frames:.1}") } else { format!("{frames:.0}") }
+}
+
 impl Advice {
     /// A paragraph for each use, then what the figures rest on.
     pub fn text(&self) -> String {
@@ -52,6 +57,12 @@ impl UseAdvice {
 
     fn together(&self) -> String {
         let Self { scheduler, best_single, .. } = self;
+        if let Some((own, single)) = self.late_per_minute {
+            let (own, single) = (per_minute(own), per_minute(single));
+            return format!(
+                "use {scheduler}. Expect {own} late frames per minute, and {single} over {best_single} alone."
+            );
+        }
         format!("use {scheduler}. Expect {} {} than over {best_single} alone.", self.gain(), self.of.measure())
     }
 
@@ -63,13 +74,17 @@ impl UseAdvice {
                 100.0 * half_width(self.gain, self.gain_ci95)
             }),
         };
-        format!("do not bond: use {best_single} alone. The best scheduler for all lines, {scheduler}, {found}.")
+        let late =
+            self.late_per_minute.map(|(_, single)| format!(" Expect {} late frames per minute.", per_minute(single)));
+        let late = late.unwrap_or_default();
+        format!("do not bond: use {best_single} alone.{late} The best scheduler for all lines, {scheduler}, {found}.")
     }
 
     fn opening(&self) -> String {
         let open = &self.open_on;
         if self.open_matters {
-            format!("Open on {open}: that is faster than on {}.", self.best_single)
+            let better = if self.late_per_minute.is_some() { "better" } else { "faster" };
+            format!("Open on {open}: that is {better} than on {}.", self.best_single)
         } else {
             format!("Open on {open}; no other line does better.")
         }

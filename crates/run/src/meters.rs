@@ -1,35 +1,35 @@
-//! A meter for each pair of hosts.
+//! A meter for each part of the connections: for each pair of hosts, or each application.
 
-use super::cast::Cast;
-use anabranch_metrics::{Meter, RunMetrics};
+use anabranch_metrics::{Meter, MeterConfig, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{ConnId, Direction, Instant, PathId};
 
-/// The meters of all pairs. Each sees the events of its own hosts, with connections numbered from 0; what happens at links is counted by
-/// the network, for all pairs together.
+/// The meters of all parts. Each sees the events of its own hosts, with connections numbered from 0; what happens at links is counted
+/// elsewhere, for all parts together.
+#[derive(Debug)]
 pub(crate) struct Meters {
     meters: Vec<Meter>,
-    /// Meter of each connection, and the first connection of its pair.
+    /// Meter of each connection, and the first connection of its part.
     owners: Vec<(u32, u32)>,
 }
 
 impl Meters {
-    pub fn new(cast: &Cast) -> Self {
-        let meters = cast.pairs.iter().map(|pair| Meter::new(pair.layout.meter(&pair.job))).collect();
-        let owners = cast.pairs.iter().zip(0..).flat_map(|(pair, n)| {
-            let count = pair.layout.connections() as usize;
-            std::iter::repeat_n((n, pair.first), count)
-        });
-        Self { meters, owners: owners.collect() }
+    /// Configurations, each with the number of the part's first connection, ascending and without gaps.
+    pub fn new(parts: impl IntoIterator<Item = (MeterConfig, u32)>) -> Self {
+        let (mut meters, mut owners) = (Vec::new(), Vec::new());
+        for (n, (config, first)) in (0..).zip(parts) {
+            owners.extend(std::iter::repeat_n((n, first), config.connections as usize));
+            meters.push(Meter::new(config));
+        }
+        Self { meters, owners }
     }
 
     /// Times at which both hosts must have come as far.
     pub fn marks(&self) -> impl Iterator<Item = Instant> + '_ {
-        // Alike for all: the beginning and the end of the measured time.
-        self.meters.first().into_iter().flat_map(Meter::marks)
+        self.meters.iter().flat_map(Meter::marks)
     }
 
-    /// The metrics of each pair.
+    /// The metrics of each part.
     pub fn finish(self, now: Instant) -> Vec<RunMetrics> {
         self.meters.into_iter().map(|meter| meter.finish(now)).collect()
     }
