@@ -123,6 +123,16 @@ impl Playback {
         self.level
     }
 
+    /// Playing time of all that was played, in the whole.
+    pub fn position(&self) -> Duration {
+        (self.rule.segment * self.arrived).saturating_sub(self.level)
+    }
+
+    /// All was played.
+    pub fn is_over(&self) -> bool {
+        self.state == State::Over
+    }
+
     /// When the buffer is at most `level`, if no segment comes: now at the earliest. A player that does not play has no such time while it
     /// has more.
     pub fn falls_to(&self, level: Duration) -> Option<Instant> {
@@ -245,6 +255,7 @@ mod tests {
             prop_assert!(longest <= stalled);
             let whole = MS(4000 * gaps.len() as u64);
             prop_assert_eq!(played + player.level(), whole);
+            prop_assert_eq!(played, player.position());
             if played < whole {
                 prop_assert_eq!(startup + stalled + played, now.since(at(0)));
             }
