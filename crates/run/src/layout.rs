@@ -557,7 +557,7 @@ impl Layout {
     pub(crate) fn frames(&self) -> Option<FrameSchedule> {
         match self.crowd.timed() {
             Timed::Frames(frames) => Some(frames),
-            Timed::Responses(_) | Timed::Nothing => None,
+            Timed::Responses(_) | Timed::Video(_) | Timed::Nothing => None,
         }
     }
 
@@ -591,6 +591,8 @@ impl Layout {
             }
             // Responses without end wait for their requests.
             (Timed::Responses(_), None) => (names::RESPONSE, None),
+            // The best of a video depends on what its rule knows.
+            (Timed::Video(_), None) => (names::QOE, None),
             (Timed::Nothing, None) => {
                 // Nothing flows before the traffic starts, which the measured time need not wait for.
                 let open = from.max(self.start()).min(until);

@@ -279,6 +279,10 @@ pub enum Form {
     Scheduler,
     /// A congestion control, alone or with parameters.
     Congestion,
+    /// A rule of bitrate adaptation, alone or with parameters.
+    Abr,
+    /// The name of a ladder, or a list of rates.
+    Ladder,
     /// The name of a path.
     PathName,
     /// `first`, `race`, or the name of a path.
@@ -442,6 +446,8 @@ impl Form {
             Form::Congestion => {
                 "a congestion control, such as \"olia\", \"cubic(beta=0.5)\" or { kind = \"cubic\", beta = 0.5 }".into()
             }
+            Form::Abr => "an ABR, such as \"bola\", \"bola(gp=8)\" or { kind = \"bola\", gp = 8 }".into(),
+            Form::Ladder => "\"pensieve\", \"apple\" or a list of rates, the lowest first, such as [\"1mbit\", \"3mbit\"]".into(),
             Form::PathName | Form::LinkName | Form::MediumName => format!("the name of a [[{}]]", self.named()),
             Form::Route => "a list of names of [[link]]s".into(),
             Form::Paths => "a list of names of [[path]]s".into(),

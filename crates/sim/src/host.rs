@@ -481,7 +481,7 @@ impl Stream for Io<'_, '_> {
         self.connection.begin_message(len);
     }
     fn ask_segment(&mut self, rate: Rate, size: u64) {
-        self.cx.record(None, Event::SegmentAsked { bps: rate.as_bps(), size });
+        self.connection.record(self.cx, Event::SegmentAsked { bps: rate.as_bps(), size });
     }
     fn writable(&self) -> u64 {
         self.connection.writable()

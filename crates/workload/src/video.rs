@@ -30,11 +30,16 @@ impl VideoStream {
         self.live.map_or(self.buffer, |live| live.min(self.buffer)).max(self.rule.segment)
     }
 
+    /// Live: playing time of the segments that are there when the player begins.
+    pub fn there_at_first(&self) -> Option<Duration> {
+        let segment = self.rule.segment;
+        self.live.map(|live| segment * (live.as_nanos() / segment.as_nanos().max(1)))
+    }
+
     /// When segment `number` appears, after the player's beginning.
     fn appears(&self, number: u64) -> Duration {
-        let Some(live) = self.live else { return Duration::ZERO };
-        let there = live.as_nanos() / self.rule.segment.as_nanos().max(1);
-        self.rule.segment * (number + 1).saturating_sub(there)
+        let there = self.there_at_first();
+        there.map_or(Duration::ZERO, |there| (self.rule.segment * (number + 1)).saturating_sub(there))
     }
 }
 
