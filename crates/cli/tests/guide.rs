@@ -8,7 +8,7 @@ const LARGEST: u64 = 10 * 1024;
 /// Words in the median sentence of a page.
 const MEDIAN: usize = 16;
 /// Pages that commands make, from registries or between marks: `explain --all`, `compare --update`, `reproduce --update`.
-const GENERATED: [&str; 5] = ["schedulers.md", "congestion.md", "abrs.md", "frontier.md", "reproduction.md"];
+const GENERATED: [&str; 4] = ["schedulers.md", "congestion.md", "frontier.md", "reproduction.md"];
 
 /// Paragraphs and items of lists: no code, comment, table or heading.
 fn paragraphs(page: &str) -> Vec<String> {

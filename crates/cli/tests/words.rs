@@ -165,7 +165,7 @@ fn words_that_keys_take_are_explained() {
         assert!(page.contains(&format!("{word} (value of {key})\n\n")), "{page}");
     }
     // A name that is also a key has both pages.
-    assert!(output(&["explain", "request"]).contains("traffic.request (scenario key of request, web)"));
+    assert!(output(&["explain", "request"]).contains("traffic.request (scenario key of video, request, web)"));
     assert!(errors(&["explain", "framse"], 2).contains("did you mean `frames`?"));
     assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("`anabranch list keys`"));
 }

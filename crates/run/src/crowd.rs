@@ -5,8 +5,8 @@ use anabranch_scenario::{Arrivals, ConnectionsPer, ObjectSizes, PlugIn, Traffic,
 use anabranch_sim::Opening;
 use anabranch_units::{ConnId, Duration, FramePattern, Instant, Rng, Side, TrafficDirection};
 use anabranch_workload::{
-    BulkSink, BulkSource, Call, Duplex, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Video, VideoClient,
-    Workload, abr, poisson,
+    BulkSink, BulkSource, Call, Duplex, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Video,
+    VideoClient, Workload, abr, poisson,
 };
 
 /// The connections under test.

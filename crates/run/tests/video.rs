@@ -24,7 +24,10 @@ fn one_path(rate: &str, traffic: &str) -> RunOutcome {
 fn a_fast_path_plays_the_highest_rate_without_a_stall() {
     let run = one_path("20mbit", "abr = 'fixed(rung=6)'\nlength = '40s'");
     let value = |name: &str| run.metrics[name];
-    assert_eq!((value("stall_s"), value("stall_ratio"), value("freeze_max_s"), value("switches")), (0.0, 0.0, 0.0, 0.0));
+    assert_eq!(
+        (value("stall_s"), value("stall_ratio"), value("freeze_max_s"), value("switches")),
+        (0.0, 0.0, 0.0, 0.0)
+    );
     assert_eq!((value("bitrate_mean_bps"), value("played_s")), (4.3e6, 40.0));
     // 2.15 MB at 20 Mbit/s take 0.86 s; slow start and handshake add less than a second.
     assert!((0.86..1.6).contains(&value("startup_s")), "{:?}", run.metrics);
@@ -43,7 +46,11 @@ fn a_rate_above_the_path_stalls_and_the_rules_do_not() {
     assert!((0.25..0.45).contains(&fixed.metrics["stall_ratio"]), "{:?}", fixed.metrics);
     for rule in ["bola", "bba", "throughput"] {
         let run = one_path("2mbit", &format!("abr = '{rule}'"));
-        assert!(run.metrics["stall_s"] == 0.0 && run.metrics["qoe"] > fixed.metrics["qoe"], "{rule}: {:?}", run.metrics);
+        assert!(
+            run.metrics["stall_s"] == 0.0 && run.metrics["qoe"] > fixed.metrics["qoe"],
+            "{rule}: {:?}",
+            run.metrics
+        );
         assert!((300e3..2e6).contains(&run.metrics["bitrate_mean_bps"]), "{rule}: {:?}", run.metrics);
         assert!(run.metrics["startup_s"] < fixed.metrics["startup_s"], "{rule}: {:?}", run.metrics);
     }
@@ -62,7 +69,7 @@ fn an_outage_longer_than_the_buffer_is_a_stall() {
     assert!((time - 60.0).abs() < 1e-6, "{time}");
 }
 
-/// Live, 8 s behind: one segment per 4 s, so the buffer never holds more, and latency is what was asked for and the waits.
+/// Live, 8 s behind: one segment per 4 s, so the buffer never holds more, and latency is what was requested and the waits.
 #[test]
 fn a_live_video_is_as_late_as_asked_for_and_its_waits() {
     let run = one_path("20mbit", "live = '8s'\nabr = 'throughput'");

@@ -236,7 +236,7 @@ pub enum TrafficKind {
         buffer: Duration,
         /// Playing time in the buffer at which play begins; `None` = a segment.
         start_at: Option<Duration>,
-        /// Playing time in the buffer at which play goes on after a stall; `None` = a segment.
+        /// Playing time in the buffer at which play continues after a stall; `None` = a segment.
         resume_at: Option<Duration>,
         /// The rule that chooses.
         abr: PlugIn,

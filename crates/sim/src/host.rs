@@ -480,8 +480,8 @@ impl Stream for Io<'_, '_> {
     fn begin_message(&mut self, len: u64) {
         self.connection.begin_message(len);
     }
-    fn ask_segment(&mut self, rate: Rate, size: u64) {
-        self.connection.record(self.cx, Event::SegmentAsked { bps: rate.as_bps(), size });
+    fn request_segment(&mut self, rate: Rate, size: u64) {
+        self.connection.record(self.cx, Event::SegmentRequested { bps: rate.as_bps(), size });
     }
     fn writable(&self) -> u64 {
         self.connection.writable()

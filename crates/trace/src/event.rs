@@ -147,8 +147,8 @@ pub enum Event {
     Delivered(Range),
     /// The writer will write no more; the stream ends at this offset.
     WriteEnd(u64),
-    /// The application asks for the next segment of a video.
-    SegmentAsked {
+    /// The application requests the next segment of a video.
+    SegmentRequested {
         /// Rate at which it is encoded, in bit/s.
         bps: u64,
         /// Bytes of the segment.

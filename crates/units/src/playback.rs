@@ -1,4 +1,4 @@
-//! What a player of segments does with its buffer.
+//! Buffer of a player of segments.
 
 use crate::{Duration, Instant};
 
@@ -140,7 +140,7 @@ impl Playback {
         (over.is_zero() || self.state == State::Playing).then(|| self.at + over)
     }
 
-    /// When the player began.
+    /// Time at which the player began.
     pub fn begun(&self) -> Option<Instant> {
         self.begun
     }

@@ -42,12 +42,12 @@ impl Ladder {
         Self(known.rates.iter().map(|kbit| Rate::from_bps(kbit * 1000)).collect())
     }
 
-    /// Its name, if it is a published one.
+    /// Name of a published ladder.
     pub fn name(&self) -> Option<&'static str> {
         KNOWN.iter().find(|known| Self::of(known) == *self).map(|known| known.name)
     }
 
-    /// Its rates, the lowest first.
+    /// Rates, the lowest first.
     pub fn rates(&self) -> &[Rate] {
         &self.0
     }

@@ -35,7 +35,7 @@ impl Exchange {
 
 /// The client's half of an exchange: one request at a time, and the response to it.
 #[derive(Clone, Debug)]
-pub(crate) struct Asker {
+pub(crate) struct Requests {
     exchange: Exchange,
     /// Bytes of all requests so far, and the unwritten rest of the last.
     requested: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Asker {
     reader: Reader,
 }
 
-impl Asker {
+impl Requests {
     pub fn new(exchange: Exchange) -> Self {
         let (unwritten, reader) = (Bytes::new(), Reader::default());
         Self { exchange, requested: 0, unwritten, expected: 0, reader }
@@ -56,8 +56,8 @@ impl Asker {
         self.exchange.objects.size(number)
     }
 
-    /// Asks for an object.
-    pub fn ask(&mut self, number: u64, io: &mut dyn Stream) {
+    /// Requests an object.
+    pub fn request(&mut self, number: u64, io: &mut dyn Stream) {
         self.unwritten = self.exchange.request(number, self.requested);
         self.requested += self.unwritten.len() as u64;
         self.expected += self.size(number).unwrap_or(0);
@@ -104,7 +104,7 @@ impl Asker {
 /// Requests objects, each after the previous response, and finishes after the last.
 #[derive(Clone, Debug)]
 pub struct RequestClient {
-    asker: Asker,
+    requests: Requests,
     think: Duration,
     shared: bool,
     /// Most objects that it requests.
@@ -119,8 +119,8 @@ pub struct RequestClient {
 impl RequestClient {
     /// Requests all objects in order, each `think` after the previous response.
     pub fn new(exchange: Exchange, think: Duration) -> Self {
-        let asker = Asker::new(exchange);
-        Self { asker, think, shared: false, most: u64::MAX, chosen: 0, next: None, finished: false }
+        let requests = Requests::new(exchange);
+        Self { requests, think, shared: false, most: u64::MAX, chosen: 0, next: None, finished: false }
     }
 
     /// Requests the objects that the host's other connections have not requested ([`Stream::take_ticket`]).
@@ -137,7 +137,7 @@ impl RequestClient {
     fn choose(&mut self, due: Instant, io: &mut dyn Stream) {
         let mut choose = || if self.shared { io.take_ticket() } else { self.chosen };
         let number = (self.chosen < self.most).then(&mut choose);
-        match number.filter(|number| self.asker.size(*number).is_some()) {
+        match number.filter(|number| self.requests.size(*number).is_some()) {
             Some(number) => {
                 self.chosen += 1;
                 self.next = Some((due, number));
@@ -152,8 +152,8 @@ impl RequestClient {
     /// Sends the due request, as far as there is room.
     fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
         match self.next.take_if(|(due, _)| *due <= now) {
-            Some((_, number)) => self.asker.ask(number, io),
-            None => self.asker.go_on(io),
+            Some((_, number)) => self.requests.request(number, io),
+            None => self.requests.go_on(io),
         }
     }
 }
@@ -169,7 +169,7 @@ impl Workload for RequestClient {
     }
 
     fn on_readable(&mut self, now: Instant, io: &mut dyn Stream) {
-        if self.asker.read(io) {
+        if self.requests.read(io) {
             self.choose(now + self.think, io);
             self.go_on(now, io);
         }
@@ -184,7 +184,7 @@ impl Workload for RequestClient {
     }
 
     fn is_done(&self) -> bool {
-        self.finished && self.asker.has_ended()
+        self.finished && self.requests.has_ended()
     }
 
     fn is_served(&self) -> bool {
@@ -192,7 +192,7 @@ impl Workload for RequestClient {
     }
 
     fn fault(&self) -> Option<Fault> {
-        self.asker.fault()
+        self.requests.fault()
     }
 }
 
@@ -378,7 +378,7 @@ mod tests {
             // Each object once, and each connection has found that there is no other one.
             prop_assert_eq!(tickets as usize, sizes.len() + connections);
             prop_assert_eq!(lines.iter().map(|line| line.client.chosen).sum::<u64>(), sizes.len() as u64);
-            let received: u64 = lines.iter().map(|line| line.client.asker.reader.received()).sum();
+            let received: u64 = lines.iter().map(|line| line.client.requests.reader.received()).sum();
             prop_assert_eq!(received, sizes.iter().sum::<u64>());
             // Every response is announced as one message.
             let mut messages: Vec<u64> = lines.iter().flat_map(|line| line.down.messages.clone()).collect();

@@ -1,7 +1,7 @@
 //! Video in segments, each at a rate that the player chooses.
 
 use crate::abr::{Abr, AbrView};
-use crate::request::Asker;
+use crate::request::Requests;
 use crate::{Exchange, Fault, Ladder, Objects, Stream, Workload};
 use anabranch_units::{Duration, Instant, Playback, PlaybackRule};
 
@@ -19,7 +19,7 @@ pub struct VideoStream {
 }
 
 impl VideoStream {
-    /// The server's objects: each segment at each rate of the ladder; `request` bytes ask for one.
+    /// The server's objects: each segment at each rate of the ladder; `request` bytes request one.
     pub fn exchange(&self, request: u64) -> Exchange {
         let sizes = self.ladder.rates().iter().map(|rate| rate.bytes_in(self.rule.segment).max(1));
         Exchange { objects: Objects::Segments { sizes: sizes.collect(), count: self.rule.count }, request }
@@ -43,18 +43,18 @@ impl VideoStream {
     }
 }
 
-/// A player: asks for a segment when the last one has come, the next one exists, and the buffer has room for it.
+/// A player: requests a segment when the last one has come, the next one exists, and the buffer has room for it.
 #[derive(Debug)]
 pub struct VideoClient {
     video: VideoStream,
     abr: Box<dyn Abr>,
     playback: Playback,
-    asker: Asker,
+    requests: Requests,
     /// When the player began.
     begun: Instant,
-    /// Segments asked for, and when and at which place of the ladder the last.
-    asked: u64,
-    asked_at: Instant,
+    /// Segments requested, and when and at which place of the ladder the last.
+    requested: u64,
+    requested_at: Instant,
     place: Option<usize>,
     /// When the next segment is due.
     due: Option<Instant>,
@@ -62,25 +62,25 @@ pub struct VideoClient {
 }
 
 impl VideoClient {
-    /// A player of `video` that chooses by `abr`; `request` bytes ask for a segment.
+    /// A player of `video` that chooses by `abr`; `request` bytes request a segment.
     pub fn new(video: VideoStream, abr: Box<dyn Abr>, request: u64) -> Self {
         Self {
             playback: Playback::new(video.rule),
-            asker: Asker::new(video.exchange(request)),
+            requests: Requests::new(video.exchange(request)),
             video,
             abr,
             begun: Instant::ZERO,
-            asked: 0,
-            asked_at: Instant::ZERO,
+            requested: 0,
+            requested_at: Instant::ZERO,
             place: None,
             due: None,
             finished: false,
         }
     }
 
-    /// No segment is under way: when the next is to be asked for, or the end.
+    /// No segment is under way: when the next is to be requested, or the end.
     fn plan(&mut self, now: Instant, io: &mut dyn Stream) {
-        if self.video.rule.count.is_some_and(|count| self.asked >= count) {
+        if self.video.rule.count.is_some_and(|count| self.requested >= count) {
             self.finished = true;
             io.finish();
             return;
@@ -88,14 +88,14 @@ impl VideoClient {
         self.playback.advance(now);
         // Yin et al., SIGCOMM 2015, eq. 4: Δt = (B + L − Bmax)₊.
         let room = self.playback.falls_to(self.video.capacity().saturating_sub(self.video.rule.segment));
-        let appears = self.begun + self.video.appears(self.asked);
+        let appears = self.begun + self.video.appears(self.requested);
         // A player that waits has room by the rules of scenarios; else it would wait for ever.
         self.due = Some(room.unwrap_or(now).max(appears).max(now));
     }
 
     fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
         if self.due.take_if(|due| *due <= now).is_none() {
-            return self.asker.go_on(io);
+            return self.requests.go_on(io);
         }
         self.playback.advance(now);
         let ladder = self.video.ladder.rates();
@@ -103,11 +103,11 @@ impl VideoClient {
         let (segment, capacity) = (self.video.rule.segment, self.video.capacity());
         let choice = self.abr.choose(&AbrView { ladder, segment, level, capacity, last });
         let place = choice.min(ladder.len() - 1);
-        let number = self.asked * ladder.len() as u64 + place as u64;
-        io.ask_segment(ladder[place], self.asker.size(number).unwrap_or(0));
-        (self.place, self.asked_at) = (Some(place), now);
-        self.asked += 1;
-        self.asker.ask(number, io);
+        let number = self.requested * ladder.len() as u64 + place as u64;
+        io.request_segment(ladder[place], self.requests.size(number).unwrap_or(0));
+        (self.place, self.requested_at) = (Some(place), now);
+        self.requested += 1;
+        self.requests.request(number, io);
     }
 }
 
@@ -123,13 +123,13 @@ impl Workload for VideoClient {
     }
 
     fn on_readable(&mut self, now: Instant, io: &mut dyn Stream) {
-        if !self.asker.read(io) {
+        if !self.requests.read(io) {
             return;
         }
         self.playback.on_segment(now);
         if let Some(place) = self.place {
-            let bytes = self.asker.size(place as u64).unwrap_or(0);
-            self.abr.on_segment(bytes, now.since(self.asked_at));
+            let bytes = self.requests.size(place as u64).unwrap_or(0);
+            self.abr.on_segment(bytes, now.since(self.requested_at));
         }
         self.plan(now, io);
         self.go_on(now, io);
@@ -144,7 +144,7 @@ impl Workload for VideoClient {
     }
 
     fn is_done(&self) -> bool {
-        self.finished && self.asker.has_ended()
+        self.finished && self.requests.has_ended()
     }
 
     fn is_served(&self) -> bool {
@@ -152,7 +152,7 @@ impl Workload for VideoClient {
     }
 
     fn fault(&self) -> Option<Fault> {
-        self.asker.fault()
+        self.requests.fault()
     }
 }
 
@@ -165,14 +165,14 @@ mod tests {
     use anabranch_units::Rate;
     use bytes::Bytes;
 
-    /// A client's end that notes which segments are asked for, and when.
+    /// A client's end that notes which segments are requested, and when.
     struct Noted<'a>(Both<'a>, Instant, &'a mut Vec<(u64, u64)>);
 
     impl Stream for Noted<'_> {
         fn write(&mut self, data: Bytes) -> usize {
             self.0.write(data)
         }
-        fn ask_segment(&mut self, rate: Rate, size: u64) {
+        fn request_segment(&mut self, rate: Rate, size: u64) {
             assert_eq!(size, rate.bytes_in(Duration::from_secs(4)));
             self.2.push((self.1.since(Instant::ZERO).as_millis(), rate.as_bps() / 1000));
         }
@@ -196,8 +196,8 @@ mod tests {
         VideoStream { ladder: Ladder::default(), rule, buffer: secs(buffer), live: live.map(secs) }
     }
 
-    /// Times in ms and rates in kbit/s of the segments that a player asks for in `seconds`, over a network that brings each at once.
-    fn asked(video: VideoStream, abr: &str, given: &[(String, f64)], seconds: u64) -> Vec<(u64, u64)> {
+    /// Times in ms and rates in kbit/s of the segments that a player requests in `seconds`, over a network that brings each at once.
+    fn requested(video: VideoStream, abr: &str, given: &[(String, f64)], seconds: u64) -> Vec<(u64, u64)> {
         let exchange = video.exchange(100);
         let mut client = VideoClient::new(video, registry::find(abr).unwrap().build(given), 100);
         let mut server = ResponseServer::new(exchange);
@@ -226,14 +226,14 @@ mod tests {
     /// A buffer of 12 s takes three segments at once; the next when 4 s are played.
     #[test]
     fn a_full_buffer_takes_a_segment_per_segment_played() {
-        let all = asked(stream(Some(6), 12, None), "fixed", &fixed(2.0), 100);
+        let all = requested(stream(Some(6), 12, None), "fixed", &fixed(2.0), 100);
         assert_eq!(all, [(0, 750), (0, 750), (0, 750), (4000, 750), (8000, 750), (12_000, 750)]);
     }
 
     /// 10 s behind: two segments of 4 s are there at the beginning, one more every 4 s; the buffer has room for them.
     #[test]
     fn live_segments_appear_one_by_one() {
-        let all = asked(stream(None, 30, Some(10)), "fixed", &fixed(1.0), 13);
+        let all = requested(stream(None, 30, Some(10)), "fixed", &fixed(1.0), 13);
         assert_eq!(all, [(0, 300), (0, 300), (4000, 300), (8000, 300), (12_000, 300)]);
     }
 
@@ -241,7 +241,7 @@ mod tests {
     /// leaves 300 kbit/s when (V·5 − Q)/300 < (V·(0.9163 + 5) − Q)/750: Q > 3.7232 segments, so after four.
     #[test]
     fn an_empty_buffer_asks_for_the_lowest_rate_first() {
-        let all = asked(stream(None, 30, None), "bola", &[], 3);
+        let all = requested(stream(None, 30, None), "bola", &[], 3);
         assert_eq!(all[..5].iter().map(|(_, rate)| *rate).collect::<Vec<_>>(), [300, 300, 300, 300, 750]);
     }
 }

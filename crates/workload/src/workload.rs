@@ -10,8 +10,8 @@ pub trait Stream {
     fn write(&mut self, data: Bytes) -> usize;
     /// The next `len` bytes passed are one message: a file, an object. A hint, for schedulers that use it.
     fn begin_message(&mut self, _len: u64) {}
-    /// A segment of a video is asked for: its rate, and its size in bytes. For recorders.
-    fn ask_segment(&mut self, _rate: Rate, _size: u64) {}
+    /// A segment of a video is requested: its rate, and its size in bytes. For recorders.
+    fn request_segment(&mut self, _rate: Rate, _size: u64) {}
     /// Free bytes of the send buffer; zero after [`Self::finish`].
     fn writable(&self) -> u64;
     /// No more writes; idempotent.

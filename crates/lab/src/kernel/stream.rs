@@ -131,8 +131,8 @@ impl Stream for KernelStream<'_> {
         }
     }
 
-    fn ask_segment(&mut self, rate: Rate, size: u64) {
-        self.event(Event::SegmentAsked { bps: rate.as_bps(), size });
+    fn request_segment(&mut self, rate: Rate, size: u64) {
+        self.event(Event::SegmentRequested { bps: rate.as_bps(), size });
     }
 
     fn writable(&self) -> u64 {

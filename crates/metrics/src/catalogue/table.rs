@@ -150,8 +150,8 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(
         names::LIVE_LATENCY,
         "live latency",
-        "Live video that plays when the run ends: how far play is then behind the newest moment, mean over connections. It is what traffic.live \
-         asks for in whole segments, and startup and all stalls since the connection was established.",
+        "Live video that plays when the run ends: how far play is then behind the newest moment, mean over connections. It is traffic.live in whole \
+         segments, and startup and all stalls since the connection was established.",
     )
     .less(),
     of_run(

@@ -408,9 +408,9 @@ impl Meter {
                     responses.on_written(now, *range);
                 }
             }
-            Event::SegmentAsked { bps, size } => {
+            Event::SegmentRequested { bps, size } => {
                 if let Timing::Video(segments) = timing {
-                    segments.on_asked(now, *bps, *size);
+                    segments.on_requested(now, *bps, *size);
                 }
             }
             _ => {}

@@ -670,17 +670,25 @@ fn segments_are_timed_from_the_first_syn_in_the_order_of_the_catalogue() {
     let secs = Duration::from_secs;
     let rule = PlaybackRule { segment: secs(1), start_at: secs(1), resume_at: secs(1), count: None };
     config.timed = Timed::Video(VideoSchedule { rule, live: Some(secs(1)) });
-    let asked = Event::SegmentAsked { bps: 8000, size: 1000 };
+    let requested = Event::SegmentRequested { bps: 8000, size: 1000 };
     let mut run = Run::new(config);
-    run.client(100, 0, SYN_SENT).client(200, 0, asked).client(400, 0, delivered(0, 1000));
-    run.client(400, 0, asked).client(1900, 0, delivered(1000, 2000));
+    run.client(100, 0, SYN_SENT).client(200, 0, requested).client(400, 0, delivered(0, 1000));
+    run.client(400, 0, requested).client(1900, 0, delivered(1000, 2000));
     // Begins at 400 ms, is empty at 1400, plays again at 1900.
     let result = run.end(2400);
-    let order: Vec<_> = result.values.iter().map(|(name, _)| crate::METRICS.iter().position(|m| m.name == *name)).collect();
+    let order: Vec<_> =
+        result.values.iter().map(|(name, _)| crate::METRICS.iter().position(|m| m.name == *name)).collect();
     assert!(order.is_sorted(), "{:?}", result.values);
     let expected = [
-        ("stall_s", 0.5), ("stall_ratio", 0.25), ("freeze_max_s", 0.5), ("qoe", (0.016 - 3.0 * 0.8) / 2.0),
-        ("bitrate_mean_bps", 8000.0), ("switches", 0.0), ("startup_s", 0.3), ("played_s", 1.5), ("live_latency_s", 1.7),
+        ("stall_s", 0.5),
+        ("stall_ratio", 0.25),
+        ("freeze_max_s", 0.5),
+        ("qoe", (0.016 - 3.0 * 0.8) / 2.0),
+        ("bitrate_mean_bps", 8000.0),
+        ("switches", 0.0),
+        ("startup_s", 0.3),
+        ("played_s", 1.5),
+        ("live_latency_s", 1.7),
     ];
     for (name, value) in expected {
         near(result.get(name), value);

@@ -1,9 +1,9 @@
-//! What a viewer gets of a video in segments.
+//! Segments of a video as its viewer gets them.
 
 use crate::catalogue::names;
 use anabranch_units::{Duration, Instant, Playback, PlaybackRule};
 
-/// A video in segments, each of which the client asks for.
+/// A video in segments, each of which the client requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VideoSchedule {
     /// Segments, and when the player plays.
@@ -24,7 +24,7 @@ pub(super) struct Segments {
     playback: Playback,
     /// When the measured time began.
     begin: Instant,
-    /// When the first segment was asked for.
+    /// When the first segment was requested.
     opened: Option<Instant>,
     /// Rate of the segment under way, and where it ends in the stream.
     under_way: Option<(f64, u64)>,
@@ -49,8 +49,8 @@ impl Segments {
         Self { schedule, playback, begin, opened: None, under_way: None, end: 0, last: None, totals }
     }
 
-    /// The client asks for a segment.
-    pub fn on_asked(&mut self, now: Instant, bps: u64, size: u64) {
+    /// The client requests a segment.
+    pub fn on_requested(&mut self, now: Instant, bps: u64, size: u64) {
         self.opened.get_or_insert(now);
         self.end += size;
         self.under_way = Some((bps as f64, self.end));
@@ -145,9 +145,11 @@ impl VideoTotals {
         let per_segment = |sum: f64| super::ratio(sum, self.segments as f64);
         [
             (names::STALL, seconds(self.stalled)),
-            (names::STALL_RATIO, mean(self.stalled, 1).and_then(|stalled| {
-                super::ratio(stalled, (self.stalled + self.played).as_secs_f64())
-            })),
+            (
+                names::STALL_RATIO,
+                mean(self.stalled, 1)
+                    .and_then(|stalled| super::ratio(stalled, (self.stalled + self.played).as_secs_f64())),
+            ),
             (names::FREEZE, seconds(self.longest)),
             (names::QOE, per_segment(self.quality())),
             (names::BITRATE, per_segment(self.rates)),
@@ -181,8 +183,8 @@ mod tests {
 
     /// Segments with their rates in kbit/s, requests and ends in seconds.
     fn watch(segments: &mut Segments, all: &[(u64, u64, u64)]) {
-        for (kbit, asked, complete) in all {
-            segments.on_asked(at(asked * 1000), kbit * 1000, kbit * 500);
+        for (kbit, requested, complete) in all {
+            segments.on_requested(at(requested * 1000), kbit * 1000, kbit * 500);
             let end = segments.end;
             segments.on_delivered(at(complete * 1000 - 1), end - 1);
             segments.on_delivered(at(complete * 1000), end);
@@ -205,9 +207,8 @@ mod tests {
     fn ten_segments_as_worked_out_by_hand() {
         let mut one = segments(Some(10), None);
         let kbit = [300, 750, 1200, 1850, 2850, 1200, 750, 750, 300, 300];
-        let times =
-            [(0, 2), (2, 3), (3, 4), (6, 7), (10, 20), (20, 26), (26, 30), (30, 35), (35, 37), (37, 38)];
-        let all: Vec<_> = kbit.into_iter().zip(times).map(|(kbit, (asked, end))| (kbit, asked, end)).collect();
+        let times = [(0, 2), (2, 3), (3, 4), (6, 7), (10, 20), (20, 26), (26, 30), (30, 35), (35, 37), (37, 38)];
+        let all: Vec<_> = kbit.into_iter().zip(times).map(|(kbit, (requested, end))| (kbit, requested, end)).collect();
         watch(&mut one, &all);
         let totals = one.finish(Some(at(0)), at(60_000));
         let expected = [5.0, 5.0 / 45.0, 2.0, -1.585, 1.025e6, 7.0, 2.0, 40.0];
@@ -232,7 +233,7 @@ mod tests {
     #[test]
     fn a_video_that_never_begins_has_a_startup_so_far_alone() {
         let mut one = segments(None, None);
-        one.on_asked(at(100), 300_000, 150_000);
+        one.on_requested(at(100), 300_000, 150_000);
         one.on_delivered(at(500), 149_999);
         let totals = one.finish(Some(at(0)), at(9000));
         assert_eq!(values(&totals), [None, None, None, None, None, None, Some(9.0), Some(0.0), None]);
@@ -247,7 +248,10 @@ mod tests {
         // Of the stall from 5 to 7 s all counts; of the startup nothing.
         let totals = one.finish(Some(at(0)), at(8000));
         let qoe = 0.75 - 0.45 - 6.0;
-        assert_eq!(values(&totals), [Some(2.0), Some(0.4), Some(2.0), Some(qoe), Some(750e3), Some(1.0), Some(1.0), Some(3.0), None]);
+        assert_eq!(
+            values(&totals),
+            [Some(2.0), Some(0.4), Some(2.0), Some(qoe), Some(750e3), Some(1.0), Some(1.0), Some(3.0), None]
+        );
     }
 
     /// Two segments are there at the beginning, 8 s behind; startup and stalls make it more: 1 + 2.

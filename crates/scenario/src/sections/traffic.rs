@@ -65,7 +65,7 @@ const CALL: TrafficKind = TrafficKind::Call {
 
 /// The key that chooses the kind.
 pub(crate) fn kind() -> Row<'static> {
-    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: an end, the server unless direction says otherwise, sends as much as it can; frames: it writes frames of one size at a steady pace; call: both ends, unless direction says otherwise, send speech and pictures with a deadline; video: the client plays a video in segments, and asks for each at a rate that suits its buffer; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
+    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: an end, the server unless direction says otherwise, sends as much as it can; frames: it writes frames of one size at a steady pace; call: both ends, unless direction says otherwise, send speech and pictures with a deadline; video: the client plays a video in segments, and requests each at a rate that suits its buffer; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
 }
 
 /// Keys of one kind.

@@ -40,10 +40,10 @@ pub(super) fn rows(kind: &mut TrafficKind) -> Vec<Row<'_>> {
         Row::new("ladder", LADDER, ladder, "rates at which each segment is there. pensieve: 300, 750, 1200, 1850, 2850 and 4300 kbit/s (Mao et al., SIGCOMM 2017); apple: 145, 365, 730, 1100, 2000, 3000, 4500, 6000 and 7800 kbit/s (HLS Authoring Specification, H.264); or a list, the lowest first"),
         Row::new("segment", POSITIVE_TIME, segment, "playing time of a segment; its bytes are rate × segment"),
         Row::optional("length", POSITIVE_TIME, length, "playing time of the video, rounded up to whole segments").silent("longer than the run"),
-        Row::new("buffer", POSITIVE_TIME, buffer, "most playing time that the player keeps: it asks for a segment when the last one has come and this one has room"),
+        Row::new("buffer", POSITIVE_TIME, buffer, "most playing time that the player keeps: it requests a segment when the last one has come and this one has room"),
         Row::optional("start_at", POSITIVE_TIME, start_at, "playing time in the buffer at which play begins").silent("one segment"),
-        Row::optional("resume_at", POSITIVE_TIME, resume_at, "playing time in the buffer at which play goes on after a stall").silent("one segment"),
-        Row::new("abr", ABR, abr, "which rate the player asks for next, by a rule of `anabranch list abrs`"),
+        Row::optional("resume_at", POSITIVE_TIME, resume_at, "playing time in the buffer at which play continues after a stall").silent("one segment"),
+        Row::new("abr", ABR, abr, "which rate the player requests next, by a rule of `anabranch list abrs`"),
         Row::optional("live", POSITIVE_TIME, live, "live: how far behind the newest moment the player begins, at least a segment. That many whole segments are there when the connection is established, and one more appears per `segment`. The player never skips: startup and stalls add to its latency").silent("all segments are there from the beginning"),
         Row::new("request", REQUEST, request, "bytes of a request"),
     ]

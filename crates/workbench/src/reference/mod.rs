@@ -146,8 +146,8 @@ pub fn abrs() -> String {
 }
 
 const ABRS: &str = "\
-A video in segments is there at several rates, its ladder. Bitrate adaptation (ABR) chooses the rate of each segment when the player asks
-for it. A scenario names the rule as `abr = \"NAME\"` of `[[traffic]]` with `kind = \"video\"`. Parameters follow as `NAME(PARAMETER=VALUE, …)` or as
+A video in segments is there at several rates, its ladder. Bitrate adaptation (ABR) chooses the rate of each segment when the player
+requests it. A scenario names the rule as `abr = \"NAME\"` of `[[traffic]]` with `kind = \"video\"`. Parameters follow as `NAME(PARAMETER=VALUE, …)` or as
 `{ kind = \"NAME\", PARAMETER = VALUE, … }`; `--set traffic.abr=NAME` sets another one. [Applications](applications.md#video) has the
 player around it.
 ";

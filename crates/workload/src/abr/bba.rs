@@ -34,12 +34,12 @@ rate, R+ and R− the rates next to it:
 With a large buffer: stalls are rare, and rates change only when f(B) passes the next rate.
 
 # When it hurts
-At the beginning, where the buffer says nothing of the path: it stays at the lowest rate until the reservoir is full. With a small buffer,
+At the beginning, where the buffer does not show what the path carries: it stays at the lowest rate until the reservoir is full. With a small buffer,
 each segment moves B by a large part of the cushion.
 
 # Departures
 The paper has a buffer of 240 s, a reservoir of 90 s, and the highest rate at 90 % of the buffer. Here both are parts of the greatest
-buffer at which a segment is asked for: `buffer` less one segment. The first segment counts as after one of the lowest rate. Of BBA-1 (a reservoir from
+buffer at which a segment is requested: `buffer` less one segment. The first segment counts as after one of the lowest rate. Of BBA-1 (a reservoir from
 the sizes of segments to come), BBA-2 (a faster start) and BBA-Others nothing is here.
 
 # References
@@ -97,7 +97,10 @@ mod tests {
     /// f(B) = 235 + (B − 90)/126 · 2765 kbit/s: at 153 s, the middle of the cushion, 1617.5; at 120 s 893.3; at 100 s 454.4.
     #[test]
     fn the_map_is_linear_between_reservoir_and_cushion() {
-        assert_eq!([choose(0.0, None), choose(90.0, Some(7)), choose(216.0, Some(0)), choose(240.0, Some(3))], [0, 0, 7, 7]);
+        assert_eq!(
+            [choose(0.0, None), choose(90.0, Some(7)), choose(216.0, Some(0)), choose(240.0, Some(3))],
+            [0, 0, 7, 7]
+        );
         // From the lowest rate up: the highest below f(B).
         assert_eq!([choose(100.0, Some(0)), choose(120.0, Some(0)), choose(153.0, Some(0))], [1, 3, 4]);
         // From the highest down: the lowest above f(B).
@@ -107,7 +110,10 @@ mod tests {
     /// At 153 s f is 1617.5 kbit/s, between 1050 and 1750: either rate holds, and no other.
     #[test]
     fn a_rate_holds_until_f_passes_the_next() {
-        assert_eq!([choose(153.0, Some(4)), choose(153.0, Some(5)), choose(153.0, Some(3)), choose(153.0, Some(6))], [4, 5, 4, 5]);
+        assert_eq!(
+            [choose(153.0, Some(4)), choose(153.0, Some(5)), choose(153.0, Some(3)), choose(153.0, Some(6))],
+            [4, 5, 4, 5]
+        );
         // f = 1750 at 90 + 126 · 1515/2765 = 159.04 s: a moment before, 1050 holds; a moment after, the rule climbs to the highest below f.
         assert_eq!([choose(159.0, Some(4)), choose(159.1, Some(4))], [4, 5]);
         assert_eq!([choose(153.0, None), choose(91.0, None)], [4, 0]);

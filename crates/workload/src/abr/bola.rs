@@ -27,7 +27,7 @@ the greatest
     (V·(v + γp) − Q) ÷ S
 
 where V = (Qmax − 1) ÷ (v_highest + γp), and Qmax is the buffer's size in segments. So the buffer never exceeds Qmax (theorem 1),
-and BOLA asks for no segment exactly while there is no room for one.
+and BOLA requests no segment exactly while there is no room for one.
 
 # When it helps
 With a buffer of many segments: close to the best utility that any rule could have (theorem 1), whatever the network does.
@@ -90,7 +90,10 @@ mod tests {
     /// lowest and middle at 2 · 7.0464 − 8.0232 = 6.0696 segments = 12.139 s; middle and highest at 2 · 8.0232 − 9 = 7.0464 = 14.093 s.
     #[test]
     fn rates_change_where_worked_out_by_hand() {
-        assert_eq!([choose(0.0), choose(12.13), choose(12.15), choose(14.08), choose(14.10), choose(18.0)], [0, 0, 1, 1, 2, 2]);
+        assert_eq!(
+            [choose(0.0), choose(12.13), choose(12.15), choose(14.08), choose(14.10), choose(18.0)],
+            [0, 0, 1, 1, 2, 2]
+        );
     }
 
     proptest! {

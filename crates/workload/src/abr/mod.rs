@@ -1,4 +1,4 @@
-//! Bitrate adaptation (ABR): which rate of its ladder a player asks for next.
+//! Bitrate adaptation (ABR): which rate of its ladder a player requests next.
 
 mod bba;
 mod bola;
@@ -9,7 +9,7 @@ mod throughput;
 use anabranch_units::{Duration, Rate};
 use core::fmt::Debug;
 
-/// A player at the time at which it asks for a segment.
+/// A player at the time at which it requests a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct AbrView<'a> {
     /// Rates, the lowest first; at least one.
@@ -33,9 +33,9 @@ impl AbrView<'_> {
 
 /// A rule that chooses the rate of each segment.
 pub trait Abr: Debug + Send {
-    /// The place in the ladder of the segment that is asked for now. One beyond the ladder means its highest rate.
+    /// The place in the ladder of the segment that is requested now. One beyond the ladder means its highest rate.
     fn choose(&mut self, view: &AbrView<'_>) -> usize;
-    /// A segment of `bytes` is complete, `time` after it was asked for.
+    /// A segment of `bytes` is complete, `time` after it was requested.
     fn on_segment(&mut self, _bytes: u64, _time: Duration) {}
 }
 
@@ -45,7 +45,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever a player sees, each rule gives a place, and the same for the same.
+        /// Each rule gives a place in every state of a player, and the same for the same.
         #[test]
         fn every_rule_chooses(
             rates in prop::collection::btree_set(1u64..50_000_000, 1..12),

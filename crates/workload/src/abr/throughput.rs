@@ -33,7 +33,7 @@ Throughput of a segment: its bits per time from the request to its last byte. Th
 Where throughput is steady: it finds its rate after one segment.
 
 # When it hurts
-Where throughput wavers, because it does not look at the buffer: play may stall though a lower rate was at hand. A short segment
+Where throughput wavers, because it does not look at the buffer: play may stall though a lower rate was available. A short segment
 measures slow start, not the path.
 
 # Departures
