@@ -27,7 +27,7 @@ pub struct Playback {
     state: State,
     begun: Option<Instant>,
     totals: PlaybackTotals,
-    /// Of the present stall, so far.
+    /// Length of the present stall, so far.
     stall: Duration,
 }
 
