@@ -280,7 +280,7 @@ pub const METRICS: &[MetricInfo] = &[
          responses as if all were requested at once, of flows none before its arrival. Frames: the least mean \
          time in which they could carry each frame alone, without handshake, ÷ app_delay_mean_s. Of Multipath TCP \
          over all paths, opened on any of them, and plain TCP over one, the bound takes the best. Absent for \
-         responses without end.",
+         responses without end, and for video.",
     )
     .more(),
     of_run(
