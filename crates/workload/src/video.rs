@@ -159,11 +159,12 @@ impl Workload for VideoClient {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ResponseServer;
     use crate::abr::registry;
     use crate::pipe::{Both, Pipe};
+    use crate::{ResponseServer, pattern};
     use anabranch_units::Rate;
     use bytes::Bytes;
+    use proptest::prelude::*;
 
     /// A client's end that notes which segments are requested, and when.
     struct Noted<'a>(Both<'a>, Instant, &'a mut Vec<(u64, u64)>);
@@ -243,5 +244,39 @@ mod tests {
     fn an_empty_buffer_asks_for_the_lowest_rate_first() {
         let all = requested(stream(None, 30, None), "bola", &[], 3);
         assert_eq!(all[..5].iter().map(|(_, rate)| *rate).collect::<Vec<_>>(), [300, 300, 300, 300, 750]);
+    }
+
+    proptest! {
+        /// Spiteri et al., theorem 1, as a player has it: by no rule and over no network does the buffer exceed its size; and no player waits for ever.
+        #[test]
+        fn no_rule_fills_the_buffer_beyond_its_size(
+            times in prop::collection::vec(1u64..20_000, 1..40),
+            (buffer, live) in (4u64..60, prop::option::of(4u64..40)),
+            rule in 0..registry::all().len(),
+        ) {
+            let video = stream(Some(times.len() as u64), buffer, live);
+            let capacity = video.capacity();
+            let mut client = VideoClient::new(video, registry::all()[rule].build(&[]), 100);
+            let (mut up, mut down) = (Pipe::new(1 << 20, 1 << 20), Pipe::new(10 << 20, 1 << 20));
+            let (mut noted, mut now, mut sent) = (Vec::new(), Instant::ZERO, 0);
+            client.on_established(now, &mut Noted(Both(&mut up, &mut down), now, &mut noted));
+            for (n, time) in times.iter().enumerate() {
+                while noted.len() <= n {
+                    now = client.next_wakeup().expect("a player that waits has a time");
+                    client.on_wakeup(now, &mut Noted(Both(&mut up, &mut down), now, &mut noted));
+                }
+                // The segment comes that was requested; its rate is in kbit/s.
+                now += Duration::from_millis(*time);
+                let end = sent + noted[n].1 * 500;
+                while sent < end {
+                    let piece = pattern::piece(sent, (end - sent).min(1 << 17) as usize);
+                    sent += down.write(piece) as u64;
+                }
+                client.on_readable(now, &mut Noted(Both(&mut up, &mut down), now, &mut noted));
+                prop_assert_eq!(client.fault(), None);
+                prop_assert!(client.playback.level() <= capacity, "{:?}", client.playback);
+            }
+            prop_assert!(client.is_served() && up.finished == 1);
+        }
     }
 }
