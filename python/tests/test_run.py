@@ -58,6 +58,18 @@ def test_tables_reach_libraries_without_a_copy():
     assert results.schedulers == ["minrtt", "roundrobin", "single:wifi", "single:lte"]
 
 
+def test_a_video_has_its_metrics_in_the_tables():
+    traffic = {"kind": "video", "segment": "1s", "buffer": "3s", "abr": "throughput(safety=0.9)"}
+    results = ab.run({**TWO, "duration": "5s", "traffic": [traffic]}, "minrtt", repeat=2)
+    for name in ("qoe", "bitrate_mean_bps", "switches", "startup_s", "stall_s", "stall_ratio", "played_s"):
+        assert all(value is not None for value in results.runs[name]), name
+        assert name in results.summary["metric"]
+    for startup, stall, played in zip(*(results.runs[name] for name in ("startup_s", "stall_s", "played_s"))):
+        assert startup + stall + played == pytest.approx(5)
+    assert list(ab.names("abrs")["name"])[:2] == ["bola", "bba"]
+    assert "quality of experience" in ab.explain("qoe")
+
+
 def test_a_table_reaches_pandas_without_pyarrow(monkeypatch):
     import pandas
 

@@ -88,5 +88,8 @@ fn assignments(word: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Everything that has a page.
 fn anything(word: &OsStr) -> Vec<CompletionCandidate> {
-    ["schedulers", "congestion", "metrics", "keys", "models"].into_iter().flat_map(|list| several(list, word)).collect()
+    ["schedulers", "congestion", "abrs", "metrics", "keys", "models"]
+        .into_iter()
+        .flat_map(|list| several(list, word))
+        .collect()
 }

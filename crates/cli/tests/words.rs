@@ -165,7 +165,7 @@ fn words_that_keys_take_are_explained() {
         assert!(page.contains(&format!("{word} (value of {key})\n\n")), "{page}");
     }
     // A name that is also a key has both pages.
-    assert!(output(&["explain", "request"]).contains("traffic.request (scenario key of request, web)"));
+    assert!(output(&["explain", "request"]).contains("traffic.request (scenario key of video, request, web)"));
     assert!(errors(&["explain", "framse"], 2).contains("did you mean `frames`?"));
     assert!(errors(&["explain", "zzzzzzzzzz"], 2).contains("`anabranch list keys`"));
 }
@@ -223,6 +223,7 @@ fn lists_come_as_tables_and_as_json() {
     for (what, name) in [
         ("schedulers", "minrtt"),
         ("congestion", "olia"),
+        ("abrs", "bola"),
         ("scenarios", "wifi-lte"),
         ("metrics", "goodput_bps"),
         ("keys", "path.loss"),
@@ -244,7 +245,7 @@ fn lists_come_as_tables_and_as_json() {
 
 #[test]
 fn everything_listed_is_explained() {
-    for what in ["schedulers", "congestion", "scenarios", "metrics", "keys", "models"] {
+    for what in ["schedulers", "congestion", "abrs", "scenarios", "metrics", "keys", "models"] {
         let items: Value = serde_json::from_str(&output(&["list", what, "--format", "json"])).unwrap();
         for item in items.as_array().unwrap() {
             let name = item["name"].as_str().unwrap();
@@ -314,11 +315,14 @@ fn every_page_has_the_same_form() {
     for entry in anabranch_congestion::all() {
         check_form(entry.name, entry.page);
     }
+    for entry in anabranch_workload::abr::registry::all() {
+        check_form(entry.name, entry.page);
+    }
 }
 
 #[test]
 fn the_documents_of_all_pages_are_as_generated() {
-    for what in ["schedulers", "congestion"] {
+    for what in ["schedulers", "congestion", "abrs"] {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/{what}.md"));
         let committed = fs::read_to_string(file).unwrap_or_default();
         let generated = output(&["explain", "--all", what]);
@@ -355,7 +359,7 @@ fn documents_have_every_key_metric_command_and_scenario() {
 
 #[test]
 fn documents_have_every_entry_once_and_links_that_lead_somewhere() {
-    for what in ["schedulers", "congestion"] {
+    for what in ["schedulers", "congestion", "abrs"] {
         let text = output(&["explain", "--all", what]);
         let sections: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
         for link in text.lines().filter_map(|line| line.strip_prefix("| [")?.split_once(']')) {

@@ -287,7 +287,10 @@ impl StallTimeout {
         // Some applications wait on their own.
         let pause = |traffic: &Traffic| match traffic.kind {
             TrafficKind::Frames { interval, .. } | TrafficKind::Request { interval, .. } => interval,
-            TrafficKind::Bulk { .. } | TrafficKind::Call { .. } | TrafficKind::Web { .. } => Duration::ZERO,
+            TrafficKind::Bulk { .. }
+            | TrafficKind::Call { .. }
+            | TrafficKind::Video { .. }
+            | TrafficKind::Web { .. } => Duration::ZERO,
         };
         let own = scenario.traffic.iter().map(pause).max().unwrap_or_default();
         let limit = scenario.duration.map_or(SILENCE + own, |_| Duration::MAX);

@@ -33,7 +33,7 @@ pub use inference::{
 };
 pub use interval::{LEAST_RUNS, mean_interval, student_interval};
 pub use links::{LinkMeter, LinkTotals};
-pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed};
+pub use meter::{CrossFlow, FrameSchedule, Meter, MeterConfig, PathConfig, ResponseSchedule, Timed, VideoSchedule};
 pub use oracle::{Oracle, SegmentSizes, Timeline, header_len};
 pub use reorder::{Arrivals, Density, Disorder, Extents, Reorder};
 pub use results::{FrameTimes, PathMetrics, RunMetrics, WrittenFrames};

@@ -2,7 +2,7 @@
 
 import { replaceTraffic } from "./blocks.js";
 
-const TRAFFIC = [["bulk", "Download"], ["frames", "Video frames"], ["call", "Video call"], ["request", "Requests"], ["web", "Web page"]];
+const TRAFFIC = [["bulk", "Download"], ["frames", "Video frames"], ["call", "Video call"], ["video", "Video on demand"], ["request", "Requests"], ["web", "Web page"]];
 const BUFFERS = ["64KiB", "128KiB", "256KiB", "512KiB", "1MiB", "2MiB", "4MiB", "8MiB", "16MiB"];
 
 // What a change of the traffic sets: the keys of one kind are refused with another.
@@ -10,6 +10,7 @@ const KEYS = {
   bulk: { kind: "bulk" },
   frames: { kind: "frames", size: "40KB", interval: "33ms" },
   call: { kind: "call", video: "1mbit" },
+  video: { kind: "video", abr: "bola", segment: "1s", buffer: "5s" },
   request: { kind: "request", size: "200KB", interval: "100ms" },
   web: { kind: "web", size: "2MiB", objects: "40" },
 };

@@ -42,6 +42,7 @@ const PRESETS: &[Preset] = presets![
     "shared-bottleneck", "A shared bottleneck", "../scenarios/shared-bottleneck.toml", AS_IT_IS;
     "call-over-wifi-and-lte", "A video call over Wi-Fi and LTE", "../scenarios/call-over-wifi-and-lte.toml", AS_IT_IS;
     "call-beside-backup", "A call beside a backup", "../scenarios/call-beside-backup.toml", AS_IT_IS;
+    "video-over-wifi-and-lte", "A video over Wi-Fi and LTE", "../scenarios/video-over-wifi-and-lte.toml", AS_IT_IS;
     "web-page", "A web page", "../scenarios/web-page.toml", AS_IT_IS;
 ];
 

@@ -97,6 +97,7 @@ impl Request {
             Some(TrafficKind::Bulk { .. }) => "bulk",
             Some(TrafficKind::Frames { .. }) => "frames",
             Some(TrafficKind::Call { .. }) => "call",
+            Some(TrafficKind::Video { .. }) => "video",
             Some(TrafficKind::Request { .. }) => "request",
             Some(TrafficKind::Web { .. }) => "web",
             None => "none",

@@ -32,6 +32,7 @@ fn kinds() -> Vec<(&'static str, &'static str)> {
         let rest = match *word {
             "bulk" => "size = \"200KB\"",
             "call" => "",
+            "video" => "segment = \"1s\"",
             "frames" => "size = \"5KB\"\ninterval = \"20ms\"\ncount = 30",
             "request" => "size = \"10KB\"\ninterval = \"20ms\"\ncount = 10",
             "web" => "size = \"100KB\"\nobjects = 6",

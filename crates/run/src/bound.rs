@@ -18,7 +18,7 @@ pub struct Bound {
     /// `goodput_bps` of unlimited data, `completion_s` of sized traffic, `app_delay_mean_s` of frames.
     pub metric: &'static str,
     /// In the metric's unit; absent if the paths can never carry the traffic, and for responses
-    /// without end (`response_mean_s`).
+    /// without end (`response_mean_s`) and video (`qoe`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
 }

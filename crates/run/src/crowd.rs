@@ -1,12 +1,12 @@
 //! The connections of a scenario's traffic: their number, when they open, and the application at both ends of each.
 
-use anabranch_metrics::{FrameSchedule, Oracle, ResponseSchedule, Timed};
-use anabranch_scenario::{Arrivals, ConnectionsPer, ObjectSizes, Traffic, TrafficKind};
+use anabranch_metrics::{FrameSchedule, Oracle, ResponseSchedule, Timed, VideoSchedule};
+use anabranch_scenario::{Arrivals, ConnectionsPer, ObjectSizes, PlugIn, Traffic, TrafficKind};
 use anabranch_sim::Opening;
 use anabranch_units::{Duration, FramePattern, Instant, Rng, Side, TrafficDirection};
 use anabranch_workload::{
-    BulkSink, BulkSource, Call, Duplex, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Video, Workload,
-    poisson,
+    BulkSink, BulkSource, Call, Duplex, Exchange, FrameSource, Objects, RequestClient, ResponseServer, Video,
+    VideoClient, Workload, abr, poisson,
 };
 
 /// The connections under test.
@@ -80,6 +80,7 @@ impl Connections {
     /// The application at one end of a connection.
     pub fn workload(&self, side: Side) -> Box<dyn Workload> {
         match (side, &self.traffic.kind, &self.exchange) {
+            (Side::Client, kind @ TrafficKind::Video { abr, request, .. }, Some(_)) => player(kind, abr, *request),
             (Side::Client, TrafficKind::Request { interval, .. }, Some(exchange)) => {
                 Box::new(RequestClient::new(exchange.clone(), *interval))
             }
@@ -118,7 +119,9 @@ impl Connections {
         match (&self.traffic.kind, &self.frames) {
             (_, Some(frames)) => Timed::Frames(frames.clone()),
             (&TrafficKind::Request { request, size, .. }, _) => Timed::Responses(ResponseSchedule { request, size }),
-            _ => Timed::Nothing,
+            (kind, _) => kind.video().map_or(Timed::Nothing, |video| {
+                Timed::Video(VideoSchedule { rule: video.rule, live: video.there_at_first() })
+            }),
         }
     }
 
@@ -139,6 +142,15 @@ impl Connections {
     }
 }
 
+/// The player of a video.
+fn player(kind: &TrafficKind, abr: &PlugIn, request: u64) -> Box<dyn Workload> {
+    let entry = abr::registry::find(&abr.name).unwrap_or(abr::registry::all()[0]);
+    match kind.video() {
+        Some(video) => Box::new(VideoClient::new(video, entry.build(&abr.parameters), request)),
+        None => Box::new(BulkSink::new(None)),
+    }
+}
+
 /// Each of the page's objects has a connection of its own.
 fn serves_once(kind: &TrafficKind) -> bool {
     matches!(kind, TrafficKind::Web { connections_per: ConnectionsPer::Object, .. })
@@ -155,13 +167,17 @@ fn frames(kind: &TrafficKind, seed: u64) -> Option<FrameSchedule> {
             let pattern = Call { audio, video }.frames(&mut Rng::stream(seed, "traffic.frames"));
             Some(FrameSchedule { pattern, count: None, deadline: Some(deadline) })
         }
-        TrafficKind::Bulk { .. } | TrafficKind::Request { .. } | TrafficKind::Web { .. } => None,
+        TrafficKind::Bulk { .. }
+        | TrafficKind::Video { .. }
+        | TrafficKind::Request { .. }
+        | TrafficKind::Web { .. } => None,
     }
 }
 
 /// The objects that client and server share.
 fn exchange(kind: &TrafficKind, seed: u64) -> Option<Exchange> {
     match *kind {
+        TrafficKind::Video { request, .. } => kind.video().map(|video| video.exchange(request)),
         TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } | TrafficKind::Call { .. } => None,
         TrafficKind::Request { request, size, count, .. } => {
             Some(Exchange { objects: Objects::Same { size, count }, request })

@@ -634,7 +634,7 @@ impl Layout {
     pub(crate) fn frames(&self) -> Option<FrameSchedule> {
         match self.alone()?.connections.timed() {
             Timed::Frames(frames) => Some(frames),
-            Timed::Responses(_) | Timed::Nothing => None,
+            Timed::Responses(_) | Timed::Video(_) | Timed::Nothing => None,
         }
     }
 
@@ -671,6 +671,8 @@ impl Layout {
             }
             // Responses without end wait for their requests.
             (Timed::Responses(_), None) => (names::RESPONSE, None),
+            // The best of a video depends on what its rule knows.
+            (Timed::Video(_), None) => (names::QOE, None),
             (Timed::Nothing, None) => {
                 (names::GOODPUT, several::most_goodput(oracles.iter(), self.start(), (from, until)))
             }

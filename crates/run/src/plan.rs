@@ -368,7 +368,10 @@ fn follows_trace(bottleneck: &BottleneckSpec) -> bool {
 fn traffic_is_random(traffic: &Traffic) -> bool {
     // Spelt out, so that a new kind must be decided here.
     let of_kind = match &traffic.kind {
-        TrafficKind::Bulk { .. } | TrafficKind::Frames { .. } | TrafficKind::Request { .. } => false,
+        TrafficKind::Bulk { .. }
+        | TrafficKind::Frames { .. }
+        | TrafficKind::Video { .. }
+        | TrafficKind::Request { .. } => false,
         TrafficKind::Call { video, .. } => video.is_some(),
         TrafficKind::Web { sizes, .. } => match sizes {
             ObjectSizes::Equal => false,

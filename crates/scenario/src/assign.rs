@@ -147,7 +147,7 @@ fn turns(known: Option<&KnownKey>, table: &Table, part: &Key) -> bool {
 
 /// A value without directions or parameters, as a table that has them.
 fn spread(report: &mut Report, known: Option<&KnownKey>, scalar: Node, part: &Key) -> Table {
-    let plug_in = matches!(known.map(|key| key.form), Some(Form::Scheduler | Form::Congestion));
+    let plug_in = matches!(known.map(|key| key.form), Some(Form::Scheduler | Form::Congestion | Form::Abr));
     if plug_in && let Some(table) = in_brackets(report, &scalar) {
         return table;
     }
@@ -160,7 +160,7 @@ fn spread(report: &mut Report, known: Option<&KnownKey>, scalar: Node, part: &Ke
         Some((_, Form::Jitter)) => vec![named("spread")],
         Some((_, Form::Queue)) => vec![named("limit")],
         Some((_, Form::Range)) => vec![named("min"), named("max")],
-        Some((_, Form::Scheduler | Form::Congestion | Form::Arrivals)) => vec![named("kind")],
+        Some((_, Form::Scheduler | Form::Congestion | Form::Abr | Form::Arrivals)) => vec![named("kind")],
         _ => Vec::new(),
     })
 }

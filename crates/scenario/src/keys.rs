@@ -279,6 +279,10 @@ pub enum Form {
     Scheduler,
     /// A congestion control, alone or with parameters.
     Congestion,
+    /// A rule of bitrate adaptation, alone or with parameters.
+    Abr,
+    /// The name of a ladder, or a list of rates.
+    Ladder,
     /// The name of a path.
     PathName,
     /// `first`, `race`, or the name of a path.
@@ -436,11 +440,9 @@ impl Form {
             Form::Middleboxes => "a list of boxes, such as [{ kind = \"strip\", options = \"mp-join\" }]".into(),
             Form::Options => format!("a list of {}", Form::Words(self.words()).expected()),
             Form::Trace => "the name of a file in CSV or in mahimahi's format".into(),
-            Form::Scheduler => {
-                "a scheduler, such as \"minrtt+pr\", \"blest(delta=0.01)\" or { kind = \"blest\", delta = 0.01 }".into()
-            }
-            Form::Congestion => {
-                "a congestion control, such as \"olia\", \"cubic(beta=0.5)\" or { kind = \"cubic\", beta = 0.5 }".into()
+            Form::Scheduler | Form::Congestion | Form::Abr => self.plug_in().into(),
+            Form::Ladder => {
+                "\"pensieve\", \"apple\" or a list of rates, the lowest first, such as [\"1mbit\", \"3mbit\"]".into()
             }
             Form::PathName | Form::LinkName | Form::MediumName => format!("the name of a [[{}]]", self.named()),
             Form::Route => "a list of names of [[link]]s".into(),
@@ -456,6 +458,17 @@ impl Form {
 }
 
 impl Form {
+    /// Notations of a plug-in.
+    const fn plug_in(self) -> &'static str {
+        match self {
+            Form::Congestion => {
+                "a congestion control, such as \"olia\", \"cubic(beta=0.5)\" or { kind = \"cubic\", beta = 0.5 }"
+            }
+            Form::Abr => "an ABR, such as \"bola\", \"bola(gp=8)\" or { kind = \"bola\", gp = 8 }",
+            _ => "a scheduler, such as \"minrtt+pr\", \"blest(delta=0.01)\" or { kind = \"blest\", delta = 0.01 }",
+        }
+    }
+
     /// The section whose tables it names.
     const fn named(self) -> &'static str {
         match self {

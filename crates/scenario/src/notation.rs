@@ -57,6 +57,7 @@ pub(crate) const SCHEDULER: Notation<PlugIn> =
     Notation { form: Form::Scheduler, read: sections::scheduler, write: written::plug_in };
 pub(crate) const CONGESTION: Notation<PlugIn> =
     Notation { form: Form::Congestion, read: sections::congestion, write: written::plug_in };
+pub(crate) const ABR: Notation<PlugIn> = Notation { form: Form::Abr, read: sections::abr, write: written::plug_in };
 /// Bytes of an IP packet.
 pub(crate) const PACKET: Notation<u32> = size(20, 65_535);
 

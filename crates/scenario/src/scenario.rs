@@ -4,7 +4,8 @@ use crate::group::Group;
 use anabranch_engine::Settings;
 use anabranch_engine::schedule::PathPolicy;
 use anabranch_network::{Change, Topology};
-use anabranch_units::{Direction, Duration, Instant, Rate, Side, TrafficDirection};
+use anabranch_units::{Direction, Duration, Instant, PlaybackRule, Rate, Side, TrafficDirection};
+use anabranch_workload::{Ladder, VideoStream};
 
 /// One experiment. `scheduler` × `congestion` × `sweep` cells × `repeat` seeds.
 #[derive(Clone, Debug, PartialEq)]
@@ -125,7 +126,7 @@ pub enum TraceStart {
     At(Duration),
 }
 
-/// A scheduler or congestion control by its canonical name, with the given parameters.
+/// A scheduler, congestion control or rule of bitrate adaptation by its canonical name, with the given parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlugIn {
     /// Canonical name; a scheduler's may end in `+pr` or `+or`.
@@ -230,6 +231,27 @@ pub enum TrafficKind {
         /// From capture to play-out; above zero.
         deadline: Duration,
     },
+    /// The client plays a video in segments, and chooses the rate of each.
+    Video {
+        /// Rates at which each segment is there.
+        ladder: Ladder,
+        /// Playing time of a segment; above zero.
+        segment: Duration,
+        /// Playing time of the whole; `None` = longer than the run.
+        length: Option<Duration>,
+        /// Most playing time that the player keeps; at least a segment.
+        buffer: Duration,
+        /// Playing time in the buffer at which play begins; `None` = a segment.
+        start_at: Option<Duration>,
+        /// Playing time in the buffer at which play continues after a stall; `None` = a segment.
+        resume_at: Option<Duration>,
+        /// The rule that chooses.
+        abr: PlugIn,
+        /// Live: how far behind the newest moment the player begins; `None` = all segments are there from the beginning.
+        live: Option<Duration>,
+        /// Bytes of a request.
+        request: u64,
+    },
     /// The client sends requests and the server answers them, one after the other on the same connection.
     Request {
         /// Bytes of a request.
@@ -302,7 +324,7 @@ impl TrafficKind {
     pub fn has_requests(&self) -> bool {
         match self {
             Self::Bulk { .. } | Self::Frames { .. } | Self::Call { .. } => false,
-            Self::Request { .. } | Self::Web { .. } => true,
+            Self::Video { .. } | Self::Request { .. } | Self::Web { .. } => true,
         }
     }
 
@@ -310,12 +332,21 @@ impl TrafficKind {
     pub fn total(&self) -> Option<u64> {
         match self {
             Self::Bulk { size } => *size,
-            Self::Call { .. } => None,
+            Self::Call { .. } | Self::Video { .. } => None,
             Self::Frames { size, count, .. } | Self::Request { size, count, .. } => {
                 count.map(|count| count.saturating_mul(*size))
             }
             Self::Web { size, .. } => Some(*size),
         }
+    }
+
+    /// The video and how its player keeps it, of that kind.
+    pub fn video(&self) -> Option<VideoStream> {
+        let Self::Video { ladder, segment, length, buffer, start_at, resume_at, live, .. } = self else { return None };
+        let level = |given: &Option<Duration>| given.unwrap_or(*segment);
+        let count = length.map(|length| length.as_nanos().div_ceil(segment.as_nanos().max(1)));
+        let rule = PlaybackRule { segment: *segment, start_at: level(start_at), resume_at: level(resume_at), count };
+        Some(VideoStream { ladder: ladder.clone(), rule, buffer: *buffer, live: *live })
     }
 }
 
@@ -347,6 +378,7 @@ impl Traffic {
             TrafficKind::Bulk { .. }
             | TrafficKind::Frames { .. }
             | TrafficKind::Call { .. }
+            | TrafficKind::Video { .. }
             | TrafficKind::Request { .. } => self.flows,
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::keys::{Directions, Fallback, Form, Key, Section, changeable};
 use crate::quantity::{RATE, SIZE, TIME, UNLIMITED, Units};
+use anabranch_workload::Ladder;
 use serde_json::{Map, Value, json};
 
 /// The schema (draft 2020-12), as JSON text that ends with a newline.
@@ -137,6 +138,11 @@ fn form(form: Form) -> Value {
             json!({ "anyOf": [word, { "type": "array", "items": word }] })
         }
         Form::Scheduler => plug_in(&crate::sections::scheduler_names()),
+        Form::Abr => plug_in(&crate::sections::abr_names()),
+        Form::Ladder => {
+            let rates = json!({ "type": "array", "items": text_with(&RATE), "minItems": 1, "uniqueItems": true });
+            json!({ "anyOf": [{ "enum": Ladder::NAMES }, rates] })
+        }
         Form::Congestion => plug_in(&crate::sections::congestion_names()),
         Form::Changeable => json!({ "type": "string", "pattern": changes() }),
         Form::Value => json!({}),

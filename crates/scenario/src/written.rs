@@ -6,6 +6,7 @@ use crate::tree::quoted;
 use anabranch_network::Threshold;
 use anabranch_plugin::registry::{Kind, Parameter};
 use anabranch_units::{Duration, Instant};
+use anabranch_workload::abr;
 
 pub(crate) fn duration(duration: Duration) -> String {
     quoted(&duration.to_string())
@@ -82,11 +83,16 @@ impl PlugIn {
     }
 }
 
-/// The parameters that it has. No scheduler has the name of a congestion control.
+/// The parameters that it has. No two registries have a name in common.
 fn known(plug_in: &PlugIn) -> Vec<&'static Parameter> {
-    match anabranch_schedulers::resolve(&plug_in.name) {
+    let name = &plug_in.name;
+    match anabranch_schedulers::resolve(name) {
         Ok(found) => found.parameters().collect(),
-        Err(_) => anabranch_congestion::find(&plug_in.name).map_or(&[][..], |entry| entry.parameters).iter().collect(),
+        Err(_) => {
+            let congestion = anabranch_congestion::find(name).map(|entry| entry.parameters);
+            let abr = || abr::registry::find(name).map(|entry| entry.parameters);
+            congestion.or_else(abr).unwrap_or_default().iter().collect()
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use anabranch_scenario::{
     Over, Override, PathOptions, PlugIn, Scenario, Source, TimeRange, TimelineChange, TimelineEntry, Traffic,
     TrafficKind, full_packet, read, swept,
 };
-use anabranch_units::{Direction, Duration, Instant, Rate, Side, TrafficDirection};
+use anabranch_units::{Direction, Duration, Instant, PlaybackRule, Rate, Side, TrafficDirection};
 use common::{Folder, data, files, root};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -697,6 +697,28 @@ fn a_call_goes_both_ways_and_has_a_deadline() {
     assert_eq!(stream.direction, TrafficDirection::Up);
     let (frames, _) = traffic("kind = 'frames'\nsize = 9\ninterval = '1ms'\ndeadline = '30ms'");
     assert!(matches!(frames.kind, TrafficKind::Frames { deadline: Some(deadline), .. } if deadline.as_millis() == 30));
+}
+
+#[test]
+fn a_video_has_a_ladder_a_buffer_and_a_rule() {
+    let (video, nagle) = traffic("kind = 'video'");
+    let secs = Duration::from_secs;
+    let TrafficKind::Video { ladder, abr, request, .. } = &video.kind else { panic!("{video:?}") };
+    assert_eq!((ladder.name(), abr.name.as_str(), *request, nagle), (Some("pensieve"), "bola", 100, false));
+    let stream = video.kind.video().unwrap();
+    let rule = PlaybackRule { segment: secs(4), start_at: secs(4), resume_at: secs(4), count: None };
+    assert_eq!((stream.rule, stream.buffer, stream.live), (rule, secs(30), None));
+    assert_eq!((video.direction, video.total(), video.connections()), (TrafficDirection::Down, None, 1));
+    let (own, _) = traffic(
+        "kind = 'video'\nladder = ['1mbit', '2.5mbit']\nsegment = '2s'\nlength = '9s'\nstart_at = '6s'\nresume_at = '3s'\n\
+         buffer = '12s'\nlive = '8s'\nabr = 'bola(gp=8)'\nflows = 2",
+    );
+    let stream = own.kind.video().unwrap();
+    let rule = PlaybackRule { segment: secs(2), start_at: secs(6), resume_at: secs(3), count: Some(5) };
+    assert_eq!((stream.rule, stream.live, own.connections()), (rule, Some(secs(8)), 2));
+    assert_eq!(stream.ladder.rates(), [1_000_000, 2_500_000].map(Rate::from_bps));
+    let TrafficKind::Video { abr, .. } = &own.kind else { panic!("{own:?}") };
+    assert_eq!(abr.with_parameters(), "bola(gp=8)");
 }
 
 #[test]

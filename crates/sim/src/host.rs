@@ -8,8 +8,8 @@ use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup
 use anabranch_engine::endpoint::{Accept, Endpoint, Handle};
 use anabranch_engine::schedule::{PathPolicy, Scheduler};
 use anabranch_engine::{Cx, FirstPath, FourTuple};
-use anabranch_trace::{Recorder, SchedulerName};
-use anabranch_units::{ConnId, Instant, PathId, Rng, Side};
+use anabranch_trace::{Event, Recorder, SchedulerName};
+use anabranch_units::{ConnId, Instant, PathId, Rate, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, Stream, Workload};
 use bytes::Bytes;
@@ -480,6 +480,9 @@ impl Stream for Io<'_, '_> {
     }
     fn begin_message(&mut self, len: u64, deadline: Option<Instant>) {
         self.connection.begin_message(len, deadline);
+    }
+    fn request_segment(&mut self, rate: Rate, size: u64) {
+        self.connection.record(self.cx, Event::SegmentRequested { bps: rate.as_bps(), size });
     }
     fn writable(&self) -> u64 {
         self.connection.writable()

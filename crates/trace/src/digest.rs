@@ -135,6 +135,7 @@ fn encode(at: Start, event: &Event) -> State {
         Event::TailLossProbe => at.put(13, []),
         Event::PathProbe => at.put(28, []),
         Event::Marked => at.put(31, []),
+        Event::SegmentRequested { bps, size } => at.put(33, [bps, size]),
         Event::Undo => at.put(14, []),
         Event::IdleRestart => at.put(15, []),
         Event::Penalised => at.put(16, []),

@@ -147,6 +147,13 @@ pub enum Event {
     Delivered(Range),
     /// The writer will write no more; the stream ends at this offset.
     WriteEnd(u64),
+    /// The application requests the next segment of a video.
+    SegmentRequested {
+        /// Rate at which it is encoded, in bit/s.
+        bps: u64,
+        /// Bytes of the segment.
+        size: u64,
+    },
     /// A subflow sent payload. `seq` is its offset in the subflow, `data` the data-level range.
     DataSent {
         /// Offset in the subflow's sequence (1 = first payload byte).

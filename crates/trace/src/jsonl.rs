@@ -15,7 +15,7 @@ use std::io;
 /// fields of the event: byte ranges `[start, end)` are offsets in the data sequence; `_ms` are milliseconds; windows
 /// and queue lengths are packets unless they end in `_bytes`. Names and their categories:
 ///
-/// - `application`: `written`, `delivered` {start, end}; `write_end` {offset}
+/// - `application`: `written`, `delivered` {start, end}; `write_end` {offset}; `segment_requested` {bps, size}
 /// - `transport`: `data_sent` {seq, start, end, kind}; `control_sent` {flags, again}; `data_arrived` {start, end, new,
 ///   ofo}; `subflow_ofo` {bytes}; `data_acked` {offset}; `window_blocked` {blocked}
 /// - `recovery`: `window` {cwnd, ssthresh, in_flight, srtt_ms, rtt_ms}, the last three only where known; `phase`
@@ -76,6 +76,7 @@ const fn name(event: &Event) -> &'static str {
         Event::Written(_) => "application:written",
         Event::Delivered(_) => "application:delivered",
         Event::WriteEnd(_) => "application:write_end",
+        Event::SegmentRequested { .. } => "application:segment_requested",
         Event::DataSent { .. } => "transport:data_sent",
         Event::BoundAhead { .. } => "scheduler:bound_ahead",
         Event::ControlSent { .. } => "transport:control_sent",
@@ -115,6 +116,7 @@ fn write_data(out: &mut String, event: &Event) -> fmt::Result {
         }
         Event::WriteEnd(offset) | Event::DataAcked(offset) => write!(out, "\"offset\":{offset}"),
         Event::SubflowOfo(bytes) => write!(out, "\"bytes\":{bytes}"),
+        Event::SegmentRequested { bps, size } => write!(out, "\"bps\":{bps},\"size\":{size}"),
         Event::DataSent { seq, data: Range { start, end }, kind } => {
             write!(out, "\"seq\":{seq},\"start\":{start},\"end\":{end},\"kind\":\"{}\"", Snake(kind))
         }

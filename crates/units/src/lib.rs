@@ -5,6 +5,7 @@ mod frames;
 mod id;
 #[cfg(feature = "serde")]
 mod name;
+mod playback;
 mod range_set;
 mod rate;
 mod rng;
@@ -18,6 +19,7 @@ pub use frames::FramePattern;
 pub use id::{ConnId, Direction, PathId, Side, TrafficDirection};
 #[cfg(feature = "serde")]
 pub use name::deserialize_name;
+pub use playback::{Playback, PlaybackRule, PlaybackTotals};
 pub use range_set::{Range, RangeSet};
 pub use rate::Rate;
 pub use rng::Rng;

@@ -11,6 +11,7 @@ use anabranch_plugin::registry::Entry;
 use anabranch_report::text::COLUMNS;
 use anabranch_scenario::{Key, NamedValue, Section};
 use anabranch_schedulers::BuildError;
+use anabranch_workload::abr;
 
 /// Everything of this name, a page each; none if nothing has this name.
 ///
@@ -19,6 +20,7 @@ use anabranch_schedulers::BuildError;
 pub fn pages(name: &str) -> Result<Vec<String>, Failure> {
     let mut pages = scheduler_pages(name)?;
     pages.extend(anabranch_congestion::find(name).map(|entry| page("congestion control", entry, &[])));
+    pages.extend(abr::registry::find(name).map(|entry| page("bitrate adaptation", entry, &[])));
     // Metrics of a path may also be named as in results: `path.wlan.share`.
     let asked = MetricRef::parse(name);
     let fits = |metric: &&MetricInfo| metric.name == asked.name && (asked.path.is_none() || metric.per_path);
@@ -168,6 +170,9 @@ fn unknown(name: &str) -> Failure {
         candidates.extend(entry.aliases.iter().chain([&entry.name]));
     }
     for entry in anabranch_congestion::all() {
+        candidates.extend(entry.aliases.iter().chain([&entry.name]));
+    }
+    for entry in abr::registry::all() {
         candidates.extend(entry.aliases.iter().chain([&entry.name]));
     }
     candidates.extend(model::names());

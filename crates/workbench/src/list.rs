@@ -10,6 +10,7 @@ use anabranch_plugin::registry::Entry;
 use anabranch_report::text::{plain_table, print_table};
 use anabranch_reproduce::Paper;
 use anabranch_scenario::Key;
+use anabranch_workload::abr;
 use comfy_table::{CellAlignment, ContentArrangement};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -109,7 +110,7 @@ pub struct Listing {
 }
 
 /// All lists.
-pub static LISTINGS: [Listing; 7] = [
+pub static LISTINGS: [Listing; 8] = [
     Listing {
         name: "schedulers",
         about: "Packet schedulers",
@@ -120,6 +121,12 @@ pub static LISTINGS: [Listing; 7] = [
         name: "congestion",
         about: "Congestion controls",
         entries: || Ok(anabranch_congestion::all().iter().map(|entry| Item::of_entry(entry)).collect()),
+        note: "",
+    },
+    Listing {
+        name: "abrs",
+        about: "Rules by which a video's player chooses rates",
+        entries: || Ok(abr::registry::all().iter().map(|entry| Item::of_entry(entry)).collect()),
         note: "",
     },
     Listing {

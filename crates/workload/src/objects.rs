@@ -15,6 +15,13 @@ pub enum Objects {
     },
     /// Each with its own size.
     Each(Arc<[u64]>),
+    /// Segments of a video, each in several sizes: object `segment × sizes + place`.
+    Segments {
+        /// Bytes at each place of the ladder; at least one.
+        sizes: Arc<[u64]>,
+        /// The number of segments; `None` = without end.
+        count: Option<u64>,
+    },
 }
 
 /// Standard deviation of the sizes' logarithm: that of the body of file sizes on web servers in Barford and Crovella,
@@ -28,6 +35,11 @@ impl Objects {
         match self {
             Self::Same { size, count } => count.is_none_or(|count| number < count).then_some(*size),
             Self::Each(sizes) => sizes.get(usize::try_from(number).ok()?).copied(),
+            Self::Segments { sizes, count } => {
+                let places = sizes.len().max(1) as u64;
+                let exists = count.is_none_or(|count| number / places < count);
+                sizes.get((number % places) as usize).copied().filter(|_| exists)
+            }
         }
     }
 
@@ -103,6 +115,13 @@ mod tests {
         let of = |seed| sizes(&Objects::lognormal(100_000, 15, &mut Rng::stream(seed, "web.sizes")));
         assert_eq!(of(3), of(3));
         assert_ne!(of(3), of(4));
+    }
+
+    #[test]
+    fn segments_have_a_size_per_place() {
+        let of = |count| Objects::Segments { sizes: [10, 20, 30].into(), count };
+        assert_eq!(sizes(&of(Some(2))), [10, 20, 30, 10, 20, 30]);
+        assert_eq!(of(None).size(3_000_001), Some(20));
     }
 
     #[test]

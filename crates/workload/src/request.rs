@@ -33,10 +33,78 @@ impl Exchange {
     }
 }
 
+/// The client's half of an exchange: one request at a time, and the response to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Requests {
+    exchange: Exchange,
+    /// Bytes of all requests so far, and the unwritten rest of the last.
+    requested: u64,
+    unwritten: Bytes,
+    /// Bytes of all requested responses.
+    expected: u64,
+    reader: Reader,
+}
+
+impl Requests {
+    pub fn new(exchange: Exchange) -> Self {
+        let (unwritten, reader) = (Bytes::new(), Reader::default());
+        Self { exchange, requested: 0, unwritten, expected: 0, reader }
+    }
+
+    /// Bytes of the object; `None` if there is none.
+    pub fn size(&self, number: u64) -> Option<u64> {
+        self.exchange.objects.size(number)
+    }
+
+    /// Requests an object.
+    pub fn request(&mut self, number: u64, io: &mut dyn Stream) {
+        self.unwritten = self.exchange.request(number, self.requested);
+        self.requested += self.unwritten.len() as u64;
+        self.expected += self.size(number).unwrap_or(0);
+        self.go_on(io);
+    }
+
+    /// Writes the request as far as there is room.
+    pub fn go_on(&mut self, io: &mut dyn Stream) {
+        while !self.unwritten.is_empty() {
+            let room = (self.unwritten.len() as u64).min(io.writable()) as usize;
+            let taken = if room > 0 { io.write(self.unwritten.slice(..room)) } else { 0 };
+            if taken == 0 {
+                return;
+            }
+            self.unwritten = self.unwritten.slice(taken..);
+        }
+    }
+
+    /// The response is still under way.
+    pub fn is_waiting(&self) -> bool {
+        self.reader.received() < self.expected
+    }
+
+    /// Reads all there is. True if that completes the response.
+    pub fn read(&mut self, io: &mut dyn Stream) -> bool {
+        let waited = self.is_waiting();
+        let ended = self.reader.read(io);
+        if ended || self.reader.received() > self.expected {
+            self.reader.expect(self.expected);
+        }
+        waited && !self.is_waiting() && self.fault().is_none()
+    }
+
+    /// The server has finished.
+    pub fn has_ended(&self) -> bool {
+        self.reader.has_ended()
+    }
+
+    pub fn fault(&self) -> Option<Fault> {
+        self.reader.fault()
+    }
+}
+
 /// Requests objects, each after the previous response, and finishes after the last.
 #[derive(Clone, Debug)]
 pub struct RequestClient {
-    exchange: Exchange,
+    requests: Requests,
     think: Duration,
     shared: bool,
     /// Most objects that it requests.
@@ -45,31 +113,14 @@ pub struct RequestClient {
     chosen: u64,
     /// The next request, and when it is due.
     next: Option<(Instant, u64)>,
-    /// Bytes of all requests so far, and the unwritten rest of the last.
-    requested: u64,
-    unwritten: Bytes,
-    /// Bytes of all requested responses.
-    expected: u64,
-    reader: Reader,
     finished: bool,
 }
 
 impl RequestClient {
     /// Requests all objects in order, each `think` after the previous response.
     pub fn new(exchange: Exchange, think: Duration) -> Self {
-        Self {
-            exchange,
-            think,
-            shared: false,
-            most: u64::MAX,
-            chosen: 0,
-            next: None,
-            requested: 0,
-            unwritten: Bytes::new(),
-            expected: 0,
-            reader: Reader::default(),
-            finished: false,
-        }
+        let requests = Requests::new(exchange);
+        Self { requests, think, shared: false, most: u64::MAX, chosen: 0, next: None, finished: false }
     }
 
     /// Requests the objects that the host's other connections have not requested ([`Stream::take_ticket`]).
@@ -86,7 +137,7 @@ impl RequestClient {
     fn choose(&mut self, due: Instant, io: &mut dyn Stream) {
         let mut choose = || if self.shared { io.take_ticket() } else { self.chosen };
         let number = (self.chosen < self.most).then(&mut choose);
-        match number.filter(|number| self.exchange.objects.size(*number).is_some()) {
+        match number.filter(|number| self.requests.size(*number).is_some()) {
             Some(number) => {
                 self.chosen += 1;
                 self.next = Some((due, number));
@@ -100,23 +151,10 @@ impl RequestClient {
 
     /// Sends the due request, as far as there is room.
     fn go_on(&mut self, now: Instant, io: &mut dyn Stream) {
-        if let Some((_, number)) = self.next.take_if(|(due, _)| *due <= now) {
-            self.unwritten = self.exchange.request(number, self.requested);
-            self.requested += self.unwritten.len() as u64;
-            self.expected += self.exchange.objects.size(number).unwrap_or(0);
+        match self.next.take_if(|(due, _)| *due <= now) {
+            Some((_, number)) => self.requests.request(number, io),
+            None => self.requests.go_on(io),
         }
-        while !self.unwritten.is_empty() {
-            let room = (self.unwritten.len() as u64).min(io.writable()) as usize;
-            let taken = if room > 0 { io.write(self.unwritten.slice(..room)) } else { 0 };
-            if taken == 0 {
-                return;
-            }
-            self.unwritten = self.unwritten.slice(taken..);
-        }
-    }
-
-    fn is_waiting(&self) -> bool {
-        self.reader.received() < self.expected
     }
 }
 
@@ -131,12 +169,7 @@ impl Workload for RequestClient {
     }
 
     fn on_readable(&mut self, now: Instant, io: &mut dyn Stream) {
-        let waited = self.is_waiting();
-        let ended = self.reader.read(io);
-        if ended || self.reader.received() > self.expected {
-            self.reader.expect(self.expected);
-        }
-        if waited && !self.is_waiting() && self.fault().is_none() {
+        if self.requests.read(io) {
             self.choose(now + self.think, io);
             self.go_on(now, io);
         }
@@ -151,7 +184,7 @@ impl Workload for RequestClient {
     }
 
     fn is_done(&self) -> bool {
-        self.finished && self.reader.has_ended()
+        self.finished && self.requests.has_ended()
     }
 
     fn is_served(&self) -> bool {
@@ -159,7 +192,7 @@ impl Workload for RequestClient {
     }
 
     fn fault(&self) -> Option<Fault> {
-        self.reader.fault()
+        self.requests.fault()
     }
 }
 
@@ -345,7 +378,7 @@ mod tests {
             // Each object once, and each connection has found that there is no other one.
             prop_assert_eq!(tickets as usize, sizes.len() + connections);
             prop_assert_eq!(lines.iter().map(|line| line.client.chosen).sum::<u64>(), sizes.len() as u64);
-            let received: u64 = lines.iter().map(|line| line.client.reader.received()).sum();
+            let received: u64 = lines.iter().map(|line| line.client.requests.reader.received()).sum();
             prop_assert_eq!(received, sizes.iter().sum::<u64>());
             // Every response is announced as one message.
             let mut messages: Vec<u64> = lines.iter().flat_map(|line| line.down.messages.clone()).collect();

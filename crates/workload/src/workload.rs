@@ -1,6 +1,6 @@
 //! The interface between an application and its connection.
 
-use anabranch_units::Instant;
+use anabranch_units::{Instant, Rate};
 use bytes::Bytes;
 use core::fmt::{self, Debug};
 
@@ -11,6 +11,8 @@ pub trait Stream {
     /// The next `len` bytes passed are one message: a file, an object, a frame. It is late after `deadline`. A hint, for schedulers that
     /// use it.
     fn begin_message(&mut self, _len: u64, _deadline: Option<Instant>) {}
+    /// A segment of a video is requested: its rate, and its size in bytes. For recorders.
+    fn request_segment(&mut self, _rate: Rate, _size: u64) {}
     /// Free bytes of the send buffer; zero after [`Self::finish`].
     fn writable(&self) -> u64;
     /// No more writes; idempotent.

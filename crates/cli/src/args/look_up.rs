@@ -68,6 +68,8 @@ pub enum Catalogue {
     Schedulers,
     /// Congestion controls
     Congestion,
+    /// Rules by which a video's player chooses rates
+    Abrs,
     /// Keys of a scenario file
     Keys,
     /// Measured values

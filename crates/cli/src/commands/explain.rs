@@ -11,6 +11,7 @@ pub fn explain(arguments: &ExplainArguments) -> Result<String, Failure> {
     match (arguments.all, arguments.name.as_deref().unwrap_or_default()) {
         (Some(Catalogue::Schedulers), _) => Ok(reference::schedulers()),
         (Some(Catalogue::Congestion), _) => Ok(reference::congestion()),
+        (Some(Catalogue::Abrs), _) => Ok(reference::abrs()),
         (Some(Catalogue::Keys), _) => Ok(reference::keys()),
         (Some(Catalogue::Metrics), _) => Ok(reference::metrics()),
         (Some(Catalogue::Commands), _) => Ok(commands()),

@@ -2,7 +2,7 @@
 
 use crate::Clock;
 use anabranch_trace::Event;
-use anabranch_units::{ConnId, Duration, Instant, Range};
+use anabranch_units::{ConnId, Duration, Instant, Range, Rate};
 use anabranch_workload::Stream;
 use bytes::{Bytes, BytesMut};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -129,6 +129,10 @@ impl Stream for KernelStream<'_> {
                 0
             }
         }
+    }
+
+    fn request_segment(&mut self, rate: Rate, size: u64) {
+        self.event(Event::SegmentRequested { bps: rate.as_bps(), size });
     }
 
     fn writable(&self) -> u64 {

@@ -90,12 +90,17 @@ const fn shown(name: &'static str, prominence: Prominence) -> Shown {
 
 /// All metrics above [`Prominence::Listed`], in the order of columns. Of several main metrics that a row has, the last is
 /// the main one: each exists for one kind of traffic only, except goodput.
-const SHOWN: [Shown; 26] = [
+const SHOWN: [Shown; 31] = [
     shown(names::GOODPUT, Prominence::Main),
     shown(names::COMPLETION, Prominence::Main),
     shown(names::FLOW_COMPLETION, Prominence::Main),
     shown(names::RESPONSE, Prominence::Main),
     shown(names::FRAME_DELAY, Prominence::Main),
+    shown(names::QOE, Prominence::Main),
+    shown(names::BITRATE, Prominence::Tabled),
+    shown(names::STARTUP, Prominence::Tabled),
+    shown(names::STALL, Prominence::Charted),
+    shown(names::SWITCHES, Prominence::Tabled),
     shown(names::GOODPUT_DOWN, Prominence::Tabled),
     shown(names::GOODPUT_UP, Prominence::Tabled),
     shown(names::COMPLETION_DOWN, Prominence::Tabled),
@@ -148,7 +153,7 @@ pub fn shown_metrics(least: Prominence) -> impl Iterator<Item = &'static MetricI
     shown.filter_map(|shown| MetricInfo::of_run(shown.name))
 }
 
-/// The main metric of runs which have the metrics that `has` knows: the frames' delay, else the response time, else
+/// The main metric of runs which have the metrics that `has` knows: a video's QoE, else the frames' delay, else the response time, else
 /// the completion time (of several flows, that of each), else goodput.
 pub fn main_metric(has: impl Fn(&str) -> bool) -> &'static MetricInfo {
     let present = shown_metrics(Prominence::Main).filter(|info| has(info.name));
@@ -215,9 +220,11 @@ mod tests {
 
     #[test]
     fn a_main_metric_has_a_good_end() {
-        let mut directions = shown_metrics(Prominence::Main).map(|info| info.better);
-        assert_eq!(directions.next(), Some(Some(Better::Higher)), "goodput");
-        assert!(directions.all(|better| better == Some(Better::Lower)), "times");
+        for info in shown_metrics(Prominence::Main) {
+            let higher = [names::GOODPUT, names::QOE].contains(&info.name);
+            let better = if higher { Better::Higher } else { Better::Lower };
+            assert_eq!(info.better, Some(better), "{}: times are to be short", info.name);
+        }
     }
 
     #[test]
@@ -228,6 +235,7 @@ mod tests {
         assert_eq!(of(&["goodput_bps", "completion_s", "flow_completion_mean_s"]), "flow_completion_mean_s");
         assert_eq!(of(&["goodput_bps", "completion_s", "response_mean_s"]), "response_mean_s");
         assert_eq!(of(&["goodput_bps", "app_delay_mean_s", "completion_s"]), "app_delay_mean_s");
+        assert_eq!(of(&["goodput_bps", "qoe", "stall_s"]), "qoe");
     }
 
     #[test]

@@ -44,6 +44,18 @@ pub const FREEZE: &str = "freeze_max_s";
 pub const FREEZE_DOWN: &str = "freeze_max_down_s";
 /// Longest freeze of frames that the client sends, where both ends send.
 pub const FREEZE_UP: &str = "freeze_max_up_s";
+/// Quality of experience of a video.
+pub const QOE: &str = "qoe";
+/// Mean rate of a video's segments.
+pub const BITRATE: &str = "bitrate_mean_bps";
+/// Changes of rate from a segment to the next.
+pub const SWITCHES: &str = "switches";
+/// Time until a video begins.
+pub const STARTUP: &str = "startup_s";
+/// Time in which a video was played.
+pub const PLAYED: &str = "played_s";
+/// How far a live video is behind.
+pub const LIVE_LATENCY: &str = "live_latency_s";
 /// The connection-level out-of-order queue.
 pub const OFO_MEAN: &str = "ofo_mean_bytes";
 /// Over all subflows, or on one path.

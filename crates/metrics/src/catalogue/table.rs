@@ -97,8 +97,9 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(
         names::STALL,
         "stall",
-        "Frames with a deadline: time for which there was nothing to play out, from the play-out time of a late frame to that of the next \
-         frame in time; sum over connections and directions.",
+        "Time for which there was nothing to play out; sum over connections and directions. Frames with a deadline: from the play-out time of \
+         a late frame to that of the next frame in time. Video: after play has begun, from when the buffer is empty until it holds \
+         traffic.resume_at again, or the rest of the video.",
     )
     .less(),
     of_run(names::STALL_DOWN, "stall down", "As stall_s, of frames that the server sends; where both ends send.").less(),
@@ -106,7 +107,8 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(
         names::STALL_RATIO,
         "stalled",
-        "stall_s ÷ time in which frames were to be played out, of all connections and directions.",
+        "stall_s ÷ time in which there was something to be played out, of all connections and directions: of a video, from the begin of \
+         play to its end.",
     )
     .less()
     .in_percent(),
@@ -115,12 +117,43 @@ pub const METRICS: &[MetricInfo] = &[
     of_run(
         names::FREEZE,
         "longest freeze",
-        "Frames with a deadline: longest time without anything to play out, in any direction of any connection.",
+        "Longest stall, as stall_s counts it, in any direction of any connection.",
     )
     .less()
     .in_ms(),
     of_run(names::FREEZE_DOWN, "longest freeze down", "As freeze_max_s, of frames that the server sends; where both ends send.").less().in_ms(),
     of_run(names::FREEZE_UP, "longest freeze up", "As freeze_max_s, of frames that the client sends; where both ends send.").less().in_ms(),
+    of_run(
+        names::QOE,
+        "QoE",
+        "Video: quality of experience per segment, the linear form of Yin et al. (SIGCOMM 2015, eq. 5) with their balanced weights. Σ rate of \
+         a segment − 1 × Σ |change of rate to the next| − 3 × stall_s − 3 × startup_s, ÷ number of segments; rates in Mbit/s, times in s. \
+         So a second without a picture costs as much as 3 Mbit/s of one segment. It may be negative. Segments count that were complete in the measured time.",
+    )
+    .more()
+    .signed()
+    .decimals(3),
+    of_run(names::BITRATE, "video rate", "Video: mean rate at which the segments were encoded that were complete in the measured time.").more(),
+    of_run(
+        names::SWITCHES,
+        "switches",
+        "Video: number of segments that have another rate than the one before; sum over connections.",
+    )
+    .less(),
+    of_run(
+        names::STARTUP,
+        "startup",
+        "Video: first SYN sent to begin of play, mean over connections. Play that has not begun when the run ends counts with the time so far.",
+    )
+    .less(),
+    of_run(names::PLAYED, "played", "Video: time in which it was played, mean over connections.").more(),
+    of_run(
+        names::LIVE_LATENCY,
+        "live latency",
+        "Live video that plays when the run ends: how far play is then behind the newest moment, mean over connections. It is traffic.live in whole \
+         segments, and startup and all stalls since the connection was established.",
+    )
+    .less(),
     of_run(
         names::OFO_MEAN,
         "OFO mean",
@@ -247,7 +280,7 @@ pub const METRICS: &[MetricInfo] = &[
          responses as if all were requested at once, of flows none before its arrival. Frames: the least mean \
          time in which they could carry each frame alone, without handshake, ÷ app_delay_mean_s. Of Multipath TCP \
          over all paths, opened on any of them, and plain TCP over one, the bound takes the best. Absent for \
-         responses without end.",
+         responses without end, and for video.",
     )
     .more(),
     of_run(

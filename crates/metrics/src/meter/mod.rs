@@ -13,6 +13,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 mod timing;
+mod video;
 
 use crate::catalogue::names;
 use crate::over_time::Peaks;
@@ -33,6 +34,8 @@ use returns::Returns;
 use sender::{PathSender, Sender, Tally};
 pub use timing::Timed;
 use timing::Timing;
+pub use video::VideoSchedule;
+use video::VideoTotals;
 
 /// SYN without ACK, as on the wire (RFC 9293 §3.1): the control bits of a connection's first segment.
 const SYN: u8 = 0x02;
@@ -413,6 +416,11 @@ impl Meter {
                     responses.on_written(now, *range);
                 }
             }
+            Event::SegmentRequested { bps, size } => {
+                if let Timing::Video(segments) = timing {
+                    segments.on_requested(now, *bps, *size);
+                }
+            }
             _ => {}
         }
     }
@@ -531,6 +539,7 @@ struct Totals {
     /// Late frames by direction, in the order of ways.
     late: [LateTotals; 2],
     responses: Histogram,
+    video: VideoTotals,
     completions: Histogram,
     disorder: Disorder,
     head_start: HeadStart,
@@ -542,7 +551,7 @@ struct Totals {
 impl Totals {
     /// Adds a flow of the direction with this place among those of the run.
     fn add(&mut self, flow: FlowMeter, way: usize, end: Instant) {
-        let FlowMeter { sender, receiver, timing, completion, .. } = flow;
+        let FlowMeter { sender, receiver, timing, completion, started, .. } = flow;
         match timing {
             Timing::Nothing => {}
             Timing::Frames(frames) => {
@@ -552,6 +561,7 @@ impl Totals {
                 self.late[way].add(results.late);
             }
             Timing::Responses(responses) => self.responses.merge(&responses.finish(end)),
+            Timing::Video(segments) => self.video.add(segments.finish(started, end)),
         }
         completion.iter().for_each(|completion| self.completions.add(completion.as_nanos(), 1));
         self.delivered[way] += receiver.delivered;
@@ -567,6 +577,7 @@ impl Totals {
     fn values(&self, time: Duration, ended: Ended, spent: Option<f64>) -> Vec<(&'static str, f64)> {
         let mut values = self.of_application(time, ended);
         values.extend(present(LateTotals::values(self.late, ended.both)));
+        values.extend(present(self.video.values()));
         values.extend(self.of_receiver());
         values.extend(self.of_sender(spent));
         values

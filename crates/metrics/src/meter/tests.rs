@@ -3,7 +3,7 @@
 use super::*;
 use anabranch_network::CapacitySpec;
 use anabranch_trace::{PathState, WindowChange};
-use anabranch_units::{FramePattern, PathId, Range, Rate};
+use anabranch_units::{FramePattern, PathId, PlaybackRule, Range, Rate};
 
 const UNDER_TEST: ConnId = ConnId(0);
 
@@ -437,14 +437,14 @@ fn values_come_in_the_order_of_the_catalogue() {
     near(result.get("stall_s"), 0.001);
     near(result.get("stall_ratio"), 0.5);
     near(result.get("late_per_minute"), 30_000.0);
-    // All but the four that need other runs or a bound, those of responses, and the twelve of each of two directions; of a path, all but the
+    // All but the four that need other runs or a bound, those of responses, the six of a video alone, and the twelve of each of two directions; of a path, all but the
     // three of real links.
-    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (21, 3));
+    assert_eq!((order(&result.values, false), order(&result.paths[0].values, true)), (27, 3));
     result.set("oracle_ratio", Some(0.5));
     result.set("aggregation_benefit", Some(0.25));
     result.set("best_single_ratio", None);
     result.set("aggregation_benefit", Some(0.75));
-    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (19, Some(0.75)));
+    assert_eq!((order(&result.values, false), result.get("aggregation_benefit")), (25, Some(0.75)));
 }
 
 #[test]
@@ -663,4 +663,35 @@ fn both_directions_add_up_and_stand_for_themselves() {
     near(result.paths[0].get("sent_bytes"), 3000.0);
     // The capacity of a path with two ways is that of both; this configuration knows one.
     near(result.paths[0].get("utilisation"), 2000.0 / 100_000.0);
+}
+
+#[test]
+fn segments_are_timed_from_the_first_syn_in_the_order_of_the_catalogue() {
+    let mut config = config(0, None, None);
+    let secs = Duration::from_secs;
+    let rule = PlaybackRule { segment: secs(1), start_at: secs(1), resume_at: secs(1), count: None };
+    config.timed = Timed::Video(VideoSchedule { rule, live: Some(secs(1)) });
+    let requested = Event::SegmentRequested { bps: 8000, size: 1000 };
+    let mut run = Run::new(config);
+    run.client(100, 0, SYN_SENT).client(200, 0, requested).client(400, 0, delivered(0, 1000));
+    run.client(400, 0, requested).client(1900, 0, delivered(1000, 2000));
+    // Begins at 400 ms, is empty at 1400, plays again at 1900.
+    let result = run.end(2400);
+    let order: Vec<_> =
+        result.values.iter().map(|(name, _)| crate::METRICS.iter().position(|m| m.name == *name)).collect();
+    assert!(order.is_sorted(), "{:?}", result.values);
+    let expected = [
+        ("stall_s", 0.5),
+        ("stall_ratio", 0.25),
+        ("freeze_max_s", 0.5),
+        ("qoe", (0.016 - 3.0 * 0.8) / 2.0),
+        ("bitrate_mean_bps", 8000.0),
+        ("switches", 0.0),
+        ("startup_s", 0.3),
+        ("played_s", 1.5),
+        ("live_latency_s", 1.7),
+    ];
+    for (name, value) in expected {
+        near(result.get(name), value);
+    }
 }

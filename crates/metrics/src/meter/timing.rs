@@ -1,7 +1,8 @@
-//! Times of an application beside its end: of frames or responses.
+//! Times of an application beside its end: of frames, responses or segments.
 
 use super::frames::{FrameSchedule, Frames};
 use super::responses::{ResponseSchedule, Responses};
+use super::video::{Segments, VideoSchedule};
 use anabranch_units::Instant;
 
 /// The times of the application that are measured.
@@ -14,6 +15,8 @@ pub enum Timed {
     Frames(FrameSchedule),
     /// Responses.
     Responses(ResponseSchedule),
+    /// Segments of a video.
+    Video(VideoSchedule),
 }
 
 /// The times measured so far.
@@ -22,6 +25,7 @@ pub(super) enum Timing {
     Nothing,
     Frames(Frames),
     Responses(Responses),
+    Video(Box<Segments>),
 }
 
 impl Timing {
@@ -30,6 +34,7 @@ impl Timing {
             Timed::Nothing => Self::Nothing,
             Timed::Frames(schedule) => Self::Frames(Frames::new(schedule)),
             Timed::Responses(schedule) => Self::Responses(Responses::new(schedule)),
+            Timed::Video(schedule) => Self::Video(Box::new(Segments::new(schedule))),
         }
     }
 
@@ -39,6 +44,7 @@ impl Timing {
             Self::Nothing => {}
             Self::Frames(frames) => frames.on_delivered(now, end),
             Self::Responses(responses) => responses.on_delivered(now, end),
+            Self::Video(segments) => segments.on_delivered(now, end),
         }
     }
 
@@ -48,6 +54,7 @@ impl Timing {
             Self::Nothing => {}
             Self::Frames(frames) => frames.restart(at),
             Self::Responses(responses) => responses.restart(),
+            Self::Video(segments) => segments.restart(at),
         }
     }
 }

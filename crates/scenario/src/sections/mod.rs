@@ -27,11 +27,12 @@ pub(crate) mod top;
 mod traces;
 pub(crate) mod traffic;
 pub(crate) mod value;
+mod video;
 
 pub(crate) use fields::{Pair, is_directed, unknown_key};
 pub(crate) use network::Limits;
 pub use network::{LEAST_PACKETS, full_packet, least_queue};
-pub(crate) use plugin::{congestion, congestion_names, in_brackets, scheduler, scheduler_names};
+pub(crate) use plugin::{abr, abr_names, congestion, congestion_names, in_brackets, scheduler, scheduler_names};
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
@@ -97,7 +98,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Traffic => {
             table.add(None, vec![traffic::kind()]);
             table.add(None, traffic::shared(&mut Traffic::from(TrafficKind::Bulk { size: None })));
-            for kind in TrafficKind::BLANK {
+            for kind in TrafficKind::blank() {
                 table.add(Some(kind.name()), traffic::rows(&mut Traffic::from(kind)));
             }
         }

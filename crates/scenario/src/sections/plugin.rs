@@ -1,4 +1,4 @@
-//! Schedulers and congestion controls: a name, `NAME(PARAMETER=VALUE,…)` or `{ kind = "NAME", PARAMETER = VALUE, … }`, checked
+//! Schedulers, congestion controls and rules of bitrate adaptation: a name, `NAME(PARAMETER=VALUE,…)` or `{ kind = "NAME", PARAMETER = VALUE, … }`, checked
 //! against the registries.
 
 use super::fields::unknown_key;
@@ -8,7 +8,8 @@ use crate::keys::Key;
 use crate::scenario::PlugIn;
 use crate::suggest::nearest;
 use crate::tree::{Key as WrittenKey, Node, Report, Span, Table, Value, parse_value};
-use anabranch_plugin::registry::{Kind, Parameter, contradiction};
+use anabranch_plugin::registry::{Entry, Kind, Parameter, contradiction};
+use anabranch_workload::abr;
 use std::borrow::Cow;
 
 /// A scheduler with its suffix.
@@ -50,9 +51,18 @@ pub(crate) fn scheduler_names() -> Vec<String> {
     names
 }
 
-/// Every name, then every alias.
+/// Names of congestion controls.
 pub(crate) fn congestion_names() -> Vec<String> {
-    let all = anabranch_congestion::all();
+    names(anabranch_congestion::all())
+}
+
+/// Names of rules of bitrate adaptation.
+pub(crate) fn abr_names() -> Vec<String> {
+    names(abr::registry::all())
+}
+
+/// Every name, then every alias.
+fn names<T: ?Sized>(all: &[&Entry<T>]) -> Vec<String> {
     let mut names: Vec<String> = all.iter().map(|entry| entry.name.into()).collect();
     names.extend(all.iter().flat_map(|entry| entry.aliases).map(|alias| alias.to_string()));
     names
@@ -60,16 +70,41 @@ pub(crate) fn congestion_names() -> Vec<String> {
 
 /// A congestion control.
 pub(crate) fn congestion(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
+    let what = What { code: Code::UnknownCongestion, noun: "congestion control", list: "congestion" };
+    of_registry(report, (key, node), anabranch_congestion::all(), &what)
+}
+
+/// A rule of bitrate adaptation.
+pub(crate) fn abr(report: &mut Report, key: &'static Key, node: &Node) -> Option<PlugIn> {
+    let what = What { code: Code::UnknownWord, noun: "ABR", list: "abrs" };
+    of_registry(report, (key, node), abr::registry::all(), &what)
+}
+
+/// How a registry is spoken of.
+struct What {
+    code: Code,
+    noun: &'static str,
+    /// As `anabranch list` knows it.
+    list: &'static str,
+}
+
+/// An entry of a registry without suffixes.
+fn of_registry<T: ?Sized>(
+    report: &mut Report,
+    (key, node): (&'static Key, &Node),
+    all: &'static [&'static Entry<T>],
+    what: &What,
+) -> Option<PlugIn> {
     let node = spelt_out(report, node);
     let (kind, given) = kind(report, key, &node)?;
     let name = value::reference(report, key, kind)?;
-    let Some(entry) = anabranch_congestion::find(&name) else {
-        let message = format!("there is no congestion control \"{name}\"");
-        let help = match nearest(&name, congestion_names().iter().map(String::as_str)) {
+    let Some(entry) = all.iter().find(|entry| entry.answers_to(&name)) else {
+        let message = format!("there is no {} \"{name}\"", what.noun);
+        let help = match nearest(&name, names(all).iter().map(String::as_str)) {
             Some(word) => format!("did you mean \"{word}\"?"),
-            None => "`anabranch list congestion` names them".into(),
+            None => format!("`anabranch list {}` names them", what.list),
         };
-        report.error(Code::UnknownCongestion, kind.at, message).label("unknown").help(help);
+        report.error(what.code, kind.at, message).label("unknown").help(help);
         return None;
     };
     plug_in(report, entry.name.into(), &entry.parameters.iter().collect::<Vec<_>>(), given)

@@ -1,7 +1,7 @@
 //! `[[traffic]]`: the applications.
 
 use super::fields::Fields;
-use super::value;
+use super::{value, video};
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, MAX_BYTES, MAX_FLOWS, Section};
 use crate::notation::{INSTANT, NAME, Notation, POSITIVE_TIME, RATE, TIME, integer, real, size, word};
@@ -14,30 +14,33 @@ use anabranch_workload::REQUEST_BYTES;
 use std::collections::BTreeSet;
 
 const BYTES: Notation<u64> = size(1, MAX_BYTES);
-const REQUEST: Notation<u64> = size(*REQUEST_BYTES.start(), *REQUEST_BYTES.end());
+pub(super) const REQUEST: Notation<u64> = size(*REQUEST_BYTES.start(), *REQUEST_BYTES.end());
 const COUNT: Notation<u64> = integer(1, 1_000_000_000);
 const FLOWS: Notation<u32> = integer(1, MAX_FLOWS);
 const ARRIVALS: Notation<Arrivals> = Notation { form: Form::Arrivals, read: arrivals, write: written_arrivals };
 
 impl TrafficKind {
     /// Every kind as it is without its keys.
-    pub(crate) const BLANK: [TrafficKind; 5] = [
-        TrafficKind::Bulk { size: None },
-        TrafficKind::Frames { size: 0, interval: Duration::ZERO, count: None, deadline: None },
-        CALL,
-        TrafficKind::Request { request: 100, size: 0, interval: Duration::ZERO, count: None },
-        TrafficKind::Web {
-            size: 0,
-            objects: 0,
-            connections: 6,
-            connections_per: ConnectionsPer::Page,
-            sizes: ObjectSizes::Equal,
-            request: 100,
-        },
-    ];
+    pub(crate) fn blank() -> [TrafficKind; 6] {
+        [
+            TrafficKind::Bulk { size: None },
+            TrafficKind::Frames { size: 0, interval: Duration::ZERO, count: None, deadline: None },
+            CALL,
+            video::blank(),
+            TrafficKind::Request { request: 100, size: 0, interval: Duration::ZERO, count: None },
+            TrafficKind::Web {
+                size: 0,
+                objects: 0,
+                connections: 6,
+                connections_per: ConnectionsPer::Page,
+                sizes: ObjectSizes::Equal,
+                request: 100,
+            },
+        ]
+    }
 
-    /// Names of all kinds, in the order of [`Self::BLANK`].
-    pub(crate) const NAMES: &'static [&'static str] = &["bulk", "frames", "call", "request", "web"];
+    /// Names of all kinds, in the order of [`Self::blank`].
+    pub(crate) const NAMES: &'static [&'static str] = &["bulk", "frames", "call", "video", "request", "web"];
 
     /// Name as scenario files write it.
     pub const fn name(&self) -> &'static str {
@@ -45,8 +48,9 @@ impl TrafficKind {
             Self::Bulk { .. } => Self::NAMES[0],
             Self::Frames { .. } => Self::NAMES[1],
             Self::Call { .. } => Self::NAMES[2],
-            Self::Request { .. } => Self::NAMES[3],
-            Self::Web { .. } => Self::NAMES[4],
+            Self::Video { .. } => Self::NAMES[3],
+            Self::Request { .. } => Self::NAMES[4],
+            Self::Web { .. } => Self::NAMES[5],
         }
     }
 }
@@ -62,7 +66,7 @@ const CALL: TrafficKind = TrafficKind::Call {
 
 /// The key that chooses the kind.
 pub(crate) fn kind() -> Row<'static> {
-    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: an end, the server unless direction says otherwise, sends as much as it can; frames: it writes frames of one size at a steady pace; call: both ends, unless direction says otherwise, send speech and pictures with a deadline; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
+    Row::by_hand("kind", Form::Words(TrafficKind::NAMES), "bulk: an end, the server unless direction says otherwise, sends as much as it can; frames: it writes frames of one size at a steady pace; call: both ends, unless direction says otherwise, send speech and pictures with a deadline; video: the client plays a video in segments, and requests each at a rate that suits its buffer; request: the client sends requests and the server answers them, one after the other; web: the client requests a page's objects over several connections").required()
 }
 
 /// Keys of every kind.
@@ -80,6 +84,7 @@ pub(crate) fn shared(traffic: &mut Traffic) -> Vec<Row<'_>> {
 pub(crate) fn rows(traffic: &mut Traffic) -> Vec<Row<'_>> {
     let has_direction = !traffic.kind.has_requests();
     let mut rows = match &mut traffic.kind {
+        kind @ TrafficKind::Video { .. } => video::rows(kind),
         TrafficKind::Bulk { size } => vec![
             Row::optional("size", BYTES, size, "bytes to transfer").silent("until the end"),
         ],
@@ -222,11 +227,12 @@ fn check_times(report: &mut Report, fields: &Fields<'_>, traffic: &Traffic, scen
 
 pub(super) fn application(report: &mut Report, fields: &Fields<'_>) -> Option<Traffic> {
     let word = fields.get(report, "kind", value::word)?;
-    let kind = TrafficKind::BLANK.into_iter().find(|kind| kind.name() == word)?;
+    let kind = TrafficKind::blank().into_iter().find(|kind| kind.name() == word)?;
     let mut traffic = Traffic::from(kind);
     let shared = fields.fill(report, Some(word), shared(&mut traffic));
     let read = fields.fill(report, Some(word), rows(&mut traffic));
     check_page(report, fields, &traffic.kind);
+    video::check(report, fields, &traffic.kind);
     (shared && read).then_some(traffic)
 }
 

@@ -1,4 +1,4 @@
-//! Reference pages of schedulers, congestion controls and models: one in a terminal, all of them as a Markdown document; and the
+//! Reference pages of schedulers, congestion controls, bitrate adaptation and models: one in a terminal, all of them as a Markdown document; and the
 //! documents of all keys, metrics and built-in scenarios.
 
 mod lists;
@@ -7,6 +7,7 @@ pub use lists::{keys, metrics, opening, scenarios};
 
 use anabranch_models::Model;
 use anabranch_plugin::registry::{Entry, Kind, Parameter};
+use anabranch_workload::abr;
 use std::fmt::Write as _;
 
 /// The columns of tables of parameters.
@@ -133,6 +134,23 @@ pub fn congestion() -> String {
     all.iter().for_each(|entry| text += &section(entry));
     text
 }
+
+/// All rules of bitrate adaptation.
+pub fn abrs() -> String {
+    let all = abr::registry::all();
+    let rows = all.iter().map(|entry| [link(entry.name), also(entry), entry.about.into()]);
+    let mut text = head("Bitrate adaptation", "abrs", ABRS);
+    text += &table(["name", "also", "what it does"], rows);
+    all.iter().for_each(|entry| text += &section(entry));
+    text
+}
+
+const ABRS: &str = "\
+A video in segments is there at several rates, its ladder. Bitrate adaptation (ABR) chooses the rate of each segment when the player
+requests it. A scenario names the rule as `abr = \"NAME\"` of `[[traffic]]` with `kind = \"video\"`. Parameters follow as `NAME(PARAMETER=VALUE, …)` or as
+`{ kind = \"NAME\", PARAMETER = VALUE, … }`; `--set traffic.abr=NAME` sets another one. [Applications](applications.md#video) has the
+player around it.
+";
 
 const SCHEDULERS: &str = "\
 A scheduler decides which bytes travel on which subflow, and when nothing is sent. `anabranch run FILE --scheduler NAME`
