@@ -1,5 +1,6 @@
 //! The pairs of hosts of a run, and the network that they share.
 
+use super::ways::Ways;
 use crate::cross::{ChangingNetwork, Entrance, TcpFlow, entrances, sources, tcp_flows};
 use crate::job::{Choice, Job, RunError, unsupported};
 use crate::layout::Layout;
@@ -45,12 +46,14 @@ impl Cast {
         let (mut pairs, mut connections) = (Vec::new(), 0);
         for (index, group) in scenario.groups.iter().enumerate() {
             let of_pair = Arc::new(scenario.of_pair(group));
+            let mut ways = Ways::of(scenario, group, job.seed);
             for k in 0..group.count {
                 let is_first = pairs.is_empty();
                 let name = format!("{}.{k}", group.name);
                 let own = own_job(job, group, &of_pair, (!is_first).then_some(&*name));
                 let layout = Layout::of(&own)?;
-                let paths = settle(&mut ground, scenario, &layout, (!is_first).then_some(&*name));
+                let pair = Settler { layout: &layout, ways: ways.of_pair(k), name: (!is_first).then_some(&*name) };
+                let paths = settle(&mut ground, scenario, pair);
                 let count = layout.connections();
                 pairs.push(Pair { group: index, job: own, layout, first: connections, paths });
                 connections += count;
@@ -121,10 +124,20 @@ fn own_job(job: &Job, group: &Group, scenario: &Arc<Scenario>, name: Option<&str
     Job { scenario: scenario.clone(), cell: job.cell.clone(), choice, congestion, seed, curves: None }
 }
 
+/// A pair that gets its place in the network.
+struct Settler<'p> {
+    layout: &'p Layout,
+    /// The links of its paths where they are not those of the scenario.
+    ways: Vec<Option<Vec<usize>>>,
+    /// `None` of the first pair.
+    name: Option<&'p str>,
+}
+
 /// Adds the paths of a pair to the network, with the links that it shares with none, and their changes. Returns the network's index of
 /// each path.
-fn settle(ground: &mut ChangingNetwork, scenario: &Scenario, pair: &Layout, name: Option<&str>) -> Vec<usize> {
-    let (own, timeline) = pair.network();
+fn settle(ground: &mut ChangingNetwork, scenario: &Scenario, pair: Settler<'_>) -> Vec<usize> {
+    let Settler { layout, ways, name } = pair;
+    let (own, timeline) = layout.network();
     let crosses = |path: &PathSpec, link: usize| [&path.down, &path.up].iter().any(|way| way.bottleneck.crosses(link));
     let named = |of: &str| name.map_or_else(|| of.to_owned(), |name| [of, name].join("."));
     let mut links = BTreeMap::new();
@@ -135,8 +148,12 @@ fn settle(ground: &mut ChangingNetwork, scenario: &Scenario, pair: &Layout, name
         ground.topology.links.push(spec);
     }
     let first = ground.topology.paths.len();
-    for path in &own.paths {
+    for (path, way) in own.paths.iter().zip(ways) {
         let mut path = path.clone();
+        if let Some(links) = way {
+            path.up.bottleneck = Bottleneck::Route(links.iter().rev().copied().collect());
+            path.down.bottleneck = Bottleneck::Route(links);
+        }
         path.name = named(&path.name);
         for way in [&mut path.down, &mut path.up] {
             if let Bottleneck::Route(route) = &mut way.bottleneck {

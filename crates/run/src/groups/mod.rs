@@ -3,6 +3,7 @@
 mod cast;
 mod figures;
 mod meters;
+mod ways;
 
 use crate::job::{Job, RunError, RunOutcome};
 use crate::links;

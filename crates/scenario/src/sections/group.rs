@@ -6,7 +6,7 @@ use super::{traffic, value};
 use crate::diagnostic::Code;
 use crate::group::Group;
 use crate::keys::{BUFFER, Form, Key, Section};
-use crate::notation::{CONGESTION, FLAG, SCHEDULER, TIME, integer};
+use crate::notation::{CONGESTION, FLAG, SCHEDULER, TIME, integer, word};
 use crate::row::Row;
 use crate::scenario::{Scenario, Traffic};
 use crate::tree::{Node, Report, Value};
@@ -33,6 +33,7 @@ pub(crate) fn by_hand() -> Vec<Row<'static>> {
 pub(crate) fn rows(group: &mut Group) -> Vec<Row<'_>> {
     vec![
         Row::new("count", integer(1, MOST_PAIRS), &mut group.count, "pairs of hosts, alike; each draws its own random values"),
+        Row::new("pairing", word(), &mut group.pairing, "who sends to whom, where paths cross a fabric; each repetition draws its own. permutation: each host sends to one other and receives from one other; incast: all send to one; random: both ends of each pair are drawn"),
         Row::optional("scheduler", SCHEDULER, &mut group.scheduler, "packet scheduler, also when a run compares others").silent("the connection's"),
         Row::optional("congestion", CONGESTION, &mut group.congestion, "congestion control, also when a run compares others").silent("the connection's"),
         Row::optional("mptcp", FLAG, &mut group.mptcp, "speak Multipath TCP; false = plain TCP, over one path").silent("the connection's"),
@@ -141,10 +142,16 @@ pub(super) fn check(
     report: &mut Report,
     groups: &[Fields<'_>],
     hosts: &Fields<'_>,
-    crosses: &[Fields<'_>],
+    [paths, crosses]: [&[Fields<'_>]; 2],
     scenario: &Scenario,
 ) {
     if groups.is_empty() {
+        for node in paths.iter().filter_map(|fields| fields.written("fabric")) {
+            report
+                .error(Code::Conflict, node.at, "a way through a fabric is that of a pair of hosts")
+                .label("of which pair?")
+                .help("add [[group]] with `name = \"hosts\"`");
+        }
         return;
     }
     for key in ["sender", "receiver"] {

@@ -5,6 +5,7 @@ pub(crate) mod bucket;
 pub(crate) mod change;
 pub(crate) mod connection;
 pub(crate) mod cross;
+pub(crate) mod fabric;
 mod fields;
 pub(crate) mod group;
 pub(crate) mod hosts;
@@ -35,6 +36,7 @@ pub(crate) use plugin::{congestion, congestion_names, in_brackets, scheduler, sc
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
+use crate::fabric::Shape;
 use crate::group::Group;
 use crate::keys::{Key, Section};
 use crate::row::Row;
@@ -82,6 +84,13 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Link => {
             table.add(None, path::link());
             table.add(None, path::behind(&mut path::Way::default().spec));
+        }
+        Section::Fabric => {
+            table.add(None, fabric::by_hand());
+            for mut shape in Shape::BLANK {
+                table.add(Some(shape.name()), fabric::rows(&mut shape));
+            }
+            table.add(None, fabric::cable(&mut path::Way::default().spec));
         }
         Section::Medium => {
             table.add(None, vec![path::medium_name()]);
@@ -154,8 +163,10 @@ const LISTS: [Section; 7] = [
 /// Reads one scenario; `file` is its name if it states none. `None` if there was a mistake, which was reported.
 pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Reading> {
     let begin = report.calls();
-    let root = &*preset::expand(report, root);
-    // Without its preset a path lacks keys, which are no mistakes of their own.
+    let root = preset::expand(report, root);
+    let (root, fabrics) = fabric::expand(report, root);
+    let root = &*root;
+    // Without its preset a path lacks keys, which are no mistakes of their own. The same holds of fabrics.
     if report.calls() > begin {
         return None;
     }
@@ -170,7 +181,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let applications = traffic::traffic(report, &traffic);
     let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
     scenario.traffic = applications.clone().unwrap_or_default();
-    let names = Names::read(report, [&paths, &links, &media], most_paths(&groups));
+    let names = Names::read(report, [&paths, &links, &media], fabrics, most_paths(&groups));
     let read_groups = group::groups(report, &names, &groups);
     scenario.groups = read_groups.clone().unwrap_or_default();
     let all_bulk = scenario.applications().all(bulk);
@@ -191,7 +202,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_start(report, &top, &scenario);
     check_end(report, &top, &scenario, applications.is_some() && read_groups.is_some());
     check_paths(report, root, &paths, scenario.settings.mptcp || !groups.is_empty());
-    group::check(report, &groups, &hosts_fields, &crosses, &scenario);
+    group::check(report, &groups, &hosts_fields, [&paths, &crosses], &scenario);
     check_race(report, &connection, &scenario);
     check_presence(report, &paths, &scenario);
     if let Some(network) = &network {
@@ -204,6 +215,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     scenario.paths = network.options;
     applications?;
     read_groups?;
+    scenario.fabrics = names.fabrics;
     scenario.cross = flows.into_iter().collect::<Option<_>>()?;
     scenario.timeline = timeline?;
     Some(Reading { scenario, limits: network.limits })
