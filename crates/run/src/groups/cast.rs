@@ -1,41 +1,52 @@
 //! The pairs of hosts of a run, and the network that they share.
 
 use super::ways::Ways;
-use crate::cross::{ChangingNetwork, Entrance, TcpFlow, entrances, sources, tcp_flows};
+use crate::cross::{ChangingNetwork, entrances, sources, tcp_flows};
 use crate::job::{Choice, Job, RunError, unsupported};
 use crate::layout::Layout;
+use anabranch_metrics::MeterConfig;
 use anabranch_network::{Bottleneck, Change, PathSpec, Place, Topology};
 use anabranch_scenario::{Group, Scenario};
 use anabranch_sim::{Checks, End, FlowSetup, WorldChange, WorldSetup, client_port};
-use anabranch_units::{ConnId, Instant, Rng, Side};
+use anabranch_units::{ConnId, Direction, Instant, Rng, Side};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A pair of hosts: a run of its own, but for the network.
+/// A pair of hosts in the world.
 pub(crate) struct Pair {
     /// Index of the group.
     pub group: usize,
-    pub job: Job,
-    pub layout: Layout,
-    /// Number of its first connection in the world; its own count from 0.
+    /// Number of its first connection.
     pub first: u32,
+    /// Number of its connections.
+    pub connections: u32,
     /// The world's path of each of its own.
     pub paths: Vec<usize>,
+    /// Directions in which an end sends as much as it can, until the run ends.
+    pub fills: Vec<Direction>,
+}
+
+/// What the pairs bring into the world: each is a run of its own, but for the network.
+pub(crate) struct Equipment {
+    /// The flow of each pair, then cross traffic that is TCP.
+    pub flows: Vec<FlowSetup>,
+    /// What the meter of each pair needs; connections count from 0 there.
+    pub meters: Vec<MeterConfig>,
+    pub world: WorldSetup,
 }
 
 /// All hosts of a run.
 pub(crate) struct Cast {
     pub pairs: Vec<Pair>,
-    /// The number of connections of all pairs.
-    connections: u32,
-    cross: Vec<TcpFlow>,
-    entrances: Vec<Entrance>,
     ground: ChangingNetwork,
 }
 
 impl Cast {
-    /// The pairs of each group, in the order of the file.
-    pub fn of(job: &Job) -> Result<Self, RunError> {
+    /// The pairs of each group, in the order of the file, with all that they bring.
+    ///
+    /// # Errors
+    /// The scenario needs what groups cannot have, or a plug-in cannot be built.
+    pub fn of(job: &Job, checks: Checks) -> Result<(Self, Equipment), RunError> {
         let Choice::Multipath(_) = job.choice else {
             return Err(unsupported("a single path in a scenario with groups"));
         };
@@ -43,60 +54,50 @@ impl Cast {
         let links = scenario.topology.links.clone();
         let timeline = scenario.network_changes().filter(|(_, change)| link_of(change).is_some()).collect();
         let mut ground = ChangingNetwork { topology: Topology { paths: Vec::new(), links }, timeline };
-        let (mut pairs, mut connections) = (Vec::new(), 0);
+        let (mut pairs, mut connections) = (Vec::<Pair>::new(), 0);
+        let (mut flows, mut meters, mut changes) = (Vec::new(), Vec::new(), Vec::new());
         for (index, group) in scenario.groups.iter().enumerate() {
             let of_pair = Arc::new(scenario.of_pair(group));
             let mut ways = Ways::of(scenario, group, job.seed);
             for k in 0..group.count {
-                let is_first = pairs.is_empty();
                 let name = format!("{}.{k}", group.name);
-                let own = own_job(job, group, &of_pair, (!is_first).then_some(&*name));
+                let name = (!pairs.is_empty()).then_some(&*name);
+                let own = own_job(job, group, &of_pair, name);
                 let layout = Layout::of(&own)?;
-                let pair = Settler { layout: &layout, ways: ways.of_pair(k), name: (!is_first).then_some(&*name) };
-                let paths = settle(&mut ground, scenario, pair);
-                let count = layout.connections();
-                pairs.push(Pair { group: index, job: own, layout, first: connections, paths });
-                connections += count;
+                let paths = settle(&mut ground, scenario, Settler { layout: &layout, ways: ways.of_pair(k), name });
+                let fills = Direction::BOTH.into_iter().filter(|way| layout.fills(*way)).collect();
+                let pair = Pair { group: index, first: connections, connections: layout.connections(), paths, fills };
+                let n = pairs.len();
+                changes.extend(layout.host_changes(&own)?.into_iter().map(|(at, change)| (at, of_flow(change, n))));
+                flows.push(pair.flow(layout.measured(&own)?));
+                meters.push(layout.meter(&own));
+                connections += pair.connections;
+                pairs.push(pair);
             }
         }
+        let awaited = flows.iter().any(|flow| flow.awaited);
         let cross = tcp_flows(scenario, job.seed, &mut ground);
+        for (id, flow) in (connections..).map(ConnId).zip(&cross) {
+            flows.push(flow.build(job, id, awaited)?);
+        }
         let entrances = entrances(scenario, &mut ground);
         ground.timeline.sort_by_key(|(at, _)| *at);
-        Ok(Self { pairs, connections, cross, entrances, ground })
+        let of_network = ground.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
+        let (topology, seed) = (ground.topology.clone(), job.seed);
+        let (timeline, sources) = (of_network.chain(changes).collect(), sources(scenario, seed, &entrances));
+        let world = WorldSetup { topology, seed, timeline, sources, checks };
+        Ok((Self { pairs, ground }, Equipment { flows, meters, world }))
     }
 
     /// The network, and how it changes.
     pub fn network(&self) -> (&Topology, &[(Instant, Change)]) {
         (&self.ground.topology, &self.ground.timeline)
     }
-
-    /// The network with everything in it but the flows.
-    pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
-        let changes = self.ground.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
-        let mut timeline: Vec<(Instant, WorldChange)> = changes.collect();
-        for (n, pair) in self.pairs.iter().enumerate() {
-            let own = pair.layout.host_changes(&pair.job)?;
-            timeline.extend(own.into_iter().map(|(at, change)| (at, of_flow(change, n))));
-        }
-        let (topology, seed) = (self.ground.topology.clone(), job.seed);
-        Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, seed, &self.entrances), checks })
-    }
-
-    /// The flow of each pair, then cross traffic that is TCP.
-    pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
-        let mut flows = self.pairs.iter().map(Pair::flow).collect::<Result<Vec<_>, _>>()?;
-        let awaited = flows.iter().any(|flow| flow.awaited);
-        for (id, flow) in (self.connections..).map(ConnId).zip(&self.cross) {
-            flows.push(flow.build(job, id, awaited)?);
-        }
-        Ok(flows)
-    }
 }
 
 impl Pair {
-    /// The pair in a world with others: connections and paths have the world's numbers, addresses those of the pair.
-    fn flow(&self) -> Result<FlowSetup, RunError> {
-        let mut flow = self.layout.measured(&self.job)?;
+    /// The pair's `flow` in a world with others: connections and paths have the world's numbers, addresses those of the pair.
+    fn flow(&self, mut flow: FlowSetup) -> FlowSetup {
         flow.id = ConnId(self.first);
         flow.captured = false;
         flow.routes.iter_mut().for_each(|(_, path)| *path = self.paths[*path]);
@@ -112,7 +113,7 @@ impl Pair {
                 }
             }
         }
-        Ok(flow)
+        flow
     }
 }
 

@@ -1,7 +1,7 @@
 //! A meter for each pair of hosts.
 
 use super::cast::Cast;
-use anabranch_metrics::{Meter, RunMetrics};
+use anabranch_metrics::{Meter, MeterConfig, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{ConnId, Direction, Instant, PathId};
 
@@ -14,12 +14,14 @@ pub(crate) struct Meters {
 }
 
 impl Meters {
-    pub fn new(cast: &Cast) -> Self {
-        let meters = cast.pairs.iter().map(|pair| Meter::new(pair.layout.meter(&pair.job))).collect();
-        let owners = cast.pairs.iter().zip(0..).flat_map(|(pair, n)| {
-            let count = pair.layout.connections() as usize;
-            std::iter::repeat_n((n, pair.first), count)
-        });
+    /// `configs` by pair.
+    pub fn new(cast: &Cast, configs: Vec<MeterConfig>) -> Self {
+        let meters = configs.into_iter().map(Meter::new).collect();
+        let owners = cast
+            .pairs
+            .iter()
+            .zip(0..)
+            .flat_map(|(pair, n)| std::iter::repeat_n((n, pair.first), pair.connections as usize));
         Self { meters, owners: owners.collect() }
     }
 

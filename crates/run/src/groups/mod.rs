@@ -12,7 +12,7 @@ use crate::values::Values;
 use anabranch_sim::{Checks, FlowSetup, World};
 use anabranch_trace::{Digest, Recorder, Tee};
 use anabranch_units::Instant;
-use cast::Cast;
+use cast::{Cast, Equipment};
 use meters::Meters;
 use std::sync::atomic::AtomicBool;
 
@@ -23,17 +23,16 @@ pub(crate) fn run(
     listener: Option<&mut dyn Recorder>,
     equip: impl FnOnce(&mut [FlowSetup]),
 ) -> Result<RunOutcome, RunError> {
-    let cast = Cast::of(job)?;
-    let mut flows = cast.flows(job)?;
+    let (cast, Equipment { mut flows, meters, world }) = Cast::of(job, checks)?;
     if let Some(first) = flows.first_mut() {
         first.captured = listener.is_some();
     }
     equip(&mut flows);
-    let mut world = World::new(cast.world(job, checks)?, flows);
+    let mut world = World::new(world, flows);
     if let Some(stop) = stop {
         world.stop_when(stop);
     }
-    let meters = Meters::new(&cast);
+    let meters = Meters::new(&cast, meters);
     meters.marks().for_each(|at| world.mark(at));
     let mut recorder = Tee(Tee(meters, Digest::new()), listener);
     let scenario = &*job.scenario;
