@@ -77,6 +77,18 @@ fn mistakes_stand_where_they_are() {
         ("[[group]]\nname = 'g'\nrecv_buffer = '600B'\n", "smaller than one segment", "'600B'"),
         ("[hosts]\nsender = 'linux'\n[[group]]\nname = 'g'\n", "virtual time alone", "'linux'"),
         ("[[group]]\nname = 'g'\n[[cross]]\nkind = 'tcp'\npath = 'a'\n", "its own copy of this path", "'a'"),
+        (
+            "[[link]]\nname = 'own'\nrate = '1mbit'\nper_pair = true\n[[group]]\nname = 'g'\n\
+             [[cross]]\nkind = 'udp'\nrate = '1mbit'\nroute = ['core', 'own']\n",
+            "its own copy of this link",
+            "'own']",
+        ),
+        (
+            "[[link]]\nname = 'own'\nrate = '1mbit'\nper_pair = true\n[[group]]\nname = 'g'\n\
+             [[cross]]\nkind = 'tcp'\nlink = 'own'\n",
+            "its own copy of this link",
+            "link = 'own'",
+        ),
         ("[[group]]\nname = 'g'\n[[timeline]]\nat = '1s'\nset = 'link.gone.rate'\nvalue = '1mbit'\n", "gone", "gone"),
         ("[[path]]\nname = 'c'\nroute = ['core', 'core']\n[[group]]\nname = 'g'\n", "goes in a circle", "'core'"),
         ("[[path]]\nname = 'c'\nroute = []\n[[group]]\nname = 'g'\n", "crosses no link", "[]"),

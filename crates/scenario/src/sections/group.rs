@@ -8,7 +8,7 @@ use crate::group::Group;
 use crate::keys::{BUFFER, Form, Key, Section};
 use crate::notation::{CONGESTION, FLAG, SCHEDULER, TIME, integer, word};
 use crate::row::Row;
-use crate::scenario::{Scenario, Traffic};
+use crate::scenario::{Cross, Over, Scenario, Traffic};
 use crate::tree::{Node, Report, Value};
 use anabranch_units::PathId;
 use std::collections::BTreeSet;
@@ -170,6 +170,21 @@ pub(super) fn check(
     }
     for (fields, group) in groups.iter().zip(&scenario.groups) {
         check_settings(report, fields, group, scenario);
+    }
+}
+
+/// Refuses cross traffic over a link of which each pair has its own: it would meet nobody.
+pub(super) fn check_cross(report: &mut Report, crosses: &[Fields<'_>], flows: &[Option<Cross>], scenario: &Scenario) {
+    for (fields, flow) in crosses.iter().zip(flows) {
+        let Some(Cross { over: Over::Links(links), .. }) = flow else { continue };
+        let Some(node) = fields.written("route").or(fields.written("link")) else { continue };
+        let items = if let Value::List(items) = &node.value { &items[..] } else { std::slice::from_ref(node) };
+        for (item, _) in items.iter().zip(links).filter(|(_, link)| scenario.per_pair.contains(link)) {
+            report
+                .error(Code::Conflict, item.at, "each pair of hosts has its own copy of this link")
+                .label("of which pair?")
+                .help("let cross traffic go over a link that is not `per_pair`");
+        }
     }
 }
 

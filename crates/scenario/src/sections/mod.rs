@@ -203,6 +203,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_end(report, &top, &scenario, applications.is_some() && read_groups.is_some());
     check_paths(report, root, &paths, scenario.settings.mptcp || !groups.is_empty());
     group::check(report, &groups, &hosts_fields, [&paths, &crosses], &scenario);
+    group::check_cross(report, &crosses, &flows, &scenario);
     check_race(report, &connection, &scenario);
     check_presence(report, &paths, &scenario);
     if let Some(network) = &network {
