@@ -15,13 +15,13 @@ pub(super) fn interval(row: &ResultRow<'_>, info: &MetricInfo) -> Option<String>
 
 /// The paired differences of all rows from one scheduler in one metric, tested together.
 pub(super) struct Differences<'a> {
-    metric: &'static str,
+    metric: String,
     all: Vec<(&'a Comparison, Verdict)>,
 }
 
 impl<'a> Differences<'a> {
-    pub fn new(results: &'a Results, metric: &'static str, reference: &ResultRow<'_>) -> Self {
-        Self { metric, all: results.verdicts(metric, reference.scheduler) }
+    pub fn new(results: &'a Results, metric: &str, reference: &ResultRow<'_>) -> Self {
+        Self { metric: metric.to_owned(), all: results.verdicts(metric, reference.scheduler) }
     }
 
     /// Difference of `row` from `reference` in percent of the reference's mean, with its half-width, and [`STANDS`] if the seeds show it.
@@ -31,7 +31,7 @@ impl<'a> Differences<'a> {
                 && *c.cell == *row.cell
         };
         let (comparison, verdict) = self.all.iter().find(is_it)?;
-        let percent = 100.0 / reference.get(self.metric)?.mean;
+        let percent = 100.0 / reference.get(&self.metric)?.mean;
         if !percent.is_finite() {
             return None;
         }

@@ -1,6 +1,7 @@
 //! Results as tables to read: one per cell, one row per scheduler, baselines below.
 
 use super::fields::{Differences, interval};
+use super::groups::groups_tables;
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
 use super::sweep::sweep_table;
@@ -43,6 +44,9 @@ pub fn results_table(results: &Results) -> String {
     // The rows of a cell are next to each other.
     let by_cell: Vec<&[ResultRow<'_>]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
     text += &sweep_table(results, &by_cell, WIDTH).unwrap_or_else(|| cell_tables(results, &by_cell));
+    if let [rows] = by_cell[..] {
+        text += &groups_tables(results, rows);
+    }
     text.push('\n');
     text += &notes(results, &rows);
     text += &live_notes(results);
