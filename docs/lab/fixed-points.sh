@@ -1,5 +1,5 @@
 #!/bin/bash
-# The figures of fixed-points.md: group, predicted and measured rate in Mbit/s on the wire, and how much they differ.
+# The figures of fixed-points.md: group, predicted and measured rate in Mbit/s on the wire (± standard deviation), and how much they differ.
 # Usage: docs/lab/fixed-points.sh [PROGRAM]. Minutes on two cores with a release build.
 set -eu
 program=${1:-target/release/anabranch}
@@ -18,7 +18,7 @@ for group in sys.argv[2:]:
     row = summary[f"group.{name}.goodput_mean_bps"]
     scale = float(packet) / 1400 / 1e6
     mean, predicted = row["mean"] * scale, float(predicted)
-    half = (row["ci95_high"] - row["ci95_low"]) / 2 * scale
+    half = (row["sd"] or 0) * scale
     print(f"| {sys.argv[1]} | {name} | {predicted:.3f} | {mean:.3f} ± {half:.3f} | {100 * (mean / predicted - 1):+.1f} % |")
 ' "$title" "$@"
 }
@@ -42,7 +42,7 @@ row "max-min" "parking-lot" \
   '--set link.l1.queue={kind="fq_codel"} --set link.l2.queue={kind="fq_codel"} --set link.l3.queue={kind="fq_codel"}' \
   through:10:1452 at-l1:10:1452 at-l2:10:1452
 
-# Wischik et al., §2.2: a path over one link and a path over the two others.
+# Wischik et al.: a path over one link and a path over the two others.
 triangle() {
   cat <<'END'
 name = "triangle"

@@ -5,7 +5,7 @@ use crate::args::{OliaArguments, OliaBArguments, TestbedArguments};
 use anabranch_scenario::quoted;
 use anabranch_units::Rate;
 
-/// Scenario A (§3.1): users with two paths reach a server over access points of their own or over the shared one.
+/// Scenario A: users with two paths reach a server over access points of their own or over the shared one.
 pub(super) fn a(own: &OliaArguments) -> String {
     let OliaArguments { n1, n2, c1, c2, testbed } = own;
     let about = "Scenario A: two-path users pass the server's bottleneck on both paths, and the access point on one.";
@@ -22,7 +22,7 @@ pub(super) fn a(own: &OliaArguments) -> String {
     .concat()
 }
 
-/// Scenario B (§3.2): blue users have provider X and, over Y, provider T; red ones have T, and over X a second path to it.
+/// Scenario B: blue users have provider X and, over Y, provider T; red ones have T, and over X a second path to it.
 pub(super) fn b(own: &OliaBArguments) -> String {
     let OliaBArguments { users, cx, ct, single, testbed } = own;
     let about = "Scenario B: does a second path of red users, over both X and T, take more from others than it brings?";
@@ -43,7 +43,7 @@ pub(super) fn b(own: &OliaBArguments) -> String {
     .concat()
 }
 
-/// Scenario C (§3.3): users with two paths have an access point of their own and one that others share.
+/// Scenario C: users with two paths have an access point of their own and one that others share.
 pub(super) fn c(own: &OliaArguments) -> String {
     let OliaArguments { n1, n2, c1, c2, testbed } = own;
     let about =
@@ -75,7 +75,7 @@ fn bottleneck(name: &str, rate: Rate, testbed: &TestbedArguments) -> String {
     super::bottleneck(name, &rate.to_string(), &queue)
 }
 
-/// RED of the testbed (§3.1): at 10 Mbit/s no drops up to 25 packets, 10 % at 50, all at 100; in proportion at other rates.
+/// RED of the testbed: at 10 Mbit/s no drops up to 25 packets, 10 % at 50, all at 100; in proportion at other rates.
 fn red(rate: Rate) -> String {
     let packets = |at_10_mbit: f64| (at_10_mbit * rate.as_bps() as f64 / 1e7).max(1.0).round() as u64;
     let [min, max, limit] = [25.0, 50.0, 100.0].map(packets);
