@@ -193,7 +193,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         "name" => "what the fields are named after",
         "rate" | "delay" | "loss" => "dragged in the picture",
         "outage" => "Cut 1 s",
-        "link" | "route" | "device" | "medium" | "shared" => "another network: a scenario to choose",
+        "link" | "route" | "fabric" | "device" | "medium" | "shared" => "another network: a scenario to choose",
         "trace" | "trace_start" | "trace_end" => "the page reads no files",
         "preset" => "defaults of the other keys",
         "overhead" | "duplicate" | "corrupt" => "a technology's properties, which do not waver",

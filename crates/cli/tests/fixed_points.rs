@@ -1,5 +1,5 @@
-//! Fixed points of coupled congestion control: what equations say of scenario C, and what a run gives. `docs/lab/fixed-points.md` derives the
-//! equation, and has all scenarios over several seeds.
+//! The fixed point of LIA in scenario C: the equation, and a run. `docs/lab/fixed-points.md` derives it, and has all scenarios over several
+//! seeds.
 
 use assert_cmd::Command;
 use serde_json::Value;

@@ -40,7 +40,7 @@ fn anabranch(arguments: &[&str], input: &str) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(text).unwrap())
 }
 
-/// What a topology with these flags prints.
+/// The file that a topology with these flags prints.
 fn printed(name: &str, flags: &str) -> String {
     let arguments: Vec<&str> = ["topology", name].into_iter().chain(flags.split_whitespace()).collect();
     let (code, text) = anabranch(&arguments, "");

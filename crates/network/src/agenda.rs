@@ -39,8 +39,8 @@ pub(crate) struct Agenda {
     /// The least key, and a slot that has it.
     first: Key,
     slot: usize,
-    /// Of many slots: node n has the winner of its children 2n and 2n + 1, the first half of the nodes' children being nodes, the others
-    /// slots. Empty for few.
+    /// Winners of matches among many slots; none for few. Node n has that of its children 2n and 2n + 1, which are nodes up to the number
+    /// of nodes, and slots beyond.
     winners: Vec<u32>,
 }
 

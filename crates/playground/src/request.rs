@@ -85,7 +85,7 @@ impl Request {
     pub fn document(&self) -> Result<Document, Vec<Mistake>> {
         let source = Source { name: self.name.clone(), text: self.text.clone() };
         let overrides: Vec<Override> = self.set.iter().map(|text| Override::parse("set", text)).collect();
-        let mistakes = |all: Vec<Diagnostic>| all.iter().map(|one| Mistake::of(one, self)).collect();
+        let mistakes = |all: Vec<Diagnostic>| all.iter().map(|one| Mistake::of(one, self)).collect::<Vec<_>>();
         let document = read(&source, &overrides, &NoFiles).map_err(mistakes)?;
         match document.scenario.groups.is_empty() {
             true => Ok(document),

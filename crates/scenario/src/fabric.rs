@@ -32,7 +32,7 @@ pub enum Shape {
     },
 }
 
-/// Who sends to whom over a fabric.
+/// Senders and their receivers over a fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pairing {
     /// Each host sends to one other and receives from one other.

@@ -14,7 +14,7 @@ pub struct Group {
     pub count: u32,
     /// Paths by index, at least one: each pair has its own copies.
     pub paths: Vec<usize>,
-    /// Who sends to whom, where paths cross a fabric.
+    /// Senders and their receivers, where paths cross a fabric.
     pub pairing: Pairing,
     /// Scheduler, whatever a run compares.
     pub scheduler: Option<PlugIn>,

@@ -453,9 +453,7 @@ impl Form {
             Form::Congestion => {
                 "a congestion control, such as \"olia\", \"cubic(beta=0.5)\" or { kind = \"cubic\", beta = 0.5 }".into()
             }
-            Form::PathName | Form::LinkName | Form::FabricName | Form::MediumName => {
-                format!("the name of a [[{}]]", self.named())
-            }
+            Form::PathName | Form::LinkName | Form::FabricName | Form::MediumName => self.one_named(),
             Form::Route => "a list of names of [[link]]s".into(),
             Form::Paths => "a list of names of [[path]]s".into(),
             Form::FirstPath => "\"first\", \"race\" or the name of a [[path]]".into(),
@@ -469,6 +467,11 @@ impl Form {
 }
 
 impl Form {
+    /// A name of a table, in words.
+    fn one_named(self) -> String {
+        format!("the name of a [[{}]]", self.named())
+    }
+
     /// The section whose tables it names.
     const fn named(self) -> &'static str {
         match self {

@@ -12,7 +12,7 @@ Examples:
 
 Each topology has flags of its own: `anabranch topology fat-tree --help`.";
 
-/// What every topology has.
+/// Flags of every topology.
 #[derive(Clone, Debug, Args)]
 pub struct CommonArguments {
     /// Congestion control of the pairs with Multipath TCP
@@ -78,7 +78,7 @@ pub struct DumbbellArguments {
     /// Queue of the bottleneck
     #[arg(long, default_value = "1bdp")]
     pub queue: String,
-    /// What all topologies have
+    /// Flags of all topologies
     #[command(flatten)]
     pub common: CommonArguments,
 }
@@ -104,7 +104,7 @@ pub struct ParkingLotArguments {
     /// Queue of each link
     #[arg(long, default_value = "1bdp")]
     pub queue: String,
-    /// What all topologies have
+    /// Flags of all topologies
     #[command(flatten)]
     pub common: CommonArguments,
 }
@@ -124,7 +124,7 @@ pub struct OliaArguments {
     /// Rate per user with one path, of the bottleneck that all share
     #[arg(long, default_value = "1mbit", value_parser = rate)]
     pub c2: Rate,
-    /// What all three scenarios have
+    /// Flags of all three scenarios
     #[command(flatten)]
     pub testbed: TestbedArguments,
 }
@@ -144,12 +144,12 @@ pub struct OliaBArguments {
     /// Red users keep their one path
     #[arg(long)]
     pub single: bool,
-    /// What all three scenarios have
+    /// Flags of all three scenarios
     #[command(flatten)]
     pub testbed: TestbedArguments,
 }
 
-/// What the testbed of Khalili et al. has.
+/// Flags of the testbed of Khalili et al.
 #[derive(Clone, Debug, Args)]
 pub struct TestbedArguments {
     /// One-way delay of each path
@@ -158,7 +158,7 @@ pub struct TestbedArguments {
     /// Queue of each bottleneck; unless given, RED with thresholds in proportion to the rate, as in the paper
     #[arg(long)]
     pub queue: Option<String>,
-    /// What all topologies have
+    /// Flags of all topologies
     #[command(flatten)]
     pub common: CommonArguments,
 }
@@ -181,7 +181,7 @@ pub struct TorusArguments {
     /// Queue of each link
     #[arg(long, default_value = "1bdp")]
     pub queue: String,
-    /// What all topologies have
+    /// Flags of all topologies
     #[command(flatten)]
     pub common: CommonArguments,
 }
@@ -201,7 +201,7 @@ pub struct CellArguments {
     /// Rate of each home's line
     #[arg(long, default_value = "16mbit", value_name = "RATE")]
     pub line: String,
-    /// What all topologies have
+    /// Flags of all topologies
     #[command(flatten)]
     pub common: CommonArguments,
 }
@@ -218,7 +218,7 @@ pub struct LeafSpineArguments {
     /// Hosts of each leaf
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub hosts: u32,
-    /// What all data centres have
+    /// Flags of all data centres
     #[command(flatten)]
     pub centre: CentreArguments,
 }
@@ -229,15 +229,15 @@ pub struct FatTreeArguments {
     /// Ports of each switch: an even number
     #[arg(long, default_value_t = 4, value_parser = ports)]
     pub k: u32,
-    /// What all data centres have
+    /// Flags of all data centres
     #[command(flatten)]
     pub centre: CentreArguments,
 }
 
-/// What every data centre has.
+/// Flags of every data centre.
 #[derive(Clone, Debug, Args)]
 pub struct CentreArguments {
-    /// Who sends to whom
+    /// Senders and their receivers
     #[arg(long, value_enum, default_value_t = TrafficPattern::Permutation)]
     pub traffic: TrafficPattern,
     /// Pairs; one per host unless given, one less for incast
@@ -267,12 +267,12 @@ pub struct CentreArguments {
     /// Time before it
     #[arg(long, default_value = "0s", value_name = "TIME")]
     pub warmup: String,
-    /// Seed of who sends to whom and of the switches' hashes
+    /// Seed of the pairs and of the switches' hashes
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = crate::number::seed)]
     pub seed: u64,
 }
 
-/// Who sends to whom.
+/// Senders and their receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TrafficPattern {
     /// Each host sends to one other

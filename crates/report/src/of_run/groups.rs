@@ -6,7 +6,7 @@ use crate::quantity::Quantity;
 use crate::table::{Column, Table};
 use anabranch_run::ResultRow;
 
-/// What tables compare of each group, by its name there.
+/// Metric by which groups are compared, by its name in a group.
 pub(crate) const MAIN: &str = "goodput_mean_bps";
 
 /// `group.homes.fairness` as `homes` and `fairness`: no group has a point in its name.

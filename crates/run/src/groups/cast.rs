@@ -26,11 +26,11 @@ pub(crate) struct Pair {
     pub fills: Vec<Direction>,
 }
 
-/// What the pairs bring into the world: each is a run of its own, but for the network.
+/// Equipment that the pairs bring into the world: each is a run of its own, but for the network.
 pub(crate) struct Equipment {
     /// The flow of each pair, then cross traffic that is TCP.
     pub flows: Vec<FlowSetup>,
-    /// What the meter of each pair needs; connections count from 0 there.
+    /// Configuration of each pair's meter; connections count from 0 there.
     pub meters: Vec<MeterConfig>,
     pub world: WorldSetup,
 }

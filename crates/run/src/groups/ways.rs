@@ -5,9 +5,16 @@ use anabranch_units::Rng;
 
 /// The ways of a group's pairs. All repetitions of a seed have the same, whatever they compare.
 pub(super) struct Ways<'s> {
-    /// For each path of a pair that crosses a fabric, the fabric, and sender and receiver of each pair.
-    over: Vec<Option<(&'s Fabric, Vec<(u32, u32)>)>>,
+    /// By path of a pair; `None` for one that crosses no fabric.
+    over: Vec<Option<Over<'s>>>,
     hash: Rng,
+}
+
+/// A fabric, and the ends of each pair on it.
+struct Over<'s> {
+    fabric: &'s Fabric,
+    /// Sender and receiver.
+    ends: Vec<(u32, u32)>,
 }
 
 impl<'s> Ways<'s> {
@@ -16,7 +23,7 @@ impl<'s> Ways<'s> {
         let over = |path: &usize| {
             let fabric = &scenario.fabrics[scenario.paths[*path].fabric?];
             // Paths over alike fabrics have the same ends.
-            Some((fabric, fabric.pairs(group.pairing, group.count, &mut random.clone())))
+            Some(Over { fabric, ends: fabric.pairs(group.pairing, group.count, &mut random.clone()) })
         };
         let hash = Rng::stream(seed, &["group", &group.name, "ecmp"].join("."));
         Self { over: group.paths.iter().map(over).collect(), hash }
@@ -25,9 +32,9 @@ impl<'s> Ways<'s> {
     /// The links of each path of pair `k`, as data from the server meets them; `None` where it is as the scenario has it.
     pub fn of_pair(&mut self, k: u32) -> Vec<Option<Vec<usize>>> {
         let Self { over, hash } = self;
-        let mut route = |over: &Option<(&Fabric, Vec<(u32, u32)>)>| {
-            let (fabric, pairs) = over.as_ref()?;
-            let (from, to) = pairs[k as usize];
+        let mut route = |over: &Option<Over<'_>>| {
+            let Over { fabric, ends } = over.as_ref()?;
+            let (from, to) = ends[k as usize];
             Some(fabric.route(from, to, hash))
         };
         over.iter().map(&mut route).collect()

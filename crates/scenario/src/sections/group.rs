@@ -173,7 +173,7 @@ pub(super) fn check(
     }
 }
 
-/// Refuses cross traffic over a link of which each pair has its own: it would meet nobody.
+/// Refuses cross traffic over a link of which each pair has its own: it would meet no pair.
 pub(super) fn check_cross(report: &mut Report, crosses: &[Fields<'_>], flows: &[Option<Cross>], scenario: &Scenario) {
     for (fields, flow) in crosses.iter().zip(flows) {
         let Some(Cross { over: Over::Links(links), .. }) = flow else { continue };

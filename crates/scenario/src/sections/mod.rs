@@ -85,13 +85,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
             table.add(None, path::link());
             table.add(None, path::behind(&mut path::Way::default().spec));
         }
-        Section::Fabric => {
-            table.add(None, fabric::by_hand());
-            for mut shape in Shape::BLANK {
-                table.add(Some(shape.name()), fabric::rows(&mut shape));
-            }
-            table.add(None, fabric::cable(&mut path::Way::default().spec));
-        }
+        Section::Fabric => fabric_keys(&mut table),
         Section::Medium => {
             table.add(None, vec![path::medium_name()]);
             table.add(None, medium::rows(&mut medium::blank("")));
@@ -112,6 +106,15 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Arrivals => table.add(None, traffic::arrivals_rows(&mut 0.0)),
     }
     table.keys
+}
+
+/// Keys of a fabric: its name, those of each kind, those of its cables.
+fn fabric_keys(table: &mut Keys) {
+    table.add(None, fabric::by_hand());
+    for mut shape in Shape::BLANK {
+        table.add(Some(shape.name()), fabric::rows(&mut shape));
+    }
+    table.add(None, fabric::cable(&mut path::Way::default().spec));
 }
 
 /// Keys of cross traffic: where it runs, those of every kind, and those of each.
