@@ -101,6 +101,7 @@ fn dispatch(arguments: Arguments, drivers: &Drivers<'_>) -> Result<Outcome, Fail
         Command::Analyse(arguments) => commands::analyse(&arguments),
         Command::Trace { action } => commands::trace(&action),
         Command::Playground(arguments) => commands::playground(&arguments),
+        Command::Topology { name } => commands::topology(&name).map(Outcome::from),
         Command::New(arguments) => commands::new(&arguments).map(Outcome::from),
         Command::Parity(arguments) => commands::parity(&arguments, drivers),
         #[cfg(target_os = "linux")]

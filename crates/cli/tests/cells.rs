@@ -14,7 +14,9 @@ fn of(section: &str) -> impl Iterator<Item = (&'static Key, [&'static str; 2])> 
 /// Two values, as TOML has them; `None` for what makes another topology, of which there is nothing to change.
 fn values(name: &str) -> Option<[&'static str; 2]> {
     Some(match name {
-        "name" | "link" | "route" | "medium" | "per_pair" | "trace" | "trace_start" | "trace_end" => return None,
+        "name" | "link" | "route" | "fabric" | "medium" | "per_pair" | "trace" | "trace_start" | "trace_end" => {
+            return None;
+        }
         "rate" => ["'9mbit'", "'8mbit'"],
         "burst" => ["'8KB'", "'9KB'"],
         "police" => ["{ rate = '7mbit', burst = '9KB' }", "{ rate = '6mbit', burst = '9KB' }"],
@@ -191,7 +193,7 @@ fn elsewhere(name: &str) -> Option<&'static str> {
         "name" => "what the fields are named after",
         "rate" | "delay" | "loss" => "dragged in the picture",
         "outage" => "Cut 1 s",
-        "link" | "route" | "device" | "medium" | "shared" => "another network: a scenario to choose",
+        "link" | "route" | "fabric" | "device" | "medium" | "shared" => "another network: a scenario to choose",
         "trace" | "trace_start" | "trace_end" => "the page reads no files",
         "preset" => "defaults of the other keys",
         "overhead" | "duplicate" | "corrupt" => "a technology's properties, which do not waver",

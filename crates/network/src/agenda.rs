@@ -26,8 +26,11 @@ impl Key {
     }
 }
 
-/// A fixed number of slots, each with the key of its next action. Networks have few, so that a scan beats a heap; it
-/// compares times, which seldom are the same.
+/// The most slots that are scanned. Most networks have few, and a scan beats a tree there.
+const FEW: usize = 64;
+
+/// A fixed number of slots, each with the key of its next action. A scan finds the first of few: it compares times, which seldom are
+/// the same. Of many a tree of matches does.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda {
     /// The keys in two parts.
@@ -36,13 +39,17 @@ pub(crate) struct Agenda {
     /// The least key, and a slot that has it.
     first: Key,
     slot: usize,
+    /// Winners of matches among many slots; none for few. Node n has that of its children 2n and 2n + 1, which are nodes up to the number
+    /// of nodes, and slots beyond.
+    winners: Vec<u32>,
 }
 
 impl Agenda {
     /// `slots` slots without an action.
     pub(crate) fn new(slots: usize) -> Self {
         let never = Key::NEVER;
-        Self { dues: vec![never.due(); slots], rests: vec![never.rest(); slots], first: never, slot: 0 }
+        let (dues, rests) = (vec![never.due(); slots], vec![never.rest(); slots]);
+        Self { dues, rests, first: never, slot: 0, winners: matches(slots) }
     }
 
     /// Number of slots.
@@ -55,6 +62,9 @@ impl Agenda {
         let slots = self.dues.len() + slots;
         self.dues.resize(slots, Key::NEVER.due());
         self.rests.resize(slots, Key::NEVER.rest());
+        self.winners = matches(slots);
+        let many = if self.winners.is_empty() { 0 } else { slots };
+        (0..many).for_each(|slot| self.play(slot));
     }
 
     /// The time of the next action; [`Instant::MAX`] for never.
@@ -71,11 +81,35 @@ impl Agenda {
     #[inline(always)]
     pub(crate) fn set(&mut self, slot: usize, key: Key) {
         (self.dues[slot], self.rests[slot]) = (key.due(), key.rest());
-        if key <= self.first {
+        if !self.winners.is_empty() {
+            self.play(slot);
+        } else if key <= self.first {
             (self.first, self.slot) = (key, slot);
         } else if slot == self.slot {
             self.find_first();
         }
+    }
+
+    /// Decides the matches of a slot again, up to the final.
+    fn play(&mut self, slot: usize) {
+        let leaves = self.winners.len();
+        let mut node = (leaves + slot) / 2;
+        while node > 0 {
+            let [left, right] = [2 * node, 2 * node + 1].map(|child| match child.checked_sub(leaves) {
+                Some(slot) => slot,
+                None => self.winners[child] as usize,
+            });
+            let wins = self.key(right) < self.key(left);
+            self.winners[node] = if wins { right } else { left } as u32;
+            node /= 2;
+        }
+        self.slot = self.winners[1] as usize;
+        self.first = self.key(self.slot);
+    }
+
+    fn key(&self, slot: usize) -> Key {
+        let due = self.dues.get(slot).copied();
+        due.map_or(Key::NEVER, |due| Key::new(due, self.rests[slot]))
     }
 
     #[inline(always)]
@@ -91,6 +125,20 @@ impl Agenda {
     }
 }
 
+/// The nodes of a tree over so many slots without an action, each won by its first slot; none for few.
+fn matches(slots: usize) -> Vec<u32> {
+    if slots <= FEW {
+        return Vec::new();
+    }
+    let leaves = slots.next_power_of_two();
+    let mut winners = vec![0; leaves];
+    for node in (1..leaves).rev() {
+        let left = 2 * node;
+        winners[node] = left.checked_sub(leaves).map_or_else(|| winners[left], |slot| slot as u32);
+    }
+    winners
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,8 +146,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_the_least(slots in 1usize..20, sets in prop::collection::vec((0usize..20, 0u64..50), 1..100)) {
-            let mut agenda = Agenda::new(slots);
+        fn the_first_is_the_least(
+            begun in 1usize..150,
+            grown in 0usize..100,
+            sets in prop::collection::vec((0usize..250, 0u64..50), 1..100),
+        ) {
+            let slots = begun + grown;
+            let mut agenda = Agenda::new(begun);
+            agenda.grow(grown);
             let mut naive = vec![Key::NEVER; slots];
             for (insertion, (slot, due)) in sets.into_iter().enumerate() {
                 let slot = slot % slots;

@@ -56,6 +56,9 @@ pub struct Described {
     pub network: Network,
 }
 
+/// The answer to a file with groups.
+const GROUPS: &str = "the playground shows one pair of hosts: `anabranch run` runs a file with [[group]]s";
+
 impl Mistake {
     /// One without a place.
     pub fn plain(message: impl Into<String>) -> Self {
@@ -82,8 +85,12 @@ impl Request {
     pub fn document(&self) -> Result<Document, Vec<Mistake>> {
         let source = Source { name: self.name.clone(), text: self.text.clone() };
         let overrides: Vec<Override> = self.set.iter().map(|text| Override::parse("set", text)).collect();
-        let mistakes = |all: Vec<Diagnostic>| all.iter().map(|one| Mistake::of(one, self)).collect();
-        read(&source, &overrides, &NoFiles).map_err(mistakes)
+        let mistakes = |all: Vec<Diagnostic>| all.iter().map(|one| Mistake::of(one, self)).collect::<Vec<_>>();
+        let document = read(&source, &overrides, &NoFiles).map_err(mistakes)?;
+        match document.scenario.groups.is_empty() {
+            true => Ok(document),
+            false => Err(vec![Mistake::plain(GROUPS)]),
+        }
     }
 
     /// The scenario, as the page draws it.
@@ -147,5 +154,21 @@ impl Request {
             }
         }
         if wrong.is_empty() { Ok(known) } else { Err(wrong) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_with_groups_is_refused_in_a_sentence() {
+        let text = "duration = '1s'\n[[path]]\nname = 'p'\nrate = '1mbit'\ndelay = '1ms'\n";
+        let request = |text: String| -> Request {
+            serde_json::from_value(serde_json::json!({ "name": "a.toml", "text": text })).unwrap()
+        };
+        assert!(request(text.to_owned()).document().is_ok());
+        let wrong = request(format!("{text}[[group]]\nname = 'g'\n")).document().unwrap_err();
+        assert_eq!((wrong.len(), &*wrong[0].message), (1, GROUPS));
     }
 }

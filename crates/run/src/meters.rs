@@ -3,6 +3,7 @@
 use anabranch_metrics::{Meter, MeterConfig, RunMetrics};
 use anabranch_trace::{Event, LinkEvent, Origin, Recorder};
 use anabranch_units::{ConnId, Direction, Instant, PathId};
+use std::collections::BTreeSet;
 
 /// The meters of all parts. Each sees the events of its own hosts, with connections numbered from 0; what happens at links is counted
 /// elsewhere, for all parts together.
@@ -25,8 +26,8 @@ impl Meters {
     }
 
     /// Times at which both hosts must have come as far.
-    pub fn marks(&self) -> impl Iterator<Item = Instant> + '_ {
-        self.meters.iter().flat_map(Meter::marks)
+    pub fn marks(&self) -> BTreeSet<Instant> {
+        self.meters.iter().flat_map(Meter::marks).collect()
     }
 
     /// The metrics of each part.

@@ -57,7 +57,7 @@ fn assign_in_list(report: &mut Report, root: &mut Table, section: Section, parts
         Some(_) => return,
         None => &mut [],
     };
-    let named = matches!(section, Section::Path | Section::Link | Section::Medium | Section::Group);
+    let named = matches!(section, Section::Path | Section::Link | Section::Fabric | Section::Medium | Section::Group);
     let Some(second) = parts.get(1) else {
         let form = if named { format!("{name}.NAME.KEY") } else { format!("{name}.0.KEY") };
         report

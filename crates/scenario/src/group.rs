@@ -1,6 +1,7 @@
 //! Groups of hosts: pairs that are alike, and the scenario of one pair as if it were alone.
 
-use crate::scenario::{PlugIn, Scenario, TimelineChange, TimelineEntry, Traffic};
+use crate::fabric::Pairing;
+use crate::scenario::{PathOptions, PlugIn, Scenario, TimelineChange, TimelineEntry, Traffic};
 use anabranch_engine::FirstPath;
 use anabranch_units::{Duration, PathId};
 
@@ -13,6 +14,8 @@ pub struct Group {
     pub count: u32,
     /// Paths by index, at least one: each pair has its own copies.
     pub paths: Vec<usize>,
+    /// Senders and their receivers, where paths cross a fabric.
+    pub pairing: Pairing,
     /// Scheduler, whatever a run compares.
     pub scheduler: Option<PlugIn>,
     /// Congestion control, whatever a run compares.
@@ -38,6 +41,7 @@ impl Group {
             name,
             count: 1,
             paths: Vec::new(),
+            pairing: Pairing::default(),
             scheduler: None,
             congestion: None,
             mptcp: None,
@@ -67,9 +71,10 @@ impl Scenario {
     #[must_use]
     pub fn of_pair(&self, group: &Group) -> Self {
         let place = |path: usize| group.paths.iter().position(|own| *own == path);
-        let mut pair = Self { groups: Vec::new(), per_pair: Vec::new(), cross: Vec::new(), ..self.clone() };
+        let mut pair =
+            Self { fabrics: Vec::new(), groups: Vec::new(), per_pair: Vec::new(), cross: Vec::new(), ..self.clone() };
         pair.topology.paths = group.paths.iter().map(|path| self.topology.paths[*path].clone()).collect();
-        pair.paths = group.paths.iter().map(|path| self.paths[*path]).collect();
+        pair.paths = group.paths.iter().map(|path| PathOptions { fabric: None, ..self.paths[*path] }).collect();
         pair.traffic = self.applications_of(group).to_vec();
         let keeps =
             |entry: &&TimelineEntry| group.scheduler.is_none() || !matches!(entry.change, TimelineChange::Scheduler(_));

@@ -38,6 +38,8 @@ pub enum Section {
     Queue,
     /// `[[link]]`
     Link,
+    /// `[[fabric]]`
+    Fabric,
     /// `[[medium]]`
     Medium,
     /// `[[group]]`
@@ -56,7 +58,7 @@ pub enum Section {
 
 impl Section {
     /// All sections, in the order of a resolved scenario.
-    pub const ALL: [Section; 22] = [
+    pub const ALL: [Section; 23] = [
         Section::Top,
         Section::Connection,
         Section::Tcp,
@@ -72,6 +74,7 @@ impl Section {
         Section::Police,
         Section::Queue,
         Section::Link,
+        Section::Fabric,
         Section::Medium,
         Section::Group,
         Section::Cross,
@@ -99,6 +102,7 @@ impl Section {
             Section::Police => "path.police",
             Section::Queue => "path.queue",
             Section::Link => "link",
+            Section::Fabric => "fabric",
             Section::Medium => "medium",
             Section::Group => "group",
             Section::Cross => "cross",
@@ -115,6 +119,7 @@ impl Section {
             self,
             Section::Path
                 | Section::Link
+                | Section::Fabric
                 | Section::Medium
                 | Section::Group
                 | Section::Cross
@@ -162,6 +167,9 @@ impl Section {
             Section::Police => "a policer's token bucket before the queue of a path or a link",
             Section::Queue => "active queue management at the bottleneck of a path or a link",
             Section::Link => "a bottleneck that paths and cross traffic cross, with what lies behind it",
+            Section::Fabric => {
+                "switches and cables between many hosts: each direction of a cable is a link with these keys, whose direction down has the data and whose direction up has the answers"
+            }
             Section::Medium => {
                 "air over which one of several stations sends at a time: each direction of a path or link that names it is one"
             }
@@ -196,6 +204,7 @@ impl Section {
     pub(crate) const fn noun(self) -> &'static str {
         match self {
             Section::Queue => "a queue",
+            Section::Fabric => "a fabric",
             Section::Middlebox => "a middlebox",
             Section::Cross => "cross traffic",
             Section::Traffic => "traffic",
@@ -291,6 +300,8 @@ pub enum Form {
     TraceStart,
     /// The name of a link.
     LinkName,
+    /// The name of a fabric.
+    FabricName,
     /// A list of names of links.
     Route,
     /// A list of names of paths.
@@ -444,7 +455,7 @@ impl Form {
             Form::Ladder => {
                 "\"pensieve\", \"apple\" or a list of rates, the lowest first, such as [\"1mbit\", \"3mbit\"]".into()
             }
-            Form::PathName | Form::LinkName | Form::MediumName => format!("the name of a [[{}]]", self.named()),
+            Form::PathName | Form::LinkName | Form::FabricName | Form::MediumName => self.one_named(),
             Form::Route => "a list of names of [[link]]s".into(),
             Form::Paths => "a list of names of [[path]]s".into(),
             Form::FirstPath => "\"first\", \"race\" or the name of a [[path]]".into(),
@@ -469,11 +480,17 @@ impl Form {
         }
     }
 
+    /// A name of a table, in words.
+    fn one_named(self) -> String {
+        format!("the name of a [[{}]]", self.named())
+    }
+
     /// The section whose tables it names.
     const fn named(self) -> &'static str {
         match self {
             Form::PathName => "path",
             Form::MediumName => "medium",
+            Form::FabricName => "fabric",
             _ => "link",
         }
     }
@@ -549,7 +566,7 @@ mod tests {
     #[test]
     fn full_names_find_one_key_and_bare_ones_every_key() {
         assert_eq!(find_keys("path.rate").len(), 1);
-        assert_eq!(find_keys("rate").len(), 5);
+        assert_eq!(find_keys("rate").len(), 6);
         assert_eq!(find_keys("seed")[0].default(), "1");
         assert!(find_keys("nonsense").is_empty());
     }

@@ -228,6 +228,11 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     duration(text).ok()
 }
 
+/// A rate in a scenario file's notation, such as `25mbit`; `None` if it is malformed or zero.
+pub fn parse_rate(text: &str) -> Option<Rate> {
+    rate(text).ok().filter(|rate| rate.as_bps() > 0)
+}
+
 /// A size in a scenario file's notation, such as `20GB`, in bytes; `None` if it is malformed.
 pub fn parse_size(text: &str) -> Option<u64> {
     size(text).ok()

@@ -8,8 +8,8 @@ use crate::scenario::{Cross, Over, Scenario, TimelineEntry, TraceStart, Traffic}
 use crate::sections::bucket::{BURST, POLICE};
 use crate::sections::queue::{QUEUE, Queue};
 use crate::sections::{
-    LEAST_PACKETS, Pair, change, connection, cross, full_packet, group, hosts, least_queue, medium, path, tcp, top,
-    traffic,
+    LEAST_PACKETS, Pair, change, connection, cross, fabric, full_packet, group, hosts, least_queue, medium, path, tcp,
+    top, traffic,
 };
 use crate::tree::quoted;
 use crate::written;
@@ -26,18 +26,18 @@ impl Document {
         for (index, path) in scenario.topology.paths.iter().enumerate() {
             out.path(index, path);
         }
-        for (index, link) in scenario.topology.links.iter().enumerate() {
+        for fabric in &scenario.fabrics {
+            out.header("[[fabric]]");
+            out.line("name", quoted(&fabric.name));
+            out.line("kind", quoted(fabric.shape.name()));
+            out.text.push_str(&lines(&fabric::rows(&mut fabric.shape.clone())));
+            out.link(fabric.first_link, &scenario.topology.links[fabric.first_link]);
+        }
+        let of_fabric = |index: &usize| scenario.fabrics.iter().any(|fabric| fabric.links().contains(index));
+        for (index, link) in scenario.topology.links.iter().enumerate().filter(|(index, _)| !of_fabric(index)) {
             out.header("[[link]]");
             out.line("name", quoted(&link.name));
-            let crossing = |way: &WaySpec| way.bottleneck.crosses(index);
-            let least = out.least_queues(crossing);
-            let steps =
-                |end: &BottleneckSpec| matches!(&end.capacity, CapacitySpec::Steps(steps) if steps.steps().holds());
-            let held = link.behind.iter().flat_map(|behind| behind.iter()).any(holds);
-            out.trace(self.limits.link_traces.get(index), held || [&link.down, &link.up].into_iter().any(steps));
-            out.bottleneck(Some(&link.down), Some(&link.up), self.limits.links.get(index), least);
-            let [mut down, mut up] = [Direction::Down, Direction::Up].map(|way| behind(link, way));
-            out.ways(path::behind, [&mut down, &mut up]);
+            out.link(index, link);
             out.some("per_pair", scenario.per_pair.contains(&index).then_some(true));
         }
         out.media();
@@ -99,6 +99,19 @@ impl Writer<'_> {
         self.text.push_str(&lines(&hosts::rows(s)));
     }
 
+    /// The keys of a link but its name.
+    fn link(&mut self, index: usize, link: &LinkSpec) {
+        let limits = &self.document.limits;
+        let crossing = |way: &WaySpec| way.bottleneck.crosses(index);
+        let least = self.least_queues(crossing);
+        let steps = |end: &BottleneckSpec| matches!(&end.capacity, CapacitySpec::Steps(steps) if steps.steps().holds());
+        let held = link.behind.iter().flat_map(|behind| behind.iter()).any(holds);
+        self.trace(limits.link_traces.get(index), held || [&link.down, &link.up].into_iter().any(steps));
+        self.bottleneck(Some(&link.down), Some(&link.up), limits.links.get(index), least);
+        let [mut down, mut up] = [Direction::Down, Direction::Up].map(|way| behind(link, way));
+        self.ways(path::behind, [&mut down, &mut up]);
+    }
+
     fn path(&mut self, index: usize, path: &PathSpec) {
         let scenario = &self.document.scenario;
         let links = &scenario.topology.links;
@@ -106,9 +119,11 @@ impl Writer<'_> {
         let link = |way: &WaySpec| way.bottleneck.route().first().and_then(name);
         self.header("[[path]]");
         self.line("name", quoted(&path.name));
-        match path.down.bottleneck.route() {
-            [] | [_] => self.pair("link", link(&path.down), link(&path.up)),
-            route => self.line("route", list(route.iter().filter_map(name))),
+        let fabric = scenario.paths[index].fabric.map(|fabric| &scenario.fabrics[fabric]);
+        match (fabric, path.down.bottleneck.route()) {
+            (Some(fabric), _) => self.line("fabric", quoted(&fabric.name)),
+            (None, [] | [_]) => self.pair("link", link(&path.down), link(&path.up)),
+            (None, route) => self.line("route", list(route.iter().filter_map(name))),
         }
         let holds = [&path.down, &path.up].into_iter().any(holds);
         self.trace(self.document.limits.path_traces.get(index), holds);

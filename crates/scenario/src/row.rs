@@ -144,6 +144,11 @@ impl<'a> Row<'a> {
         Self { changeable: true, ..self }
     }
 
+    /// No timeline may change it.
+    pub fn lasting(self) -> Self {
+        Self { changeable: false, ..self }
+    }
+
     /// Whether [`Self::read`] sets a value.
     pub fn has_place(&self) -> bool {
         self.place.is_some()

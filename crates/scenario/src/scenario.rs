@@ -1,5 +1,6 @@
 //! A checked scenario: every default filled in, every name resolved.
 
+use crate::fabric::Fabric;
 use crate::group::Group;
 use anabranch_engine::Settings;
 use anabranch_engine::schedule::PathPolicy;
@@ -38,6 +39,8 @@ pub struct Scenario {
     pub paths: Vec<PathOptions>,
     /// The applications.
     pub traffic: Vec<Traffic>,
+    /// Switches and cables between the hosts of groups; their links stand in the topology.
+    pub fabrics: Vec<Fabric>,
     /// Pairs of hosts; none for a single pair over all paths.
     pub groups: Vec<Group>,
     /// Links, by index and ascending, of which each pair of hosts has its own.
@@ -59,6 +62,8 @@ pub struct PathOptions {
     pub backup: bool,
     /// Price, cap and weight.
     pub policy: PathPolicy,
+    /// The fabric that it crosses, by index. Its place in the topology then is the longest way there; each pair of hosts has its own.
+    pub fabric: Option<usize>,
     /// When it is there.
     pub presence: Presence,
     /// How the hosts learn of its MTU.
@@ -171,6 +176,7 @@ impl Scenario {
             topology: Topology::default(),
             paths: Vec::new(),
             traffic: Vec::new(),
+            fabrics: Vec::new(),
             groups: Vec::new(),
             per_pair: Vec::new(),
             cross: Vec::new(),

@@ -91,7 +91,7 @@ fn by_direction(form: Form) -> Value {
 fn form(form: Form) -> Value {
     match form {
         Form::Text | Form::Trace => json!({ "type": "string", "minLength": 1 }),
-        Form::Name | Form::PathName | Form::LinkName | Form::MediumName | Form::FirstPath => {
+        Form::Name | Form::PathName | Form::LinkName | Form::FabricName | Form::MediumName | Form::FirstPath => {
             json!({ "type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$" })
         }
         Form::Route => names(Form::LinkName),

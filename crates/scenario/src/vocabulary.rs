@@ -1,5 +1,6 @@
 //! The words of keys that choose among values of an enum.
 
+use crate::fabric::Pairing;
 use crate::scenario::{ConnectionsPer, Distribution, Host, MtuSignal, ObjectSizes};
 use crate::sections::jitter::Order;
 use crate::sections::path::TraceEnd;
@@ -58,6 +59,7 @@ words! {
     Ecn { NotEct = "not-ect", Ect0 = "ect0", Ect1 = "ect1", Ce = "ce" }
     Direction { Down = "down", Up = "up" }
     TrafficDirection { Down = "down", Up = "up", Both = "both" }
+    Pairing { Permutation = "permutation", Incast = "incast", Random = "random" }
     Distribution { Fixed = "fixed", Exponential = "exponential" }
     ConnectionsPer { Page = "page", Object = "object" }
     ObjectSizes { Equal = "equal", Lognormal = "lognormal" }

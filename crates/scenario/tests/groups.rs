@@ -77,6 +77,18 @@ fn mistakes_stand_where_they_are() {
         ("[[group]]\nname = 'g'\nrecv_buffer = '600B'\n", "smaller than one segment", "'600B'"),
         ("[hosts]\nsender = 'linux'\n[[group]]\nname = 'g'\n", "virtual time alone", "'linux'"),
         ("[[group]]\nname = 'g'\n[[cross]]\nkind = 'tcp'\npath = 'a'\n", "its own copy of this path", "'a'"),
+        (
+            "[[link]]\nname = 'own'\nrate = '1mbit'\nper_pair = true\n[[group]]\nname = 'g'\n\
+             [[cross]]\nkind = 'udp'\nrate = '1mbit'\nroute = ['core', 'own']\n",
+            "its own copy of this link",
+            "'own']",
+        ),
+        (
+            "[[link]]\nname = 'own'\nrate = '1mbit'\nper_pair = true\n[[group]]\nname = 'g'\n\
+             [[cross]]\nkind = 'tcp'\nlink = 'own'\n",
+            "its own copy of this link",
+            "link = 'own'",
+        ),
         ("[[group]]\nname = 'g'\n[[timeline]]\nat = '1s'\nset = 'link.gone.rate'\nvalue = '1mbit'\n", "gone", "gone"),
         ("[[path]]\nname = 'c'\nroute = ['core', 'core']\n[[group]]\nname = 'g'\n", "goes in a circle", "'core'"),
         ("[[path]]\nname = 'c'\nroute = []\n[[group]]\nname = 'g'\n", "crosses no link", "[]"),
@@ -107,4 +119,79 @@ fn unlimited_traffic_of_a_group_needs_an_end() {
     let endless = format!("{text}{sized}[[group]]\nname = 'h'\n");
     let wrong = Document::parse("groups", &endless).unwrap_err();
     assert!(wrong[0].to_string().contains("`duration` is missing"), "{wrong:?}");
+}
+
+/// A fabric, and a path over it.
+const FABRIC: &str = "[[fabric]]\nname = 'dc'\nkind = 'fat-tree'\nk = 4\nrate = '9mbit'\ndelay = '10ms'\n[[path]]\nname = 'w'\nfabric = 'dc'\n";
+
+#[test]
+fn a_fabric_is_links_behind_those_of_the_file() {
+    let scenario = with(&format!("{FABRIC}[[group]]\nname = 'g'\npaths = ['w']\n"));
+    let names: Vec<&str> = scenario.topology.links.iter().map(|link| &*link.name).collect();
+    assert_eq!((names.len(), names[0], names[1], names[2]), (1 + 96, "core", "dc-h0-e0", "dc-e0-h0"));
+    // Six links of 10 ms each way: all have the queue of the longest way.
+    let queue = |n: usize| format!("{:?}", scenario.topology.links[n].down.queue);
+    assert!(queue(1).contains("135000") && (1..97).all(|n| queue(n) == queue(1)), "{}", queue(1));
+    let path = &scenario.topology.paths[2];
+    assert_eq!((path.down.bottleneck.route().len(), scenario.topology.round_trip(path).as_nanos()), (6, 120_000_000));
+    let pair = scenario.of_pair(&scenario.groups[0]);
+    assert!(pair.fabrics.is_empty() && pair.paths[0].fabric.is_none());
+}
+
+#[test]
+fn a_fabric_reads_back_and_may_be_swept() {
+    let text = format!(
+        "{PATHS}{FABRIC}[[fabric]]\nname = 'ls'\nkind = 'leaf-spine'\nspines = 2\nrate = {{ down = '8mbit', up = '2mbit' }}\n\
+         delay = '3ms'\nqueue = {{ kind = 'codel' }}\nloss = '1%'\n[[path]]\nname = 'v'\nfabric = 'ls'\n\
+         [[group]]\nname = 'g'\npairing = 'incast'\ncount = 3\n[[timeline]]\nat = '1s'\nset = 'link.ls-l0-s1.rate'\nvalue = '1mbit'\n"
+    );
+    let document = Document::parse("groups", &text).unwrap_or_else(|e| panic!("{e:#?}"));
+    let resolved = document.resolved();
+    let again = Document::parse("groups", &resolved).unwrap_or_else(|e| panic!("{e:#?}"));
+    assert!(again.scenario == document.scenario && again.resolved() == resolved, "{resolved}");
+    assert_eq!(resolved.matches("[[link]]").count(), 1);
+    let swept = Document::parse("groups", &format!("{text}[sweep]\nfabric.dc.k = [2, 4]\n")).unwrap();
+    let links = swept.cells.iter().map(|(_, cell)| cell.topology.links.len());
+    assert_eq!(links.collect::<Vec<_>>(), [1 + 12 + 48, 1 + 96 + 48]);
+}
+
+#[test]
+fn mistakes_of_fabrics_stand_where_they_are() {
+    let group = "[[group]]\nname = 'g'\npaths = ['w']\n";
+    let rows = [
+        (FABRIC.to_owned(), "that of a pair of hosts", "'dc'"),
+        (FABRIC.replace("fabric = 'dc'", "fabric = 'cd'") + group, "there is no fabric named \"cd\"", "'cd'"),
+        (FABRIC.replace("k = 4", "k = 3") + group, "`fabric.k`", "3"),
+        (FABRIC.replace("k = 4", "k = 100000") + group, "`fabric.k`", "100000"),
+        (FABRIC.replace("k = 4", "spines = 4") + group, "means nothing for a fabric", "spines"),
+        (FABRIC.replace("'fat-tree'", "'fat-treee'") + group, "fat-tree", "'fat-treee'"),
+        (FABRIC.replace("rate = '9mbit'\n", "") + group, "`rate` is missing", "[[fabric]]"),
+        (FABRIC.replace("'9mbit'", "'9mbot'") + group, "9mbot", "'9mbot'"),
+        (FABRIC.replace("delay = '10ms'", "delya = '10ms'") + group, "did you mean `delay`", "delya"),
+        (FABRIC.replace("fabric = 'dc'", "fabric = 'dc'\nlink = 'core'") + group, "one of `fabric`, `route`", "'core'"),
+        (
+            FABRIC.replace("fabric = 'dc'", "fabric = 'dc'\nrate = '1mbit'") + group,
+            "`rate` belongs to the fabric",
+            "'dc'",
+        ),
+        (format!("{FABRIC}{}{group}", FABRIC.replace("'w'", "'x'")), "two fabrics named \"dc\"", "'dc'"),
+        (
+            FABRIC.replace("'fat-tree'\nk = 4", "'leaf-spine'\nleaves = 200\nspines = 200") + group,
+            "at most 8000 links",
+            "[[fabric]]",
+        ),
+        (FABRIC.replace("'fat-tree'\nk = 4", "'leaf-spine'\nleaves = 1\nhosts = 1") + group, "two hosts", "[[fabric]]"),
+        (format!("{FABRIC}{group}pairing = 'all'\n"), "`group.pairing`", "'all'"),
+        (
+            format!("{FABRIC}{group}[[timeline]]\nat = '1s'\nset = 'link.dc-e0-c0.rate'\nvalue = '1mbit'\n"),
+            "dc-e0-c0",
+            "link.dc-e0-c0.rate",
+        ),
+        (FABRIC.replace("name = 'dc'\nkind", "kind") + group, "`name` is missing in fabric", "[[fabric]]"),
+    ];
+    for (rest, message, token) in rows {
+        let said = mistake(&rest);
+        assert!(said.contains(message), "{rest}: {said}");
+        assert!(said.contains("[groups:") && said.contains(token), "{rest}: {said}");
+    }
 }

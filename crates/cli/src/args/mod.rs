@@ -10,6 +10,7 @@ mod playground;
 mod run;
 mod shell;
 mod study;
+mod topology;
 
 pub use advise::AdviseArguments;
 pub use analyse::{AnalyseArguments, HostName};
@@ -28,6 +29,12 @@ pub use run::{
 pub use shell::ShellArguments;
 pub use study::{CompareArguments, ModelArguments, ParityArguments, ReproduceArguments, TraceAction};
 
+pub use topology::{
+    CellArguments, CentreArguments, CommonArguments, DumbbellArguments, FatTreeArguments, LeafSpineArguments,
+    OliaArguments, OliaBArguments, ParkingLotArguments, TestbedArguments, TopologyArguments, TorusArguments,
+    TrafficPattern,
+};
+
 use advise::ADVISE_EXAMPLES;
 use analyse::ANALYSE_EXAMPLES;
 use clap::{CommandFactory, Parser, Subcommand};
@@ -39,6 +46,7 @@ use run::{ARCHIVE_EXAMPLES, FIGURE_EXAMPLES, MERGE_EXAMPLES, REPORT_EXAMPLES, RE
 use shell::SHELL_EXAMPLES;
 use std::path::PathBuf;
 use study::{COMPARE_EXAMPLES, MODEL_EXAMPLES, PARITY_EXAMPLES, REPRODUCE_EXAMPLES, TRACE_EXAMPLES};
+use topology::TOPOLOGY_EXAMPLES;
 
 /// Multipath TCP, deterministic: run packet schedulers and coupled congestion controls over simulated paths.
 #[derive(Debug, Parser)]
@@ -127,6 +135,13 @@ pub enum Command {
     /// Serve a page that simulates in the browser: sketch paths, watch packets, compare schedulers
     #[command(after_help = PLAYGROUND_EXAMPLES)]
     Playground(PlaygroundArguments),
+    /// Print a scenario of many hosts: a dumbbell, a data centre, the scenarios of papers
+    #[command(after_help = TOPOLOGY_EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+    Topology {
+        /// The name
+        #[command(subcommand)]
+        name: Box<TopologyArguments>,
+    },
     /// Create a scheduler in a checkout of the repository: its file and its registry lines
     #[command(after_help = "Example:\n  anabranch new scheduler my-rule")]
     New(NewArguments),

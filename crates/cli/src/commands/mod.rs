@@ -37,6 +37,7 @@ mod serve;
 mod shell;
 #[cfg(target_os = "linux")]
 mod status;
+mod topology;
 mod tour;
 mod trace;
 
@@ -72,5 +73,6 @@ pub use serve::serve;
 pub use shell::shell;
 #[cfg(target_os = "linux")]
 pub use status::status;
+pub use topology::topology;
 pub use tour::tour;
 pub use trace::trace;

@@ -19,6 +19,10 @@ pub(super) struct Routes<T> {
     cables: Vec<Cable<T>>,
     /// When something happens next, per direction: a slot per drain, then one per cable.
     agendas: [Agenda; 2],
+    /// When a packet in a cable may arrive at a host, per direction: a slot per cable.
+    bounds: [Agenda; 2],
+    /// The same of last links alone.
+    lasts: [Agenda; 2],
 }
 
 /// One direction of a link behind its bottleneck.
@@ -57,12 +61,14 @@ impl<T: Clone> Routes<T> {
             _ => None,
         };
         let cables: Vec<Cable<T>> = links.collect();
-        let slots = drains + cables.len();
+        let (slots, links) = (drains + cables.len(), topology.links.len());
         Self {
             hops: ways().map(|way| route(way).iter().map(|link| 2 * link + way.1 as usize).collect()).collect(),
             told: ways().map(|way| told(way).unwrap_or(0)).collect(),
             cables,
             agendas: [Agenda::new(slots), Agenda::new(slots)],
+            bounds: [Agenda::new(links), Agenda::new(links)],
+            lasts: [Agenda::new(links), Agenda::new(links)],
         }
     }
 
@@ -128,7 +134,12 @@ impl<T: Clone> Routes<T> {
         let direction = drain % 2;
         let slot = self.first_cable() + drain;
         self.agendas[direction].set(slot, Key::new(self.cables[drain].way.next().due(), 0));
-        self.cables.iter().skip(direction).step_by(2).map(Cable::bound).min().unwrap_or(Instant::MAX)
+        let (cable, link) = (&self.cables[drain], drain / 2);
+        // The number of the link breaks ties.
+        let bound = Key::new(cable.bound(), link as u64);
+        self.bounds[direction].set(link, bound);
+        self.lasts[direction].set(link, if cable.is_last { bound } else { Key::NEVER });
+        self.bounds[direction].due()
     }
 
     fn first_cable(&self) -> usize {
@@ -145,8 +156,8 @@ impl<T: Clone> Routes<T> {
 
     /// The last link, in a direction, from whose cable a packet arrives first, and no way continues to another link.
     fn first_of_last(&self, direction: Direction) -> Option<usize> {
-        let cables = self.cables.iter().enumerate().skip(direction as usize).step_by(2);
-        cables.filter(|(_, cable)| cable.is_last).min_by_key(|(_, cable)| cable.bound()).map(|(drain, _)| drain)
+        let lasts = &self.lasts[direction as usize];
+        (lasts.due() < Instant::MAX).then(|| 2 * lasts.slot() + direction as usize)
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod cells;
 mod contest;
 mod figures;
 mod gain;
+pub(crate) mod groups;
 mod network;
 mod over_cells;
 mod overlay;
@@ -166,6 +167,8 @@ fn summary(results: &Results, rows: &[ResultRow<'_>], network: &Network, figures
     about.extend(one_run_suffices(rows));
     let mut section = section("summary", "Summary", about, figures);
     section.tables = vec![tables::summary(rows)];
+    section.tables.extend(groups::groups(rows));
+    section.tables.extend(groups::links(rows, usize::MAX));
     section.pictures.extend(draw_network(network).map(|_| Picture::Network(network.clone())));
     if let Some(gain) = Main::all(rows).first().and_then(|main| Gain::of(results, rows, main)) {
         // It says in one place what the bars of all cells say in many.

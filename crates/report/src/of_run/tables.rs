@@ -1,7 +1,7 @@
 //! The results as tables.
 
-use super::cells;
 use super::rows::{Main, greatest, metrics};
+use super::{cells, groups};
 use crate::describe::figure;
 use crate::quantity::Quantity;
 use crate::table::{Column, Table};
@@ -10,10 +10,10 @@ use anabranch_run::{Comparison, ResultRow, Results, Summary};
 use indexmap::IndexMap;
 
 /// Rows that a table shows unasked, if it is not the summary.
-const FOLDED: usize = 20;
+pub(super) const FOLDED: usize = 20;
 
 /// Rows that a table has at most.
-const MOST: usize = 1000;
+pub(super) const MOST: usize = 1000;
 
 /// The note of a table that would have `all` rows; `file` has all.
 fn cut(all: usize, file: &str) -> String {
@@ -98,10 +98,10 @@ pub fn paths(rows: &[ResultRow<'_>]) -> Option<Table> {
 }
 
 /// A column of means.
-struct Measure {
+pub(super) struct Measure {
     /// Metric, by its name in results.
-    metric: String,
-    quantity: Quantity,
+    pub metric: String,
+    pub quantity: Quantity,
 }
 
 impl Measure {
@@ -112,7 +112,7 @@ impl Measure {
 }
 
 /// A column per metric, in the unit that goes with it.
-fn of_metrics(rows: &[ResultRow<'_>], measures: &[Measure]) -> Table {
+pub(super) fn of_metrics(rows: &[ResultRow<'_>], measures: &[Measure]) -> Table {
     let naming = naming(rows);
     let mut columns: Vec<Column> = naming.iter().map(|naming| naming.column.clone()).collect();
     columns.extend(measures.iter().map(|measure| Column::numeric(&measure.quantity.label)));
@@ -147,8 +147,9 @@ fn spread(mean: f64, half: Option<f64>) -> String {
 }
 
 fn is_compared(metric: &str) -> bool {
-    let metric = MetricRef::parse(metric);
-    metric.path.is_none() && metric.info().is_some_and(|info| info.prominence() >= Prominence::Summarised)
+    let of = MetricRef::parse(metric);
+    let is_shown = of.path.is_none() && of.info().is_some_and(|info| info.prominence() >= Prominence::Summarised);
+    is_shown || groups::is_main(metric)
 }
 
 /// Paired differences in the metrics of the summary; none without pairs.

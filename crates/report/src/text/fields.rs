@@ -21,8 +21,8 @@ pub(super) struct Differences<'a> {
 }
 
 impl<'a> Differences<'a> {
-    pub fn new(results: &'a Results, main: &Main, reference: &ResultRow<'_>) -> Self {
-        Self { metric: main.name.clone(), all: results.verdicts(&main.name, reference.scheduler) }
+    pub fn new(results: &'a Results, metric: &str, reference: &ResultRow<'_>) -> Self {
+        Self { metric: metric.to_owned(), all: results.verdicts(metric, reference.scheduler) }
     }
 
     /// Difference of `row` from `reference` in percent of the reference's mean, with its half-width, and [`STANDS`] if the seeds show it.

@@ -1,6 +1,7 @@
 //! Tables for terminals.
 
 mod fields;
+mod groups;
 mod parity;
 mod plain;
 mod prediction;

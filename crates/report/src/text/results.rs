@@ -1,6 +1,7 @@
 //! Results as tables to read: one per cell, one row per scheduler, baselines below.
 
 use super::fields::{Differences, interval};
+use super::groups::groups_tables;
 use super::plain::{heading, plain_table, print_table};
 use super::preflight::preflight_table;
 use super::sweep::sweep_table;
@@ -43,6 +44,9 @@ pub fn results_table(results: &Results) -> String {
     // The rows of a cell are next to each other.
     let by_cell: Vec<&[ResultRow<'_>]> = rows.chunk_by(|a, b| a.cell == b.cell).collect();
     text += &sweep_table(results, &by_cell, WIDTH).unwrap_or_else(|| cell_tables(results, &by_cell));
+    if let [rows] = by_cell[..] {
+        text += &groups_tables(results, rows);
+    }
     text.push('\n');
     text += &notes(results, &rows);
     text += &live_notes(results);
@@ -143,7 +147,7 @@ fn cell_table(results: &Results, rows: &[&ResultRow<'_>]) -> String {
         move |row| Some(measured_in(row, &main))
     }));
     for main in all.clone() {
-        let against = is_compared.then(|| Differences::new(results, &main, reference));
+        let against = is_compared.then(|| Differences::new(results, &main.name, reference));
         columns.push(text_column(&header(&main), move |row| interval(row, &main)));
         columns.extend(runs.take());
         columns.extend(against.map(|differences| {

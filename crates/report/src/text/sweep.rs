@@ -36,7 +36,7 @@ fn of_main(results: &Results, shown: &[&[ResultRow<'_>]], width: usize, main: &M
     let text = format!("\n{}{unit}\n", main.label());
     let names: IndexSet<&str> = shown.iter().flat_map(|rows| rows.iter().map(|row| row.name.as_str())).collect();
     let reference = &shown[0][0];
-    let sweep = Sweep { differences: Differences::new(results, main, reference), main, names, reference };
+    let sweep = Sweep { differences: Differences::new(results, &main.name, reference), main, names, reference };
     let tables = [Detail::Differences, Detail::Means, Detail::Best].map(|detail| sweep.table(shown, detail));
     let fits = |table: &&String| table.lines().all(|line| line.chars().count() <= width);
     text + tables.iter().find(fits).unwrap_or(&tables[2])

@@ -1,40 +1,52 @@
 //! The pairs of hosts of a run, and the network that they share.
 
-use crate::cross::{ChangingNetwork, Entrance, TcpFlow, entrances, sources, tcp_flows};
+use super::ways::Ways;
+use crate::cross::{ChangingNetwork, entrances, sources, tcp_flows};
 use crate::job::{Choice, Job, RunError, unsupported};
 use crate::layout::Layout;
+use anabranch_metrics::MeterConfig;
 use anabranch_network::{Bottleneck, Change, PathSpec, Place, Topology};
 use anabranch_scenario::{Group, Scenario};
 use anabranch_sim::{Checks, End, FlowSetup, WorldChange, WorldSetup, client_port};
-use anabranch_units::{ConnId, Instant, Rng, Side};
+use anabranch_units::{ConnId, Direction, Instant, Rng, Side};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A pair of hosts: a run of its own, but for the network.
+/// A pair of hosts in the world.
 pub(crate) struct Pair {
     /// Index of the group.
     pub group: usize,
-    pub job: Job,
-    pub layout: Layout,
-    /// Number of its first connection in the world; its own count from 0.
+    /// Number of its first connection.
     pub first: u32,
+    /// Number of its connections.
+    pub connections: u32,
     /// The world's path of each of its own.
     pub paths: Vec<usize>,
+    /// Directions in which an end sends as much as it can, until the run ends.
+    pub fills: Vec<Direction>,
+}
+
+/// Equipment that the pairs bring into the world: each is a run of its own, but for the network.
+pub(crate) struct Equipment {
+    /// The flows of each pair, then cross traffic that is TCP.
+    pub flows: Vec<FlowSetup>,
+    /// Configuration of each pair's meter, in which connections count from 0, and the pair's first connection.
+    pub meters: Vec<(MeterConfig, u32)>,
+    pub world: WorldSetup,
 }
 
 /// All hosts of a run.
 pub(crate) struct Cast {
     pub pairs: Vec<Pair>,
-    /// The number of connections of all pairs.
-    connections: u32,
-    cross: Vec<TcpFlow>,
-    entrances: Vec<Entrance>,
     ground: ChangingNetwork,
 }
 
 impl Cast {
-    /// The pairs of each group, in the order of the file.
-    pub fn of(job: &Job) -> Result<Self, RunError> {
+    /// The pairs of each group, in the order of the file, with all that they bring.
+    ///
+    /// # Errors
+    /// The scenario needs what groups cannot have, or a plug-in cannot be built.
+    pub fn of(job: &Job, checks: Checks) -> Result<(Self, Equipment), RunError> {
         let Choice::Multipath(_) = job.choice else {
             return Err(unsupported("a single path in a scenario with groups"));
         };
@@ -42,64 +54,49 @@ impl Cast {
         let links = scenario.topology.links.clone();
         let timeline = scenario.network_changes().filter(|(_, change)| link_of(change).is_some()).collect();
         let mut ground = ChangingNetwork { topology: Topology { paths: Vec::new(), links }, timeline };
-        let (mut pairs, mut connections) = (Vec::new(), 0);
+        let (mut pairs, mut connections) = (Vec::<Pair>::new(), 0);
+        let (mut flows, mut meters, mut changes) = (Vec::new(), Vec::new(), Vec::new());
         for (index, group) in scenario.groups.iter().enumerate() {
             let of_pair = Arc::new(scenario.of_pair(group));
+            let mut ways = Ways::of(scenario, group, job.seed);
             for k in 0..group.count {
-                let is_first = pairs.is_empty();
                 let name = format!("{}.{k}", group.name);
-                let own = own_job(job, group, &of_pair, (!is_first).then_some(&*name));
+                let name = (!pairs.is_empty()).then_some(&*name);
+                let own = own_job(job, group, &of_pair, name);
                 let layout = Layout::of(&own)?;
-                let paths = settle(&mut ground, scenario, &layout, (!is_first).then_some(&*name));
-                let count = layout.connections();
-                pairs.push(Pair { group: index, job: own, layout, first: connections, paths });
-                connections += count;
+                let paths = settle(&mut ground, scenario, Settler { layout: &layout, ways: ways.of_pair(k), name });
+                let fills = Direction::BOTH.into_iter().filter(|way| layout.fills(*way)).collect();
+                let pair = Pair { group: index, first: connections, connections: layout.connections(), paths, fills };
+                let before = flows.len();
+                changes.extend(layout.host_changes(&own)?.into_iter().map(|(at, change)| (at, after(change, before))));
+                flows.extend(layout.measured(&own)?.into_iter().map(|flow| pair.flow(flow)));
+                meters.push((layout.meter(&own), pair.first));
+                connections += pair.connections;
+                pairs.push(pair);
             }
         }
+        let awaited = flows.iter().any(|flow| flow.awaited);
         let cross = tcp_flows(scenario, job.seed, &mut ground);
+        for (id, flow) in (connections..).map(ConnId).zip(&cross) {
+            flows.push(flow.build(job, id, awaited)?);
+        }
         let entrances = entrances(scenario, &mut ground);
         ground.timeline.sort_by_key(|(at, _)| *at);
-        Ok(Self { pairs, connections, cross, entrances, ground })
+        let of_network = ground.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
+        let (topology, seed) = (ground.topology.clone(), job.seed);
+        let (timeline, sources) = (of_network.chain(changes).collect(), sources(scenario, seed, &entrances));
+        let world = WorldSetup { topology, seed, timeline, sources, checks };
+        Ok((Self { pairs, ground }, Equipment { flows, meters, world }))
     }
 
     /// The network, and how it changes.
     pub fn network(&self) -> (&Topology, &[(Instant, Change)]) {
         (&self.ground.topology, &self.ground.timeline)
     }
-
-    /// The network with everything in it but the flows.
-    pub fn world(&self, job: &Job, checks: Checks) -> Result<WorldSetup, RunError> {
-        let changes = self.ground.timeline.iter().map(|(at, change)| (*at, change.clone().into()));
-        let mut timeline: Vec<(Instant, WorldChange)> = changes.collect();
-        let mut flows = 0;
-        for pair in &self.pairs {
-            let own = pair.layout.host_changes(&pair.job)?;
-            timeline.extend(own.into_iter().map(|(at, change)| (at, after(change, flows))));
-            flows += pair.layout.applications().len();
-        }
-        let (topology, seed) = (self.ground.topology.clone(), job.seed);
-        Ok(WorldSetup { topology, seed, timeline, sources: sources(&job.scenario, seed, &self.entrances), checks })
-    }
-
-    /// The flows of each pair, then cross traffic that is TCP.
-    pub fn flows(&self, job: &Job) -> Result<Vec<FlowSetup>, RunError> {
-        let mut flows: Vec<FlowSetup> =
-            self.pairs.iter().map(Pair::flows).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect();
-        let awaited = flows.iter().any(|flow| flow.awaited);
-        for (id, flow) in (self.connections..).map(ConnId).zip(&self.cross) {
-            flows.push(flow.build(job, id, awaited)?);
-        }
-        Ok(flows)
-    }
 }
 
 impl Pair {
-    /// The pair in a world with others.
-    fn flows(&self) -> Result<Vec<FlowSetup>, RunError> {
-        Ok(self.layout.measured(&self.job)?.into_iter().map(|flow| self.flow(flow)).collect())
-    }
-
-    /// Its connections and paths have the world's numbers, its addresses are those of the pair.
+    /// The pair's `flow` in a world with others: connections and paths have the world's numbers, addresses those of the pair.
     fn flow(&self, mut flow: FlowSetup) -> FlowSetup {
         flow.id.0 += self.first;
         flow.captured = false;
@@ -128,10 +125,20 @@ fn own_job(job: &Job, group: &Group, scenario: &Arc<Scenario>, name: Option<&str
     Job { scenario: scenario.clone(), cell: job.cell.clone(), choice, congestion, seed, curves: None }
 }
 
+/// A pair that gets its place in the network.
+struct Settler<'p> {
+    layout: &'p Layout,
+    /// The links of its paths where they are not those of the scenario.
+    ways: Vec<Option<Vec<usize>>>,
+    /// `None` of the first pair.
+    name: Option<&'p str>,
+}
+
 /// Adds the paths of a pair to the network, with the links that it shares with none, and their changes. Returns the network's index of
 /// each path.
-fn settle(ground: &mut ChangingNetwork, scenario: &Scenario, pair: &Layout, name: Option<&str>) -> Vec<usize> {
-    let (own, timeline) = pair.network();
+fn settle(ground: &mut ChangingNetwork, scenario: &Scenario, pair: Settler<'_>) -> Vec<usize> {
+    let Settler { layout, ways, name } = pair;
+    let (own, timeline) = layout.network();
     let crosses = |path: &PathSpec, link: usize| [&path.down, &path.up].iter().any(|way| way.bottleneck.crosses(link));
     let named = |of: &str| name.map_or_else(|| of.to_owned(), |name| [of, name].join("."));
     let mut links = BTreeMap::new();
@@ -142,8 +149,12 @@ fn settle(ground: &mut ChangingNetwork, scenario: &Scenario, pair: &Layout, name
         ground.topology.links.push(spec);
     }
     let first = ground.topology.paths.len();
-    for path in &own.paths {
+    for (path, way) in own.paths.iter().zip(ways) {
         let mut path = path.clone();
+        if let Some(links) = way {
+            path.up.bottleneck = Bottleneck::Route(links.iter().rev().copied().collect());
+            path.down.bottleneck = Bottleneck::Route(links);
+        }
         path.name = named(&path.name);
         for way in [&mut path.down, &mut path.up] {
             if let Bottleneck::Route(route) = &mut way.bottleneck {

@@ -62,7 +62,7 @@ fn bound(cast: &Cast, job: &Job) -> Option<f64> {
     let paths: Vec<usize> = cast.pairs.iter().flat_map(|pair| pair.paths.iter().copied()).collect();
     let from = Instant::ZERO + scenario.warmup;
     let until = from + scenario.duration?;
-    let endless = |way: Direction| cast.pairs.iter().all(|pair| pair.layout.fills(way));
+    let endless = |way: Direction| cast.pairs.iter().all(|pair| pair.fills.contains(&way));
     let [way] = *Direction::BOTH.into_iter().filter(|way| endless(*way)).collect::<Vec<_>>() else { return None };
     if paths.len() > MOST_BOUND {
         return None;

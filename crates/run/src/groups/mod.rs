@@ -2,6 +2,7 @@
 
 mod cast;
 mod figures;
+mod ways;
 
 use crate::job::{Job, RunError, RunOutcome};
 use crate::links;
@@ -11,7 +12,7 @@ use crate::values::Values;
 use anabranch_sim::{Checks, FlowSetup, World};
 use anabranch_trace::{Digest, Recorder, Tee};
 use anabranch_units::Instant;
-use cast::Cast;
+use cast::{Cast, Equipment};
 use std::sync::atomic::AtomicBool;
 
 /// The outcome of a job whose scenario has groups. The first pair of hosts is captured for a `listener`.
@@ -21,19 +22,18 @@ pub(crate) fn run(
     listener: Option<&mut dyn Recorder>,
     equip: impl FnOnce(&mut [FlowSetup]),
 ) -> Result<RunOutcome, RunError> {
-    let cast = Cast::of(job)?;
-    let mut flows = cast.flows(job)?;
+    let (cast, Equipment { mut flows, meters, world }) = Cast::of(job, checks)?;
     if let Some(first) = flows.first_mut() {
         first.captured = listener.is_some();
     }
     let first = flows.len().min(1);
     equip(&mut flows[..first]);
-    let mut world = World::new(cast.world(job, checks)?, flows);
+    let mut world = World::new(world, flows);
     if let Some(stop) = stop {
         world.stop_when(stop);
     }
-    let meters = Meters::new(cast.pairs.iter().map(|pair| (pair.layout.meter(&pair.job), pair.first)));
-    meters.marks().for_each(|at| world.mark(at));
+    let meters = Meters::new(meters);
+    meters.marks().into_iter().for_each(|at| world.mark(at));
     let mut recorder = Tee(Tee(meters, Digest::new()), listener);
     let scenario = &*job.scenario;
     let until = scenario.duration.map_or(Instant::MAX, |d| Instant::ZERO + scenario.warmup + d);

@@ -5,7 +5,7 @@ use crate::diagnostic::Code;
 use crate::keys::{Directions, Fallback, Form, Key, Section};
 use crate::row::Row;
 use crate::suggest::nearest;
-use crate::tree::{Node, Report, Span, Table, Value, parse_value};
+use crate::tree::{self, Node, Report, Span, Table, Value, parse_value};
 use anabranch_units::Direction;
 use std::borrow::Cow;
 
@@ -95,6 +95,11 @@ impl<'t> Fields<'t> {
     /// The value in the file.
     pub fn written(&self, name: &str) -> Option<&'t Node> {
         self.table.and_then(|table| table.get(name))
+    }
+
+    /// The keys and values in the file.
+    pub fn entries(&self) -> &'t [(tree::Key, Node)] {
+        self.table.map_or(&[], |table| &table.0)
     }
 
     /// Whether what is written for these keys, if anything, was read without a mistake: then they can be compared.

@@ -6,9 +6,9 @@ use super::{traffic, value};
 use crate::diagnostic::Code;
 use crate::group::Group;
 use crate::keys::{BUFFER, Form, Key, Section};
-use crate::notation::{CONGESTION, FLAG, SCHEDULER, TIME, integer};
+use crate::notation::{CONGESTION, FLAG, SCHEDULER, TIME, integer, word};
 use crate::row::Row;
-use crate::scenario::{Scenario, Traffic};
+use crate::scenario::{Cross, Over, Scenario, Traffic};
 use crate::tree::{Node, Report, Value};
 use anabranch_units::PathId;
 use std::collections::BTreeSet;
@@ -33,6 +33,7 @@ pub(crate) fn by_hand() -> Vec<Row<'static>> {
 pub(crate) fn rows(group: &mut Group) -> Vec<Row<'_>> {
     vec![
         Row::new("count", integer(1, MOST_PAIRS), &mut group.count, "pairs of hosts, alike; each draws its own random values"),
+        Row::new("pairing", word(), &mut group.pairing, "who sends to whom, where paths cross a fabric; each repetition draws its own. permutation: each host sends to one other and receives from one other; incast: all send to one; random: both ends of each pair are drawn"),
         Row::optional("scheduler", SCHEDULER, &mut group.scheduler, "packet scheduler, also when a run compares others").silent("the connection's"),
         Row::optional("congestion", CONGESTION, &mut group.congestion, "congestion control, also when a run compares others").silent("the connection's"),
         Row::optional("mptcp", FLAG, &mut group.mptcp, "speak Multipath TCP; false = plain TCP, over one path").silent("the connection's"),
@@ -141,10 +142,16 @@ pub(super) fn check(
     report: &mut Report,
     groups: &[Fields<'_>],
     hosts: &Fields<'_>,
-    crosses: &[Fields<'_>],
+    [paths, crosses]: [&[Fields<'_>]; 2],
     scenario: &Scenario,
 ) {
     if groups.is_empty() {
+        for node in paths.iter().filter_map(|fields| fields.written("fabric")) {
+            report
+                .error(Code::Conflict, node.at, "a way through a fabric is that of a pair of hosts")
+                .label("of which pair?")
+                .help("add [[group]] with `name = \"hosts\"`");
+        }
         return;
     }
     for key in ["sender", "receiver"] {
@@ -163,6 +170,21 @@ pub(super) fn check(
     }
     for (fields, group) in groups.iter().zip(&scenario.groups) {
         check_settings(report, fields, group, scenario);
+    }
+}
+
+/// Refuses cross traffic over a link of which each pair has its own: it would meet no pair.
+pub(super) fn check_cross(report: &mut Report, crosses: &[Fields<'_>], flows: &[Option<Cross>], scenario: &Scenario) {
+    for (fields, flow) in crosses.iter().zip(flows) {
+        let Some(Cross { over: Over::Links(links), .. }) = flow else { continue };
+        let Some(node) = fields.written("route").or(fields.written("link")) else { continue };
+        let items = if let Value::List(items) = &node.value { &items[..] } else { std::slice::from_ref(node) };
+        for (item, _) in items.iter().zip(links).filter(|(_, link)| scenario.per_pair.contains(link)) {
+            report
+                .error(Code::Conflict, item.at, "each pair of hosts has its own copy of this link")
+                .label("of which pair?")
+                .help("let cross traffic go over a link that is not `per_pair`");
+        }
     }
 }
 

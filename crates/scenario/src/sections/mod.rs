@@ -5,6 +5,7 @@ pub(crate) mod bucket;
 pub(crate) mod change;
 pub(crate) mod connection;
 pub(crate) mod cross;
+pub(crate) mod fabric;
 mod fields;
 pub(crate) mod group;
 pub(crate) mod hosts;
@@ -36,6 +37,7 @@ pub(crate) use plugin::{abr, abr_names, congestion, congestion_names, in_bracket
 pub(crate) use traces::Traces;
 
 use crate::diagnostic::Code;
+use crate::fabric::Shape;
 use crate::group::Group;
 use crate::keys::{Key, Section};
 use crate::row::Row;
@@ -84,6 +86,7 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
             table.add(None, path::link());
             table.add(None, path::behind(&mut path::Way::default().spec));
         }
+        Section::Fabric => fabric_keys(&mut table),
         Section::Medium => {
             table.add(None, vec![path::medium_name()]);
             table.add(None, medium::rows(&mut medium::blank("")));
@@ -105,6 +108,15 @@ pub(crate) fn keys(section: Section) -> Vec<Key> {
         Section::Arrivals => table.add(None, traffic::arrivals_rows(&mut 0.0)),
     }
     table.keys
+}
+
+/// Keys of a fabric: its name, those of each kind, those of its cables.
+fn fabric_keys(table: &mut Keys) {
+    table.add(None, fabric::by_hand());
+    for mut shape in Shape::BLANK {
+        table.add(Some(shape.name()), fabric::rows(&mut shape));
+    }
+    table.add(None, fabric::cable(&mut path::Way::default().spec));
 }
 
 /// Keys of cross traffic: where it runs, those of every kind, and those of each.
@@ -156,8 +168,10 @@ const LISTS: [Section; 7] = [
 /// Reads one scenario; `file` is its name if it states none. `None` if there was a mistake, which was reported.
 pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Table, file: &str) -> Option<Reading> {
     let begin = report.calls();
-    let root = &*preset::expand(report, root);
-    // Without its preset a path lacks keys, which are no mistakes of their own.
+    let root = preset::expand(report, root);
+    let (root, fabrics) = fabric::expand(report, root);
+    let root = &*root;
+    // Without its preset a path lacks keys, which are no mistakes of their own. The same holds of fabrics.
     if report.calls() > begin {
         return None;
     }
@@ -173,7 +187,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let entries = traffic;
     let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
     scenario.traffic = applications.clone().unwrap_or_default();
-    let names = Names::read(report, [&paths, &links, &media], most_paths(&groups));
+    let names = Names::read(report, [&paths, &links, &media], fabrics, most_paths(&groups));
     let read_groups = group::groups(report, &names, &groups);
     scenario.groups = read_groups.clone().unwrap_or_default();
     let all_bulk = scenario.applications().all(bulk);
@@ -194,7 +208,8 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     check_start(report, &top, &scenario);
     check_end(report, &top, &scenario, applications.is_some() && read_groups.is_some());
     check_paths(report, root, &paths, scenario.settings.mptcp || !groups.is_empty());
-    group::check(report, &groups, &hosts_fields, &crosses, &scenario);
+    group::check(report, &groups, &hosts_fields, [&paths, &crosses], &scenario);
+    group::check_cross(report, &crosses, &flows, &scenario);
     traffic::check(report, &entries, &hosts_fields, &scenario);
     check_race(report, &connection, &scenario);
     check_presence(report, &paths, &scenario);
@@ -208,6 +223,7 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     scenario.paths = network.options;
     applications?;
     read_groups?;
+    scenario.fabrics = names.fabrics;
     scenario.cross = flows.into_iter().collect::<Option<_>>()?;
     scenario.timeline = timeline?;
     Some(Reading { scenario, limits: network.limits })

@@ -7,6 +7,7 @@ use super::queue::{QUEUE, Queue};
 use super::traces::{Trace, Traces};
 use super::{jitter, medium, radio, route, value};
 use crate::diagnostic::Code;
+use crate::fabric::Fabric;
 use crate::keys::Key;
 use crate::quantity::QueueLimit;
 use crate::scenario::{PathOptions, TraceStart};
@@ -44,6 +45,7 @@ pub(crate) struct Names {
     pub paths: Listed,
     pub links: Listed,
     pub media: Listed,
+    pub fabrics: Vec<Fabric>,
     /// The most paths that the file may have.
     most_paths: usize,
 }
@@ -94,7 +96,12 @@ impl Listed {
 
 impl Names {
     /// Reads all of them first, because references may point forward.
-    pub fn read(report: &mut Report, [paths, links, media]: [&[Fields<'_>]; 3], most_paths: usize) -> Self {
+    pub fn read(
+        report: &mut Report,
+        [paths, links, media]: [&[Fields<'_>]; 3],
+        fabrics: Vec<Fabric>,
+        most_paths: usize,
+    ) -> Self {
         let mut taken: BTreeSet<String> = BTreeSet::new();
         let mut read = |fields: &Fields<'_>| {
             fields.get(report, "name", |report, key, node| {
@@ -114,7 +121,7 @@ impl Names {
         };
         let paths = Listed::new(paths.iter().map(&mut read).collect());
         let [links, media] = [links, media].map(|fields| Listed::new(fields.iter().map(&mut read).collect()));
-        Self { paths, links, media, most_paths }
+        Self { paths, links, media, fabrics, most_paths }
     }
 
     /// The index of the path that `node` names.
@@ -152,6 +159,12 @@ impl Names {
     /// The index of the link that `node` names.
     pub fn link(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<usize> {
         find(report, key, node, &self.links, "link")
+    }
+
+    /// The index of the fabric that `node` names.
+    pub fn fabric(&self, report: &mut Report, key: &'static Key, node: &Node) -> Option<usize> {
+        let names = self.fabrics.iter().map(|fabric| Some(fabric.name.clone())).collect();
+        find(report, key, node, &Listed::new(names), "fabric")
     }
 
     /// The index of the medium that `node` names.
@@ -198,18 +211,22 @@ pub(crate) fn read(
         };
         report.error(Code::ImpossibleValue, extra.at, message).label("one too many");
     }
-    if let Some(extra) = links.get(MOST_LINKS) {
+    let own_links = names.fabrics.first().map_or(links.len(), |fabric| fabric.first_link);
+    if let Some(extra) = links[..own_links].get(MOST_LINKS) {
         report
             .error(Code::ImpossibleValue, extra.at, format!("a scenario has at most {MOST_LINKS} links"))
             .label("one too many");
     }
-    let (paths, links) = (&paths[..paths.len().min(names.most_paths)], &links[..links.len().min(MOST_LINKS)]);
+    let (paths, links) = (
+        &paths[..paths.len().min(names.most_paths)],
+        &links[..if own_links > MOST_LINKS { MOST_LINKS } else { links.len() }],
+    );
     let air = medium::media(report, names, media);
     let read = |fields| path(report, traces, (names, &air, links), fields, full_packet);
     let drafts: Vec<_> = paths.iter().map(read).collect();
     let bottlenecks: Vec<_> = links.iter().map(|fields| link(report, traces, (names, &air), fields)).collect();
     let options: Vec<_> =
-        paths.iter().zip(&drafts).map(|(fields, draft)| options(report, fields, draft.as_ref())).collect();
+        paths.iter().zip(&drafts).map(|(fields, draft)| options(report, names, fields, draft.as_ref())).collect();
 
     let drafts: Vec<Pair<Way>> = drafts.into_iter().collect::<Option<_>>()?;
     let limits = Limits {
@@ -241,9 +258,10 @@ pub(crate) fn read(
     Some(Network { topology, options: options.into_iter().collect::<Option<_>>()?, limits })
 }
 
-fn options(report: &mut Report, fields: &Fields<'_>, draft: Option<&Pair<Way>>) -> Option<PathOptions> {
+fn options(report: &mut Report, names: &Names, fields: &Fields<'_>, draft: Option<&Pair<Way>>) -> Option<PathOptions> {
     let mut path = PathOptions::default();
     let read = fields.fill(report, None, path::options(&mut path));
+    path.fabric = route::fabric(report, names, fields);
     let trace_start = trace_start(report, fields, draft)?;
     read.then_some(PathOptions { trace_start, ..path })
 }
@@ -256,7 +274,8 @@ fn path(
     full_packet: u64,
 ) -> Option<Pair<Way>> {
     let mut ways = Pair::<Way>::default();
-    let mut route = route::of_path(report, names, fields);
+    let over = route::fabric(report, names, fields);
+    let mut route = route::of_path(report, names, fields, over);
     let mut sources = sources(report, traces, fields);
     let mut queue = fields.pair(report, "queue", QUEUE.read);
     let read = fields.fill_pair(report, path::way(&mut ways.down.spec), path::way(&mut ways.up.spec));
@@ -284,7 +303,8 @@ fn path(
         let Source { capacity, file, .. } = core::mem::take(sources.get_mut(direction));
         let (links, buckets) = (core::mem::take(route.get_mut(direction)), *buckets.get(direction));
         let medium = media.take(direction);
-        Some(Way { capacity, links, buckets, file, medium, queue: queue.take(direction)?, ..way })
+        let fabric = over.map_or(0..0, |fabric| names.fabrics[fabric].links());
+        Some(Way { capacity, links, fabric, buckets, file, medium, queue: queue.take(direction)?, ..way })
     };
     let ways = Pair { down: with(Direction::Down, ways.down)?, up: with(Direction::Up, ways.up)? };
     read.then_some(ways)
@@ -456,7 +476,7 @@ fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>
         |direction| !links_have && written.get(direction).is_none() && sources.get(direction).recorded.delay.is_none();
     let (key, node) = (fields.key("delay"), fields.written("delay"));
     match (lacks(Direction::Down), lacks(Direction::Up), node) {
-        _ if !fields.are_sound(report, &["delay", "trace", "link", "route"]) => {}
+        _ if !fields.are_sound(report, &["delay", "trace", "link", "route", "fabric"]) => {}
         (false, false, _) => {}
         (.., None) => fields.missing(report, key),
         (true, _, Some(node)) => missing_direction(report, key, node, Direction::Down),
@@ -466,17 +486,20 @@ fn check_delays(report: &mut Report, fields: &Fields<'_>, sources: &Pair<Source>
 
 /// A direction with links has no bottleneck of its own. Returns the directions that have a link.
 fn exclude_own_bottleneck(report: &mut Report, fields: &Fields<'_>) -> Pair<bool> {
-    let (link, key, owner) = match fields.written("route") {
-        Some(route) => (Pair { down: Some(route), up: Some(route) }, "route", "the links of the path's route"),
-        None => (fields.places("link"), "link", "the link that the path names"),
+    let whole = |node| Pair { down: Some(node), up: Some(node) };
+    let (link, key, owner) = match (fields.written("route"), fields.written("fabric")) {
+        (Some(route), _) => (whole(route), "route", "the links of the path's route"),
+        (None, Some(fabric)) => (whole(fabric), "fabric", "the fabric that the path names"),
+        (None, None) => (fields.places("link"), "link", "the link that the path names"),
     };
     for name in ["rate", "trace", "burst", "police", "queue", "medium"] {
         let own = fields.places(name);
+        let section = if key == "fabric" { key } else { "link" };
         if let Some(at) = link.down.and(own.down).or(link.up.and(own.up)) {
             report
                 .error(Code::Conflict, at.at, format!("`{name}` belongs to {owner}"))
                 .label("the path has no bottleneck of its own")
-                .help(format!("write `{name}` under the [[link]], or leave `{key}` out"));
+                .help(format!("write `{name}` under the [[{section}]], or leave `{key}` out"));
         }
     }
     Pair { down: link.down.is_some(), up: link.up.is_some() }
@@ -525,7 +548,7 @@ fn bottleneck(
 
 /// Bytes of the largest data packet of the paths that cross a link.
 fn largest(drafts: &[Pair<Way>], link: usize, direction: Direction, full_packet: u64) -> u64 {
-    let crossing = drafts.iter().map(|draft| draft.get(direction)).filter(|way| way.links.contains(&link));
+    let crossing = drafts.iter().map(|draft| draft.get(direction)).filter(|way| way.crosses(link));
     let overhead = crossing.map(|way| way.spec.overhead).max().unwrap_or(0);
     full_packet.saturating_add_signed(overhead.into())
 }
@@ -540,7 +563,7 @@ fn links_of(
     let behind = |link: usize, direction| bottlenecks.get(link)?.get(direction).as_ref().map(|link| link.behind.delay);
     let spec = |index: usize, direction: Direction| {
         let Draft { capacity, queue, buckets, medium, .. } = bottlenecks[index].get(direction).clone()?;
-        let crossing = || drafts.iter().filter(|draft| draft.get(direction).links.contains(&index));
+        let crossing = || drafts.iter().filter(|draft| draft.get(direction).crosses(index));
         let delay = crossing().map(|draft| route::round_trip(draft, behind)).max().unwrap_or_default();
         let full_packet = largest(drafts, index, direction, full_packet);
         let queue = resolve_queue(queue, &capacity, delay, full_packet);

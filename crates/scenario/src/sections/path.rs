@@ -14,6 +14,7 @@ use crate::scenario::PathOptions;
 use crate::vocabulary::Word;
 use anabranch_network::{Bottleneck, CapacitySpec, MediumSpec, WaySpec};
 use anabranch_units::Duration;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The end of a CSV trace.
@@ -45,7 +46,16 @@ pub(crate) struct Way {
     pub file: Option<String>,
     /// The links in its place, in the order in which packets of this direction meet them.
     pub links: Vec<usize>,
+    /// Links any of which it may cross: those of a fabric.
+    pub fabric: Range<usize>,
     pub medium: Option<Arc<MediumSpec>>,
+}
+
+impl Way {
+    /// Whether packets may cross a link.
+    pub fn crosses(&self, link: usize) -> bool {
+        self.links.contains(&link) || self.fabric.contains(&link)
+    }
 }
 
 impl Default for Way {
@@ -53,7 +63,7 @@ impl Default for Way {
         let clean = WaySpec::clean(Bottleneck::Route(Vec::new()), Duration::ZERO);
         let spec = WaySpec { reorder: NO_REORDERING, ..clean };
         let (queue, buckets) = (Queue::default(), Buckets::default());
-        Self { spec, capacity: None, queue, buckets, file: None, links: Vec::new(), medium: None }
+        Self { spec, capacity: None, queue, buckets, file: None, links: Vec::new(), fabric: 0..0, medium: None }
     }
 }
 
@@ -62,10 +72,11 @@ impl Default for Way {
 pub(crate) fn bottleneck() -> Vec<Row<'static>> {
     vec![
         Row::by_hand("name", Form::Name, "unique among paths and links").required(),
-        Row::by_hand("rate", Form::Rate, "capacity of the path's own bottleneck; IP header and overhead count").silent("required, unless trace, link or route is given").both().changeable(),
+        Row::by_hand("rate", Form::Rate, "capacity of the path's own bottleneck; IP header and overhead count").silent("required, unless trace, link, route or fabric is given").both().changeable(),
         Row::by_hand("trace", Form::Trace, "a recording. CSV whose header names time_s and any of rate, delay or rtt, loss, each instead of the key; or capacity in mahimahi's format: one millisecond per line, at which 1500 bytes may leave").silent("none").both(),
         Row::by_hand("link", Form::LinkName, "the shared link that is the path's bottleneck, instead of rate, trace and queue").silent("a bottleneck of its own").both(),
         Row::by_hand("route", Form::Route, "the links that the path crosses, in the order in which data from the server meets them, instead of link; answers meet them in reverse order").silent("the link, or a bottleneck of its own"),
+        Row::by_hand("fabric", Form::FabricName, "the fabric that the path crosses, instead of rate, trace, link and queue: each pair of a [[group]] has its own way, which switches choose by a hash among equal ones (ECMP, RFC 2992)").silent("none"),
         Row::by_hand("burst", BURST.form, "unused bytes of the rate that are kept, and then leave at once: the rate is a shaper's token bucket of this size (tc-tbf)").silent("none: each packet takes its time at the rate").both().changeable(),
         Row::by_hand("police", POLICE.form, "a policer before the queue: packets beyond its token bucket are dropped on arrival").silent("none").both().changeable(),
         Row::by_hand("queue", Form::Queue, "capacity of the queue at the bottleneck, without the packet in transmission; 1bdp = initial rate (trace: mean) × the sum of both one-way delays, at least 10 full packets (mss + 80 bytes, IPv6: 100, + overhead)").or("1bdp").both().changeable(),

@@ -12,12 +12,22 @@ use anabranch_units::{Direction, Duration};
 
 /// The links of each direction of a path, in the order in which its packets meet them; none where it has its own bottleneck. A name that
 /// cannot be read, which was reported, is left out.
-pub(crate) fn of_path(report: &mut Report, names: &Names, fields: &Fields<'_>) -> Pair<Vec<usize>> {
-    if let (Some(_), Some(link)) = (fields.written("route"), fields.written("link")) {
+pub(crate) fn of_path(
+    report: &mut Report,
+    names: &Names,
+    fields: &Fields<'_>,
+    fabric: Option<usize>,
+) -> Pair<Vec<usize>> {
+    let ways = ["fabric", "route", "link"].map(|name| fields.written(name));
+    if let Some(second) = ways.into_iter().flatten().nth(1) {
         report
-            .error(Code::Conflict, link.at, "a path has a `route` or a `link`, not both")
-            .label("the second of the two")
-            .help("write the link into the route, or leave one out");
+            .error(Code::Conflict, second.at, "a path has one of `fabric`, `route` and `link`")
+            .label("the second of them")
+            .help("leave one out; a route may have any number of links");
+    }
+    if let Some(fabric) = fabric {
+        let down = names.fabrics[fabric].longest();
+        return Pair { up: down.iter().rev().copied().collect(), down };
     }
     if fields.written("route").is_some() {
         let down = fields.get(report, "route", |report, key, node| route(report, names, key, node)).unwrap_or_default();
@@ -26,6 +36,11 @@ pub(crate) fn of_path(report: &mut Report, names: &Names, fields: &Fields<'_>) -
     let mut link = fields.pair(report, "link", |report, key, node| names.link(report, key, node));
     let mut links = |direction| link.take(direction).into_iter().collect();
     Pair { down: links(Direction::Down), up: links(Direction::Up) }
+}
+
+/// The fabric that a path crosses. A name that cannot be read was reported.
+pub(crate) fn fabric(report: &mut Report, names: &Names, fields: &Fields<'_>) -> Option<usize> {
+    fields.get(report, "fabric", |report, key, node| names.fabric(report, key, node))
 }
 
 /// The links of a list of names: at least one, each once.
