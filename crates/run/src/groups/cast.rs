@@ -99,7 +99,7 @@ impl Pair {
         Ok(self.layout.measured(&self.job)?.into_iter().map(|flow| self.flow(flow)).collect())
     }
 
-    /// Its connections and paths have the world's numbers, its addresses are those of the pair.
+    /// A flow of the pair with the world's numbers of connections and paths. Its addresses are those of the pair.
     fn flow(&self, mut flow: FlowSetup) -> FlowSetup {
         flow.id.0 += self.first;
         flow.captured = false;
