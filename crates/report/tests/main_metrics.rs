@@ -84,6 +84,34 @@ fn check(traffic: &str) -> &'static MetricInfo {
     main
 }
 
+/// On the terminal a column and a comparison for each application, in the report an answer, a chart and columns of the summary.
+#[test]
+fn each_of_several_applications_has_a_column_an_answer_and_a_chart() {
+    let call = "name = \"call\"\nkind = \"call\"\nvideo = \"1mbit\"\n";
+    let backup = "name = \"backup\"\nkind = \"bulk\"\ndirection = \"up\"\nstart = \"1s\"";
+    let results = results(&format!("{call}[[traffic]]\n{backup}"));
+    let text = results_table(&results);
+    let head: Vec<&str> = text.lines().skip(2).take(3).collect();
+    assert!(head[0].contains("call") && head[0].contains("backup") && head.concat().contains("per minute"), "{text}");
+    assert_eq!(head.concat().matches("minrtt %").count(), 2, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    for row in ["minrtt", "roundrobin", "single:wlan", "single:lte"] {
+        assert!(text.lines().any(|line| line.starts_with(row)), "{row}:\n{text}");
+    }
+    let report = report(&results, RunFolder::default());
+    for label in ["late frames per minute of call", "goodput of backup"] {
+        assert!(report.answer.iter().any(|sentence| sentence.contains(label)), "{:?}", report.answer);
+        let figures = || report.sections.iter().flat_map(|section| &section.figures);
+        assert!(figures().any(|figure| name(&figure.title) == label && !figure.folded), "{label}");
+        assert!(table(&report, "summary").columns.iter().any(|column| name(&column.head) == label), "{label}");
+    }
+    let compared: BTreeSet<&str> = table(&report, "comparisons").rows.iter().flatten().map(|cell| name(cell)).collect();
+    assert!(
+        compared.contains("late frames per minute of call") && compared.contains("goodput of backup"),
+        "{compared:?}"
+    );
+}
+
 #[test]
 fn the_main_metric_of_every_kind_of_traffic_is_in_every_table_under_one_name() {
     let mut seen: BTreeSet<&str> = BTreeSet::new();

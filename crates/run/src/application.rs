@@ -55,7 +55,7 @@ impl Application {
         self.connections.direction()
     }
 
-    /// It ends by itself, or is stopped.
+    /// Whether the application ends: it is sized, or stopped.
     pub fn has_end(&self) -> bool {
         self.stop.is_some() || self.connections.total().is_some()
     }

@@ -137,7 +137,7 @@ fn an_application_stops_with_all_its_connections() {
     assert!(run.metrics["traffic.a.goodput_bps"] > 8e6, "{:?}", run.metrics);
 }
 
-/// A shorter run leaves out what begins later.
+/// A shorter run leaves out an application that begins later.
 #[test]
 fn an_application_that_starts_after_the_end_has_no_metrics() {
     let run = run(&call_beside("[[traffic]]\nname = 'late'\nkind = 'bulk'\nstart = '20s'\n"), multipath("minrtt"));
@@ -154,7 +154,7 @@ fn a_second_application_draws_for_itself() {
     assert!(call != other && (call / other - 1.0).abs() < 0.1, "{call} {other}");
 }
 
-/// What changes during the run reaches the connections of each application.
+/// Changes during the run reach the connections of each application.
 #[test]
 fn changes_of_hosts_reach_every_application() {
     let switch = "[[timeline]]\nat = '3s'\nset = 'connection.scheduler'\nvalue = 'redundant'\n";
@@ -188,7 +188,7 @@ fn random_paths(rng: &mut Rng) -> String {
     [path("a"), path("b")].concat()
 }
 
-/// Each kind with each scheduler beside each a second application, over random networks: all that ends by itself is complete.
+/// Each kind with each scheduler beside a second application, over random networks: all sized data is complete.
 #[test]
 fn every_kind_with_every_scheduler_finishes_beside_another() {
     let mut rng = Rng::stream(5, "applications");

@@ -363,7 +363,7 @@ impl Traffic {
         self.kind.total().map(|each| each.saturating_mul(u64::from(self.flows) * ways))
     }
 
-    /// It ends by itself or is stopped, if nothing fails.
+    /// Whether the application ends if nothing fails: it is sized, or stopped.
     pub fn has_end(&self) -> bool {
         self.stop.is_some() || self.total().is_some()
     }

@@ -55,7 +55,7 @@ pub struct MeterConfig {
     pub connections: u32,
     /// Which ends of them send data.
     pub direction: TrafficDirection,
-    /// Of each connection, if they differ: then [`Self::direction`] has those of all. Completion has no directions then.
+    /// Directions of each connection, if they differ: then [`Self::direction`] has those of all. Completion has no directions then.
     pub directions: Vec<TrafficDirection>,
     /// Cross traffic that is TCP, numbered one after the other.
     pub cross: Vec<CrossFlow>,
@@ -342,7 +342,7 @@ impl Meter {
             TrafficDirection::Both => {
                 // In the order of the ways: what the server sends, what the client sends.
                 let (sent, received) = if side == Side::Server { (0, 1) } else { (1, 0) };
-                // What a client requests is no data.
+                // A request is no data.
                 let flows = self.config.directions.get(own).copied().unwrap_or(TrafficDirection::Both);
                 if flows.has(side.sends()) {
                     self.on_sender(now, (own * 2 + sent, sent == 0), origin, event);

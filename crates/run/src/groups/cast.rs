@@ -96,7 +96,7 @@ impl Cast {
 }
 
 impl Pair {
-    /// The pair's `flow` in a world with others: connections and paths have the world's numbers, addresses those of the pair.
+    /// A flow of the pair with the world's numbers of connections and paths. Its addresses are those of the pair.
     fn flow(&self, mut flow: FlowSetup) -> FlowSetup {
         flow.id.0 += self.first;
         flow.captured = false;

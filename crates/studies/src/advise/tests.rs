@@ -59,7 +59,7 @@ fn the_same_question_has_the_same_answer_and_no_more_runs_than_were_said() {
     assert!(requests.bond && requests.shares[1].1 > 0.2, "{requests:?}");
 }
 
-/// One line loses much, the other is silent now and then: over both a frame is seldom late.
+/// One line loses much, the other is silent for a while: over both a frame is seldom late.
 #[test]
 fn a_call_is_advised_by_its_late_frames() {
     let text = "duration = '10s'\n[[path]]\nname = 'lossy'\nrate = '5mbit'\ndelay = '60ms'\nloss = { down = '3%', up = '3%' }\n\

@@ -7,7 +7,7 @@ use anabranch_scenario::{Scenario, TrafficKind};
 use anabranch_units::{Duration, Rate};
 use serde::{Deserialize, Serialize};
 
-/// Speech as kind `call` has it unless told otherwise.
+/// Speech with the defaults of kind `call`.
 const CALL: TrafficKind = TrafficKind::Call {
     audio: Rate::from_bps(32_000),
     video: None,
