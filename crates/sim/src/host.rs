@@ -8,7 +8,7 @@ use anabranch_engine::connection::{Connection, ConnectionEvent, PathSetup, Setup
 use anabranch_engine::endpoint::{Accept, Endpoint, Handle};
 use anabranch_engine::schedule::{PathPolicy, Scheduler};
 use anabranch_engine::{Cx, FirstPath, FourTuple};
-use anabranch_trace::{Event, Recorder, SchedulerName};
+use anabranch_trace::{Event, Origin, Recorder, SchedulerName};
 use anabranch_units::{ConnId, Instant, PathId, Rate, Rng, Side};
 use anabranch_wire::Packet;
 use anabranch_workload::{Fault, Stream, Workload};
@@ -336,7 +336,7 @@ impl Host {
             && let Some(connection) = self.endpoint.connection_mut(*handle)
         {
             let mut cx = Cx { now, recorder, rng: &mut self.rng };
-            workload.on_wakeup(now, &mut Io { connection, cx: &mut cx, tickets: &mut self.tickets });
+            workload.on_wakeup(now, &mut Io { side: self.side, connection, cx: &mut cx, tickets: &mut self.tickets });
             self.fault = self.fault.or_else(|| workload.fault());
             self.applications.note(n);
         }
@@ -378,7 +378,7 @@ impl Host {
         let Application { handle, workload, established, .. } = &mut self.applications[n];
         let Some(connection) = self.endpoint.news_of(*handle) else { return };
         let mut cx = Cx { now, recorder, rng: &mut self.rng };
-        let mut io = Io { connection, cx: &mut cx, tickets: &mut self.tickets };
+        let mut io = Io { side: self.side, connection, cx: &mut cx, tickets: &mut self.tickets };
         let mut closed = false;
         while let Some(event) = io.connection.poll_event() {
             match event {
@@ -469,6 +469,7 @@ fn take<T>(queue: &mut VecDeque<T>, fits: impl FnMut(&T) -> bool) -> Option<T> {
 
 /// A connection borrowed by its application.
 struct Io<'a, 'b> {
+    side: Side,
     connection: &'a mut Connection,
     cx: &'a mut Cx<'b>,
     tickets: &'a mut u64,
@@ -482,7 +483,9 @@ impl Stream for Io<'_, '_> {
         self.connection.begin_message(len, deadline);
     }
     fn request_segment(&mut self, rate: Rate, size: u64) {
-        self.connection.record(self.cx, Event::SegmentRequested { bps: rate.as_bps(), size });
+        let origin = Origin { host: Some(self.side), connection: self.connection.id(), path: PathId::default() };
+        let event = Event::SegmentRequested { bps: rate.as_bps(), size };
+        self.cx.recorder.record(self.cx.now, origin, &event);
     }
     fn writable(&self) -> u64 {
         self.connection.writable()

@@ -140,11 +140,6 @@ impl Connection {
         self.sending.begin_message(len, deadline)
     }
 
-    /// Records an event of the application, in the connection's place in the trace.
-    pub fn record(&self, cx: &mut Cx<'_>, event: Event) {
-        cx.scope(&self.frame).record(None, event);
-    }
-
     /// Bytes that [`Self::write`] would take now.
     pub fn writable(&self) -> u64 {
         self.sending.stream.room()
