@@ -56,7 +56,7 @@ fn every_topology_passes_check_and_runs() {
         assert_eq!(code, 0, "{name} {flags}: {checked}");
         let again = anabranch(&["check", "-"], &checked);
         assert_eq!(again, (0, checked), "{name} {flags}");
-        let short = ["run", "-", "--set", "duration=60ms", "--set", "warmup=0s", "--set", "start_jitter=0s"];
+        let short = ["run", "-", "--set", "duration=30ms", "--set", "warmup=0s", "--set", "start_jitter=0s"];
         let (code, table) = anabranch(&short, &text);
         assert!(code == 0 && table.contains("minrtt"), "{name} {flags}: {table}");
     }

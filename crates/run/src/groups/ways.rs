@@ -5,7 +5,7 @@ use anabranch_units::Rng;
 
 /// The ways of a group's pairs. All repetitions of a seed have the same, whatever they compare.
 pub(super) struct Ways<'s> {
-    /// By path of a pair; `None` for one that crosses no fabric.
+    /// Fabrics by path of a pair; `None` for one that crosses none.
     over: Vec<Option<Over<'s>>>,
     hash: Rng,
 }
