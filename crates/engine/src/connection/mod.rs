@@ -134,8 +134,7 @@ impl Connection {
         self.sending.write(&mut cx.scope(&self.frame), &mut self.subflows, bytes)
     }
 
-    /// The next `len` bytes that are written are a message, for schedulers, which is late for the application after `deadline`. Refused if
-    /// `len` is 0, or while one is not wholly written.
+    /// The next `len` bytes are a message, late after `deadline`: for schedulers. Refused if `len` is 0, or while one is not wholly written.
     pub fn begin_message(&mut self, len: u64, deadline: Option<Instant>) -> bool {
         self.sending.begin_message(len, deadline)
     }
