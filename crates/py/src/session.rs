@@ -180,7 +180,9 @@ impl Session {
         let end =
             flows.first_mut().map(|flow| if sender == Side::Client { &mut flow.client } else { &mut flow.server });
         match end {
-            Some(End::Engine { parties, .. }) if parties.len() == 1 && scenario.traffic.len() == 1 && !direction.is_both() => {
+            Some(End::Engine { parties, .. })
+                if parties.len() == 1 && scenario.traffic.len() == 1 && !direction.is_both() =>
+            {
                 parties[0].setup.scheduler = Box::new(Stepwise { desk: desk.clone(), facts, paths, wakeup: None });
             }
             _ => return Err(failed(&"the traffic must be one connection between engines, with data one way")),
