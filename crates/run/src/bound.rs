@@ -15,7 +15,8 @@ pub struct Bound {
     pub cell: CellValues,
     /// `all`, or `single:PATH` for plain TCP over that path alone.
     pub paths: String,
-    /// `goodput_bps` of unlimited data, `completion_s` of sized traffic, `app_delay_mean_s` of frames.
+    /// `goodput_bps` of unlimited data, or of one way that is filled `goodput_down_bps` or `goodput_up_bps`; `completion_s` of sized traffic,
+    /// `app_delay_mean_s` of frames.
     pub metric: &'static str,
     /// In the metric's unit; absent if the paths can never carry the traffic, and for responses
     /// without end (`response_mean_s`) and video (`qoe`).
@@ -46,8 +47,11 @@ fn bound(cell: &CellPlan, row: &PlanRow, job: &Job) -> Result<Bound, RunError> {
     let layout = Layout::of(job)?;
     let frames = layout.frames();
     let all = frames.as_ref().and_then(|frames| Some(frames.pattern.at(frames.count?)));
+    // Without a duration the last application that is stopped ends it.
+    let stopped = || job.scenario.traffic.iter().filter_map(|traffic| traffic.stop).max();
+    let stopped = stopped().map(|stop| stop.since(Instant::ZERO));
     // The first of them ends the run.
-    let measured = job.scenario.duration.into_iter().chain(all).min().unwrap_or(Duration::ZERO);
+    let measured = job.scenario.duration.into_iter().chain(all).min().or(stopped).unwrap_or(Duration::ZERO);
     // As if the first frame were written at once.
     let written = frames.map(|frames| {
         let within = frames.pattern.due_before(from, from + measured);

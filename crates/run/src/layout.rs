@@ -14,8 +14,8 @@ use anabranch_engine::congestion::PACED_HEADERS;
 use anabranch_engine::connection::PathSetup;
 use anabranch_engine::{DssWidth, FirstPath, Scheduler, Settings};
 use anabranch_metrics::{
-    CapacityCurve, CurveConfig, CurveRecorder, FrameSchedule, MeterConfig, Oracle, PathConfig, RunMetrics,
-    SegmentSizes, Timed, WrittenFrames, header_len, names, oracle_ratio,
+    Better, CapacityCurve, CurveConfig, CurveRecorder, FrameSchedule, MeterConfig, MetricInfo, Oracle, PathConfig,
+    RunMetrics, SegmentSizes, Timed, WrittenFrames, header_len, names, oracle_ratio,
 };
 use anabranch_network::{
     Bottleneck, BottleneckSpec, CapacitySpec, Change, PathSpec, Place, RateSteps, Steps, Topology,
@@ -625,7 +625,7 @@ impl Layout {
         let bound = self.bound_over(job, over, *time, (frames, time.1));
         let reached = reached(bound.metric);
         // The shorter the better: T*/T.
-        let shorter = bound.metric != names::GOODPUT;
+        let shorter = MetricInfo::of_run(bound.metric).is_some_and(|info| info.better == Some(Better::Lower));
         let (above, below) = if shorter { (bound.value, reached) } else { (reached, bound.value) };
         oracle_ratio(above, below)
     }

@@ -14,11 +14,12 @@ pub(crate) fn add(
     (topology, timeline): (&Topology, &[(Instant, Change)]),
     links: impl Iterator<Item = usize>,
 ) {
+    let mut all = Vec::new();
     for (index, link) in links.filter_map(|index| Some((index, topology.links.get(index)?))) {
         for direction in Direction::BOTH {
             let counts = world.link_counts(index, direction);
             let mut add = |name: &str, value: f64| {
-                outcome.metrics.insert(format!("link.{}.{}.{name}", link.name, direction.name()), value);
+                all.push((format!("link.{}.{}.{name}", link.name, direction.name()), value));
             };
             add("dropped_packets", counts.drops.total() as f64);
             add("queue_max_packets", f64::from(counts.queue_max));
@@ -29,4 +30,5 @@ pub(crate) fn add(
             }
         }
     }
+    outcome.metrics.append(all);
 }

@@ -317,6 +317,7 @@ pub fn is_random(scenario: &Scenario) -> bool {
         || scenario.groups.iter().any(|group| {
             group.start_jitter.is_some_and(|jitter| !jitter.is_zero()) || group.traffic.iter().any(traffic_is_random)
         })
+        || !scenario.groups.is_empty() && scenario.paths.iter().any(|path| path.fabric.is_some())
         || topology
             .paths
             .iter()

@@ -69,9 +69,9 @@ pub(crate) fn fill_in_ratios(cell: &CellPlan, rows: &mut [Vec<RunRecord>]) {
     }
 }
 
-/// Where lists show a metric; unknown ones come first and keep their order.
-pub(crate) fn position(metric: &str) -> Option<usize> {
-    METRICS.iter().position(|known| known.name == metric)
+/// Where lists show a metric; those of applications and links come last, in the order of the run.
+pub(crate) fn position(metric: &str) -> usize {
+    METRICS.iter().position(|known| known.name == metric).unwrap_or(METRICS.len())
 }
 
 /// Indices of the rows that run each path alone beside `row`; none for a baseline itself.

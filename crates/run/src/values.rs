@@ -72,6 +72,12 @@ impl Values {
         }
     }
 
+    /// Adds values under names that are new.
+    pub(crate) fn append(&mut self, named: impl IntoIterator<Item = (String, f64)>) {
+        let named = named.into_iter().map(|(name, value)| (name.into(), value));
+        *self = self.pairs().chain(named).collect();
+    }
+
     /// Adds the metrics of an application.
     pub(crate) fn extend(&mut self, application: &str, values: &[(&'static str, f64)]) {
         let named = values.iter().map(|(name, value)| (MetricRef::of_application(application, name).into(), *value));

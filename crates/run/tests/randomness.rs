@@ -71,3 +71,12 @@ fn traffic_is_random_where_it_draws() {
         assert_eq!((has_seed, differ), (draws, draws), "{traffic}: {digests:?}");
     }
 }
+
+/// The seed draws the pairs on a fabric, and their ways through it.
+#[test]
+fn pairs_on_a_fabric_are_random() {
+    let text = "duration = '20ms'\n[[fabric]]\nname = 'dc'\nkind = 'fat-tree'\nk = 2\nrate = '100mbit'\ndelay = '20us'\n\
+        [[path]]\nname = 'way'\nfabric = 'dc'\n[[group]]\nname = 'hosts'\ncount = 2\n[[traffic]]\nkind = 'bulk'\n";
+    let parsed = Document::parse("fabric", text).unwrap_or_else(|error| panic!("{error:?}"));
+    assert!(anabranch_run::is_random(&parsed.cells[0].1));
+}

@@ -70,14 +70,14 @@ impl Line {
         f64::from(path.cwnd.max(1)) * f64::from(path.mss) / self.base
     }
 
-    /// The time that a segment takes of a full path, which can add no more than its window lets it: of its bottleneck, or of its window.
+    /// The time that a segment takes of a full path: of its bottleneck, or of its window, which admits no more.
     #[inline(always)]
     fn place(&self, path: &PathView) -> f64 {
         f64::from(path.mss) / lesser(self.rate, self.window(path))
     }
 
-    /// What the next segment may cost what comes after it, if more comes at `then`: its time in the bottleneck, and its place in the window
-    /// of `path`. Nothing if both are free again by then.
+    /// The delay that the next segment may cause to data that comes at `then`: its time in the bottleneck, and its place in the window of
+    /// `path`. Nothing if both are free again by then.
     pub fn cost(&self, path: &PathView, then: f64) -> f64 {
         if self.next.free + self.base <= then { 0.0 } else { self.step + self.place(path) }
     }

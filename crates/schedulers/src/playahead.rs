@@ -128,7 +128,7 @@ impl Ways {
     }
 }
 
-/// Something is under way, and the application has no more: not for want of room, since its next data would be the end then.
+/// Something is under way, and the application has no more to send: nothing of it waits for room in the buffer.
 fn may_repair(view: &View) -> bool {
     !view.send_buffer_full() && !view.outstanding().is_empty()
 }

@@ -53,7 +53,7 @@ impl Request<'_> {
     /// Reads the links and asks.
     ///
     /// # Errors
-    /// The links cannot be read, are fewer than two, or a run failed or was interrupted.
+    /// The links cannot be read, are fewer than two or those of groups, or a run failed or was interrupted.
     pub fn answer(&self, driver: &dyn Driver, progress: &dyn Progress) -> Result<Advised, Failure> {
         let question = self.question()?;
         let variant = Variant { cell: Vec::new(), scenario: Arc::new(question.scenario.clone()) };
@@ -87,6 +87,10 @@ impl Request<'_> {
         if scenario.topology.paths.len() < 2 {
             let message = format!("{} has one line: there is nothing to choose", loaded.source.name);
             return Err(Failure::unusable(USAGE, message, Some("name a second [[path]], or a second --path".into())));
+        }
+        if !scenario.groups.is_empty() {
+            let message = format!("{} has groups of hosts: advice is for one pair", loaded.source.name);
+            return Err(Failure::unusable(USAGE, message, Some("leave the [[group]]s out".to_owned())));
         }
         let names = if self.schedulers.is_empty() { &["all".to_owned()][..] } else { self.schedulers };
         let congestion = match self.congestion {

@@ -25,9 +25,11 @@ impl VideoStream {
         Exchange { objects: Objects::Segments { sizes: sizes.collect(), count: self.rule.count }, request }
     }
 
-    /// Most playing time that can be in the buffer: of a live video at most what has appeared and was not played.
-    fn capacity(&self) -> Duration {
-        self.live.map_or(self.buffer, |live| live.min(self.buffer)).max(self.rule.segment)
+    /// Most playing time that can be in the buffer, `position` being played, so long after the beginning: of a live video at most what has
+    /// appeared and was not played.
+    fn capacity(&self, since: Duration, position: Duration) -> Duration {
+        let not_played = |there: Duration| (there + since).saturating_sub(position);
+        self.there_at_first().map_or(self.buffer, |there| not_played(there).min(self.buffer)).max(self.rule.segment)
     }
 
     /// Live: playing time of the segments that are there when the player begins.
@@ -87,7 +89,7 @@ impl VideoClient {
         }
         self.playback.advance(now);
         // Yin et al., SIGCOMM 2015, eq. 4: Δt = (B + L − Bmax)₊.
-        let room = self.playback.falls_to(self.video.capacity().saturating_sub(self.video.rule.segment));
+        let room = self.playback.falls_to(self.video.buffer.saturating_sub(self.video.rule.segment));
         let appears = self.begun + self.video.appears(self.requested);
         // A player that waits has room by the rules of scenarios; else it would wait for ever.
         self.due = Some(room.unwrap_or(now).max(appears).max(now));
@@ -100,7 +102,8 @@ impl VideoClient {
         self.playback.advance(now);
         let ladder = self.video.ladder.rates();
         let (level, last) = (self.playback.level(), self.place);
-        let (segment, capacity) = (self.video.rule.segment, self.video.capacity());
+        let capacity = self.video.capacity(now.since(self.begun), self.playback.position());
+        let segment = self.video.rule.segment;
         let choice = self.abr.choose(&AbrView { ladder, segment, level, capacity, last });
         let place = choice.min(ladder.len() - 1);
         let number = self.requested * ladder.len() as u64 + place as u64;
@@ -252,10 +255,13 @@ mod tests {
         fn no_rule_fills_the_buffer_beyond_its_size(
             times in prop::collection::vec(1u64..20_000, 1..40),
             (buffer, live) in (4u64..60, prop::option::of(4u64..40)),
-            rule in 0..registry::all().len(),
+            (rule, start) in (0..registry::all().len(), 1u64..15),
         ) {
-            let video = stream(Some(times.len() as u64), buffer, live);
-            let capacity = video.capacity();
+            let mut video = stream(Some(times.len() as u64), buffer, live);
+            let segment = video.rule.segment;
+            let capacity = video.buffer.max(segment);
+            // As a scenario has it: no more than the whole segments that the buffer has room for.
+            video.rule.start_at = (segment * start).min(segment * (buffer * 1_000_000_000 / segment.as_nanos()).max(1));
             let mut client = VideoClient::new(video, registry::all()[rule].build(&[]), 100);
             let (mut up, mut down) = (Pipe::new(1 << 20, 1 << 20), Pipe::new(10 << 20, 1 << 20));
             let (mut noted, mut now, mut sent) = (Vec::new(), Instant::ZERO, 0);

@@ -4,7 +4,7 @@ use super::MetricInfo;
 use core::fmt;
 
 /// `goodput_bps`, or `path.wlan.share`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MetricRef<'a> {
     /// The path's name; `None` for a metric of the connection.
     pub path: Option<&'a str>,

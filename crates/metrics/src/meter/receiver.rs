@@ -2,6 +2,7 @@
 
 use crate::{Arrivals, Disorder};
 use anabranch_units::{Duration, Instant, PathId, Range};
+use std::collections::VecDeque;
 
 /// One connection's receiver.
 #[derive(Clone, Debug)]
@@ -55,9 +56,12 @@ impl Receiver {
 }
 
 /// The longest time without delivery while data waited.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Outage {
+    /// What was written up to the last delivery.
     written: u64,
+    /// Times and ends of later writes: the sender may be ahead of the receiver.
+    later: VecDeque<(Instant, u64)>,
     delivered: u64,
     /// Since when data has waited without any delivery.
     waiting: Option<Instant>,
@@ -69,9 +73,12 @@ pub(super) struct Outage {
 impl Outage {
     /// The sender's application has written up to this offset.
     pub fn on_written(&mut self, now: Instant, end: u64) {
-        self.written = self.written.max(end);
-        if self.waiting.is_none() && self.written > self.delivered {
-            // The delivery may come first where hosts are ahead of each other.
+        match self.later.back_mut() {
+            Some((at, last)) if *at == now => *last = end,
+            _ => self.later.push_back((now, end)),
+        }
+        if self.waiting.is_none() && end > self.delivered {
+            // The delivery may come first where the receiver is ahead.
             self.waiting = Some(now.max(self.last));
         }
     }
@@ -79,7 +86,11 @@ impl Outage {
     fn on_delivered(&mut self, now: Instant, end: u64) {
         (self.longest, self.last) = (self.longest(now), now);
         self.delivered = self.delivered.max(end);
-        self.waiting = (self.written > self.delivered).then_some(now);
+        while let Some((_, end)) = self.later.pop_front_if(|(at, _)| *at <= now) {
+            self.written = end;
+        }
+        let next = || self.later.front().map(|(at, _)| *at);
+        self.waiting = if self.written > self.delivered { Some(now) } else { next() };
     }
 
     fn restart(&mut self, now: Instant) {

@@ -296,6 +296,18 @@ fn the_longest_outage() {
     near(stuck.end(1000).get("outage_s"), 0.6);
 }
 
+/// Hosts ahead of each other are recorded in another order, and their times count.
+#[test]
+fn an_outage_counts_times_in_whatever_order_hosts_are_recorded() {
+    let [mut in_order, mut ahead] = [(); 2].map(|()| Run::new(config(0, Some(1000), None)));
+    in_order.server(120, 0, written(1000));
+    ahead.server(120, 0, written(1000));
+    in_order.client(200, 0, delivered(0, 1000)).server(205, 0, written(2000)).client(300, 0, delivered(1000, 2000));
+    ahead.server(205, 0, written(2000)).client(200, 0, delivered(0, 1000)).client(300, 0, delivered(1000, 2000));
+    near(in_order.end(1000).get("outage_s"), 0.095);
+    near(ahead.end(1000).get("outage_s"), 0.095);
+}
+
 #[test]
 fn links_of_any_flow_down_only() {
     let mut run = Run::new(config(10, Some(20), None));

@@ -78,11 +78,12 @@ impl Segments {
         let times = self.playback.totals();
         let begun = self.playback.begun();
         let waited = |from: Instant| begun.unwrap_or(end).since(from);
+        let connections = u64::from(started.is_some());
         let started = started.unwrap_or(end);
         let latency = self.opened.zip(self.schedule.live).filter(|_| begun.is_some() && !self.playback.is_over());
         let Tally { segments, rates, switches, changes } = self.totals;
         VideoTotals {
-            connections: 1,
+            connections,
             playing: u64::from(begun.is_some()),
             startup: waited(started),
             startup_counted: waited(started.max(self.begin)),

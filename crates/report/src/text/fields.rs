@@ -32,7 +32,7 @@ impl<'a> Differences<'a> {
                 && *c.cell == *row.cell
         };
         let (comparison, verdict) = self.all.iter().find(is_it)?;
-        let percent = 100.0 / reference.get(&self.metric)?.mean;
+        let percent = 100.0 / reference.get(&self.metric)?.mean.abs();
         if !percent.is_finite() {
             return None;
         }

@@ -54,6 +54,10 @@ pub(super) fn better_path(cell: &CellPlan, rows: &[RunRow<'_>], of: &[usize]) ->
 /// The part by which `would` is better than `was`; below zero if it is worse.
 fn gain(metric: &MetricInfo, was: f64, would: f64) -> f64 {
     let (more, less) = if metric.better == Some(Better::Lower) { (was, would) } else { (would, was) };
+    if more < 0.0 || less < 0.0 {
+        // A score may be below zero, where a ratio says nothing.
+        return (more - less) / was.abs();
+    }
     if less > 0.0 {
         more / less - 1.0
     } else if more > 0.0 {

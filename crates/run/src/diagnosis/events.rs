@@ -17,8 +17,9 @@ pub(super) fn events(scenario: &Scenario, rows: &[RunRow<'_>]) -> Vec<Diagnosis>
         let texts = no_connection(scenario, &silent);
         found.push(finding(DiagnosisKind::Connection, &only_rows(&silent), texts));
     }
-    // The subflow of a path that goes is closed by its own host.
-    let stays = |(path, options): (_, &PathOptions)| options.presence.stop.is_none().then_some(path);
+    // The subflow of a path that goes is closed by its own host, and so are those of an application that is stopped.
+    let none_stops = scenario.traffic.iter().all(|traffic| traffic.stop.is_none());
+    let stays = |(path, options): (_, &PathOptions)| (options.presence.stop.is_none() && none_stops).then_some(path);
     let paths = scenario.topology.paths.iter().zip(&scenario.paths).filter_map(stays);
     for path in paths.map(|path| path.name.as_str()) {
         let lost = counts(&|row| row.values(MetricRef::of_path(path, "lost_subflows")).into_iter().flatten().count());

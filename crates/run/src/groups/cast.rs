@@ -75,7 +75,9 @@ impl Cast {
                 pairs.push(pair);
             }
         }
-        let awaited = flows.iter().any(|flow| flow.awaited);
+        // One group without an end keeps the run going to its own.
+        let awaited = flows.iter().all(|flow| flow.awaited);
+        flows.iter_mut().for_each(|flow| flow.awaited = awaited);
         let cross = tcp_flows(scenario, job.seed, &mut ground);
         for (id, flow) in (connections..).map(ConnId).zip(&cross) {
             flows.push(flow.build(job, id, awaited)?);

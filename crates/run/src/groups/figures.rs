@@ -9,7 +9,17 @@ use anabranch_units::{Direction, Instant};
 const MOST_BOUND: usize = 64;
 
 /// Means over the pairs of a group that have the metric.
-const MEANS: [&str; 4] = [names::COMPLETION, names::FLOW_COMPLETION, names::RESPONSE, names::FRAME_DELAY];
+const MEANS: [&str; 9] = [
+    names::COMPLETION,
+    names::FLOW_COMPLETION,
+    names::RESPONSE,
+    names::FRAME_DELAY,
+    names::LATE,
+    names::LATE_PER_MINUTE,
+    names::QOE,
+    names::STARTUP,
+    names::STALL_RATIO,
+];
 
 /// The figures of a run with the metrics of each pair.
 pub(crate) fn of(cast: &Cast, job: &Job, pairs: &[RunMetrics]) -> Vec<(String, f64)> {

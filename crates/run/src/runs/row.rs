@@ -7,6 +7,7 @@ use crate::live::Live;
 use crate::record::{CellValues, RunRecord};
 use crate::values::Values;
 use anabranch_metrics::MetricRef;
+use indexmap::IndexSet;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
@@ -301,17 +302,13 @@ impl<'a> RunRow<'a> {
 
 /// The names of some shapes, each once.
 pub(super) fn distinct<'a>(shapes: impl Iterator<Item = &'a Arc<Shape>>) -> Vec<MetricRef<'a>> {
-    let (mut seen, mut names): (Vec<&Arc<Shape>>, Vec<MetricRef<'_>>) = Default::default();
+    let (mut seen, mut names): (Vec<&Arc<Shape>>, IndexSet<MetricRef<'_>>) = Default::default();
     for shape in shapes {
         if seen.iter().any(|known| Arc::ptr_eq(known, shape)) {
             continue;
         }
         seen.push(shape);
-        for name in shape.names() {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
+        names.extend(shape.names());
     }
-    names
+    names.into_iter().collect()
 }

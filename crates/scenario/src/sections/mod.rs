@@ -180,18 +180,16 @@ pub(crate) fn scenario(report: &mut Report, traces: &mut Traces<'_>, root: &Tabl
     let top = Fields::open(report, Section::Top, Some(&root_node));
     let [connection, tcp, hosts] = [Section::Connection, Section::Tcp, Section::Hosts]
         .map(|section| Fields::open(report, section, root.get(section.name())));
-    let [paths, links, media, groups, crosses, changes, traffic] = LISTS.map(|section| tables(report, root, section));
+    let [paths, links, media, groups, crosses, changes, entries] = LISTS.map(|section| tables(report, root, section));
     let mut scenario = Scenario { name: stem(file), ..Scenario::blank() };
     top.fill(report, None, top::rows(&mut scenario));
-    let applications = traffic::traffic(report, &traffic);
-    let entries = traffic;
-    let bulk = |traffic: &Traffic| matches!(traffic.kind, TrafficKind::Bulk { .. });
+    let applications = traffic::traffic(report, &entries);
     scenario.traffic = applications.clone().unwrap_or_default();
     let names = Names::read(report, [&paths, &links, &media], fabrics, most_paths(&groups));
     let read_groups = group::groups(report, &names, &groups);
     scenario.groups = read_groups.clone().unwrap_or_default();
-    let all_bulk = scenario.applications().all(bulk);
-    scenario.settings.tcp.nagle = all_bulk;
+    let is_bulk = scenario.applications().all(|traffic| matches!(traffic.kind, TrafficKind::Bulk { .. }));
+    scenario.settings.tcp.nagle = is_bulk;
     scenario.per_pair = group::per_pair(report, &links);
     connection::read(report, &connection, &names, &mut scenario);
     tcp::read(report, &tcp, &mut scenario);
@@ -369,7 +367,7 @@ fn check_end(report: &mut Report, top: &Fields<'_>, scenario: &Scenario, is_know
         report
             .error(Code::MissingKey, top.at, "`duration` is missing: this traffic has no end of its own")
             .label("no `duration` in this scenario")
-            .help("add `duration = \"90s\"`, or give the traffic a `size` (frames, request: a `count`)");
+            .help("add `duration = \"90s\"`, or give the traffic a `size` (frames, request: a `count`; call, video: a `stop`)");
     } else if let Some(node) = top.written("warmup").filter(|_| !warmup.is_zero()) {
         report
             .error(Code::Conflict, node.at, "`warmup` needs a `duration`")

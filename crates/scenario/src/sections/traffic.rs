@@ -212,6 +212,14 @@ fn check_times(report: &mut Report, fields: &Fields<'_>, traffic: &Traffic, scen
             .label(format!("it starts at {latest}"))
             .help("leave `stop` out for an application that never stops");
     }
+    if let (Some(stop), Some(node)) = (traffic.stop, fields.written("stop"))
+        && stop <= Instant::ZERO + scenario.warmup
+    {
+        report
+            .error(Code::ImpossibleValue, node.at, "this application stops before anything is measured")
+            .label(format!("warm-up ends at {}", scenario.warmup))
+            .help("times count from the beginning of the run, warm-up included");
+    }
     // A shorter run may leave some out.
     let end = scenario.duration.map(|duration| scenario.warmup + duration);
     let begins = |traffic: &Traffic| end.is_some_and(|end| traffic.start.unwrap_or(scenario.start) < end);

@@ -59,8 +59,9 @@ pub(super) fn check(report: &mut Report, fields: &Fields<'_>, kind: &TrafficKind
     let mut complain = |key: &str, why: &str| {
         // A value that is not written is a default, and `segment` or `buffer` is what contradicts it.
         let place = [key, "buffer", "segment", "ladder"].into_iter().find_map(|key| Some((key, fields.written(key)?)));
-        if let Some((key, node)) = place {
-            value::impossible(report, fields.key(key), node, why);
+        if let Some((place, node)) = place {
+            let why = if place == key { why.to_owned() } else { format!("contradicts `{key}`, which {why}") };
+            value::impossible(report, fields.key(place), node, &why);
         }
     };
     if ladder.rates().last().is_some_and(|rate| rate.bytes_in(*segment) > MAX_SEGMENT) {
