@@ -58,7 +58,7 @@ impl Receiver {
 /// The longest time without delivery while data waited.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outage {
-    /// What was written up to the last delivery.
+    /// Bytes written up to the last delivery.
     written: u64,
     /// Times and ends of later writes: the sender may be ahead of the receiver.
     later: VecDeque<(Instant, u64)>,

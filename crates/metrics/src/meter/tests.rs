@@ -298,7 +298,7 @@ fn the_longest_outage() {
 
 /// Hosts ahead of each other are recorded in another order, and their times count.
 #[test]
-fn an_outage_counts_times_in_whatever_order_hosts_are_recorded() {
+fn an_outage_counts_times_in_any_order_of_hosts() {
     let [mut in_order, mut ahead] = [(); 2].map(|()| Run::new(config(0, Some(1000), None)));
     in_order.server(120, 0, written(1000));
     ahead.server(120, 0, written(1000));
