@@ -260,7 +260,8 @@ impl View {
 
     #[inline(never)]
     fn window_refuses_next(&self) -> bool {
-        let mss = self.paths.iter().map(|p| p.mss).min().unwrap_or(1);
+        // A scheduler may choose the path of the largest segment and no other.
+        let mss = self.paths.iter().map(|p| p.mss).max().unwrap_or(1);
         self.next_new(0, mss).is_some_and(|next| next.end > self.window_edge)
     }
 
