@@ -80,8 +80,7 @@ impl Values {
 
     /// Adds the metrics of an application.
     pub(crate) fn extend(&mut self, application: &str, values: &[(&'static str, f64)]) {
-        let named = values.iter().map(|(name, value)| (MetricRef::of_application(application, name).into(), *value));
-        *self = self.pairs().chain(named).collect();
+        self.append(values.iter().map(|(name, value)| (MetricRef::of_application(application, name), *value)));
     }
 
     /// As [`Self::insert`]; `None` takes the value away.

@@ -1,9 +1,10 @@
 //! Several applications at once, between one pair of hosts.
 
-use anabranch_run::{Choice, Driver, Job, RunOutcome, VirtualTime};
-use anabranch_scenario::{Document, PlugIn, Scenario};
+mod common;
+
+use anabranch_run::{Choice, Driver, Job, VirtualTime};
 use anabranch_units::{Duration, Instant, Rng};
-use std::sync::Arc;
+use common::{multipath, run, scenario};
 
 const PATHS: &str = r#"
 [[path]]
@@ -15,19 +16,6 @@ name = "far"
 rate = { down = "4mbit", up = "2mbit" }
 delay = "40ms"
 "#;
-
-fn scenario(text: &str) -> Arc<Scenario> {
-    let document = Document::parse("applications", text).unwrap_or_else(|mistakes| panic!("{mistakes:?}\n{text}"));
-    Arc::new(document.cells.into_iter().next().unwrap().1)
-}
-
-fn multipath(scheduler: &str) -> Choice {
-    Choice::Multipath(PlugIn { name: scheduler.into(), parameters: Vec::new() })
-}
-
-fn run(text: &str, choice: Choice) -> RunOutcome {
-    VirtualTime::default().run(&Job::of(scenario(text), choice, 1), &mut ()).unwrap()
-}
 
 const CALL: &str = "[[traffic]]\nname = 'call'\nkind = 'call'\nvideo = '500kbit'\n";
 

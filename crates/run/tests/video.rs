@@ -1,17 +1,13 @@
 //! Video in segments: start-up, stalls, rates and quality of experience over networks.
 
-use anabranch_run::{Choice, Driver, Job, RunOutcome, VirtualTime};
-use anabranch_scenario::{Document, PlugIn, Scenario};
-use anabranch_units::Rng;
-use std::sync::Arc;
+mod common;
 
-fn scenario(text: &str) -> Arc<Scenario> {
-    Arc::new(Document::parse("video", text).unwrap_or_else(|error| panic!("{error:?}\n{text}")).cells.remove(0).1)
-}
+use anabranch_run::RunOutcome;
+use anabranch_units::Rng;
+use common::{multipath, run};
 
 fn over(text: &str, scheduler: &str) -> RunOutcome {
-    let scheduler = PlugIn { name: scheduler.into(), parameters: Vec::new() };
-    VirtualTime::default().run(&Job::of(scenario(text), Choice::Multipath(scheduler), 1), &mut ()).unwrap()
+    run(text, multipath(scheduler))
 }
 
 fn one_path(rate: &str, traffic: &str) -> RunOutcome {

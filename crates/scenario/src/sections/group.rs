@@ -2,7 +2,7 @@
 
 use super::fields::Fields;
 use super::network::Names;
-use super::{traffic, value};
+use super::{hosts as host_keys, traffic, value};
 use crate::diagnostic::Code;
 use crate::group::Group;
 use crate::keys::{BUFFER, Form, Key, Section};
@@ -154,14 +154,12 @@ pub(super) fn check(
         }
         return;
     }
-    for key in ["sender", "receiver"] {
-        if let Some(node) = hosts.written(key).filter(|node| node.as_text() == Some("linux")) {
-            report
-                .error(Code::Conflict, node.at, "groups of hosts run in virtual time alone")
-                .label("this host is a kernel")
-                .help("leave the [[group]]s out: kernels, like `anabranch shell`, are one pair of hosts");
-        }
-    }
+    host_keys::refuse_kernels(
+        report,
+        hosts,
+        "groups of hosts run in virtual time alone",
+        "leave the [[group]]s out: kernels, like `anabranch shell`, are one pair of hosts",
+    );
     for node in crosses.iter().filter_map(|fields| fields.written("path")) {
         report
             .error(Code::Conflict, node.at, "each pair of hosts has its own copy of this path")

@@ -1,7 +1,7 @@
 //! `[[traffic]]`: the applications.
 
 use super::fields::Fields;
-use super::{value, video};
+use super::{hosts as host_keys, value, video};
 use crate::diagnostic::Code;
 use crate::keys::{Form, Key, MAX_BYTES, MAX_FLOWS, Section};
 use crate::notation::{INSTANT, NAME, Notation, POSITIVE_TIME, RATE, TIME, integer, real, size, word};
@@ -25,7 +25,7 @@ impl TrafficKind {
         [
             TrafficKind::Bulk { size: None },
             TrafficKind::Frames { size: 0, interval: Duration::ZERO, count: None, deadline: None },
-            CALL,
+            TrafficKind::CALL,
             video::blank(),
             TrafficKind::Request { request: 100, size: 0, interval: Duration::ZERO, count: None },
             TrafficKind::Web {
@@ -55,14 +55,17 @@ impl TrafficKind {
     }
 }
 
-/// Call with a bit rate of fullband speech (Opus, RFC 7587 §3.1.1: 28 to 40 kbit/s) and the deadline of ITU-T G.114.
-const CALL: TrafficKind = TrafficKind::Call {
-    audio: Rate::from_bps(32_000),
-    video: None,
-    frame_rate: 30,
-    key_every: 300,
-    deadline: Duration::from_millis(150),
-};
+impl TrafficKind {
+    /// Call with a bit rate of fullband speech (Opus, RFC 7587 §3.1.1: 28 to 40 kbit/s) and the deadline of ITU-T G.114, the
+    /// defaults of the kind's keys.
+    pub const CALL: Self = Self::Call {
+        audio: Rate::from_bps(32_000),
+        video: None,
+        frame_rate: 30,
+        key_every: 300,
+        deadline: Duration::from_millis(150),
+    };
+}
 
 /// The key that chooses the kind.
 pub(crate) fn kind() -> Row<'static> {
@@ -186,14 +189,12 @@ pub(super) fn check(report: &mut Report, entries: &[Fields<'_>], hosts: &Fields<
                 .label("the second one")
                 .help("give each [[group]] its own `traffic`, or leave the [[group]]s out");
         }
-        for key in ["sender", "receiver"] {
-            if let Some(node) = hosts.written(key).filter(|node| node.as_text() == Some("linux")) {
-                report
-                    .error(Code::Conflict, node.at, "several applications run in virtual time alone")
-                    .label("this host is a kernel")
-                    .help("leave one [[traffic]]");
-            }
-        }
+        host_keys::refuse_kernels(
+            report,
+            hosts,
+            "several applications run in virtual time alone",
+            "leave one [[traffic]]",
+        );
     }
     for (fields, traffic) in entries.iter().zip(&scenario.traffic) {
         check_times(report, fields, traffic, scenario);

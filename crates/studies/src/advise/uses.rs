@@ -4,17 +4,9 @@ use crate::frontier::applications;
 use anabranch_metrics::names;
 use anabranch_run::RunRecord;
 use anabranch_scenario::{Scenario, TrafficKind};
-use anabranch_units::{Duration, Rate};
+use anabranch_units::Duration;
 use serde::{Deserialize, Serialize};
 
-/// Speech with the defaults of kind `call`.
-const CALL: TrafficKind = TrafficKind::Call {
-    audio: Rate::from_bps(32_000),
-    video: None,
-    frame_rate: 30,
-    key_every: 300,
-    deadline: Duration::from_millis(150),
-};
 /// Share of late frames at which a call is half as good as without any.
 const HALF_AS_GOOD: f64 = 0.01;
 
@@ -70,7 +62,7 @@ impl Use {
         let mut made = applications(scenario, &[base]).remove(0).scenario;
         match self {
             Self::Calls => {
-                made.traffic = vec![CALL.into()];
+                made.traffic = vec![TrafficKind::CALL.into()];
                 made.duration = Some(Duration::from_secs(10) + scenario.start_jitter);
             }
             Self::Requests => {
